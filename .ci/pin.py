@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Writes constraints.txt anew: the newest versions that pyproject.toml allows, all the way down.
+
+Run it as `make pin`. Names and versions only; where packages come from is the machine's own affair.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HEADER = """\
+# Every version that `.[all,dev]` needs, directly or not. Written by `make pin`; not edited by hand.
+# Python 3.11 decides: what runs there runs on every later version that we support.
+"""
+
+
+def resolve() -> dict[str, str]:
+    """Name to version, as pip would install them into an empty environment."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--report", "-"]
+    command += ["--ignore-installed", "--no-build-isolation", ".[all,dev]"]
+    report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    found = [item["metadata"] for item in report["install"]]
+    return {item["name"].lower().replace("_", "-"): item["version"] for item in found}
+
+
+def main() -> None:
+    """Write the file in the current folder."""
+    pins = resolve()
+    del pins["antecede"]
+    lines = [f"{name}=={version}\n" for name, version in sorted(pins.items())]
+    Path("constraints.txt").write_text(HEADER + "".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

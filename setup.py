@@ -1,0 +1,143 @@
+"""Compiles the hot layers with mypyc where that is possible, and installs pure Python where not.
+
+Everything about the package that does not concern compilation is in pyproject.toml.
+
+`ANTECEDE_COMPILE` decides: unset or `1` compiles if it can and otherwise says that it did not, `0`
+does not try, `require` makes a failure to compile a failure to install. An editable install is
+never compiled: an extension module beside the sources would shadow every later edit of them.
+"""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+
+SOURCE = Path("src")
+
+COMPILED = (
+    "antecede/core/**/*.py",
+    "antecede/wire/**/*.py",
+    "antecede/link/**/*.py",
+    "antecede/sim/**/*.py",
+    "antecede/audit/kernel.py",
+    "antecede/trace/log.py",
+)
+
+GROUP = "antecede"
+"""Names the shared library, `antecede__mypyc`, that all compiled modules live in."""
+
+
+def compiled_sources(source: Path) -> list[str]:
+    """The files to compile, in a fixed order; packages stay interpreted, they only re-export."""
+    files = {file for pattern in COMPILED for file in source.glob(pattern)}
+    return sorted(str(file) for file in files if file.name != "__init__.py")
+
+
+def compile_mode() -> str:
+    """What `ANTECEDE_COMPILE` asks for: "1", "0" or "require"."""
+    mode = os.environ.get("ANTECEDE_COMPILE", "1")
+    if mode not in ("0", "1", "require"):
+        sys.exit(f"ANTECEDE_COMPILE is {mode!r}; it must be 0, 1 or require")
+    return mode
+
+
+def fresh_folder() -> str:
+    """A new folder that is gone when the build is over, so that no build sees an earlier one."""
+    folder = tempfile.mkdtemp(prefix="antecede-build-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def translate() -> list[Extension]:
+    """Type-check the hot layers and translate them to C."""
+    # Late, because it is needed neither for metadata nor for an install that stays interpreted.
+    from mypyc.build import mypycify
+
+    options = ["--config-file=", "--cache-dir=" + os.devnull]
+    extensions = mypycify(
+        options + compiled_sources(SOURCE),
+        opt_level="3",
+        debug_level="0",
+        group_name=GROUP,
+        target_dir=fresh_folder(),
+    )
+    for extension in extensions:
+        flags = extension.extra_compile_args
+        if "-Werror" in flags:
+            # A compiler newer than mypyc may warn about generated code; that is no reason to stop.
+            extension.extra_compile_args = [flag for flag in flags if flag != "-Werror"]
+    return extensions
+
+
+class FreshBuild(build):
+    """Builds in a fresh folder: a stale one would put old extension modules into a new wheel."""
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.build_base = fresh_folder()
+
+
+class CompileIfPossible(build_ext):
+    """Compiles the hot layers, or explains on standard error why they stay interpreted."""
+
+    def run(self) -> None:
+        if self.editable_mode or self.inplace:
+            self.extensions = []
+            say("editable install: everything stays interpreted")
+            return
+        try:
+            self.compile()
+        except (Exception, SystemExit) as error:
+            if compile_mode() == "require":
+                raise
+            self.fall_back(error)
+
+    def compile(self) -> None:
+        """Replace the placeholder by the real extensions and build them."""
+        self.distribution.ext_modules = translate()
+        self.reinitialize_command(self)
+        self.ensure_finalized()
+        super().run()
+        say(f"compiled {len(compiled_sources(SOURCE))} modules")
+
+    def fall_back(self, error: BaseException) -> None:
+        """Take back whatever was compiled before the failure, and make the wheel a pure one."""
+        for output in self.get_outputs():
+            Path(output).unlink(missing_ok=True)
+        self.extensions = []
+        self.distribution.ext_modules = []
+        wheel = self.distribution.command_obj.get("bdist_wheel")
+        if wheel is not None:
+            wheel.root_is_pure = True  # type: ignore[attr-defined]
+        say(
+            f"NOT COMPILED: {reason_of(error)}\n"
+            "antecede: installing pure Python instead: same behaviour, several times slower.\n"
+            "antecede: with a C compiler and Python's headers present, install again to compile."
+        )
+
+
+def reason_of(error: BaseException) -> str:
+    """Why the compilation failed, in one line."""
+    if isinstance(error, SystemExit):
+        return "mypyc refused the sources, for the reasons above"
+    return textwrap.shorten(str(error), 160) or type(error).__name__
+
+
+def say(text: str) -> None:
+    """Tell the person who installs; pip shows it with --verbose."""
+    print(f"antecede: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    setup(
+        # A placeholder: this package has extensions, but which ones is known when they are built.
+        ext_modules=[] if compile_mode() == "0" else [Extension(GROUP, sources=[])],
+        cmdclass={"build": FreshBuild, "build_ext": CompileIfPossible},
+    )

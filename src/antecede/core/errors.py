@@ -1,0 +1,21 @@
+"""Whose fault was it? Two answers, and a driver treats them differently.
+
+A method that raises either of these has changed nothing: the caller may correct its call, and a
+driver may count the packet and drop it. Any other exception that leaves the core is a bug.
+"""
+
+
+class AntecedeError(Exception):
+    """Everything this library raises on purpose."""
+
+
+class LocalError(AntecedeError):
+    """The caller's fault: the call makes no sense as it was made."""
+
+
+class BufferFull(LocalError):
+    """The caller's fault, but only for now: too much is unacknowledged; try again later."""
+
+
+class RemoteError(AntecedeError):
+    """A peer's fault: a packet that no correct peer sends. Count it and drop it."""

@@ -1,0 +1,76 @@
+"""Who takes part, for protocols whose state speaks of every process.
+
+Membership is fixed when a process is made. Where ids follow one another without gaps, as in the
+lab, it is kept as an interval: a thousand processes that each know a thousand others then cost
+nothing. What a peer claims is checked here against it, before anything changes.
+"""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from antecede.core.checks import check_distinct, checked_processes, checked_targets
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.values import Message
+from antecede.core.vectors import Vector
+
+
+@final
+class Members:
+    """The processes of a group, `me` among them; never changes."""
+
+    __slots__ = ("_known", "highest", "lowest", "me", "size")
+
+    def __init__(self, me: int, processes: Sequence[int]) -> None:
+        others = checked_processes(me, processes)
+        everyone = [me, *others]
+        self.me: Final = me
+        self.size: Final = len(everyone)
+        self.lowest: Final = min(everyone)
+        self.highest: Final = max(everyone)
+        gapless = self.highest - self.lowest + 1 == self.size
+        self._known: Final = None if gapless else dict.fromkeys(sorted(everyone), True)
+
+    def ids(self) -> list[int]:
+        """Everyone's id, in ascending order."""
+        if self._known is None:
+            return list(range(self.lowest, self.highest + 1))
+        return list(self._known)
+
+    def knows(self, process: int) -> bool:
+        """Whether `process` is one of the group."""
+        if self._known is None:
+            return self.lowest <= process <= self.highest
+        return process in self._known
+
+    def knows_all(self, vector: Vector) -> bool:
+        """Whether `vector` counts messages of members only, at least one of each it mentions."""
+        if not vector.counts:
+            return True
+        if vector.least < 1:
+            return False
+        if self._known is None:
+            return self.lowest <= vector.lowest and vector.highest <= self.highest
+        return vector.counts.keys() <= self._known.keys()
+
+    def split(self, targets: object) -> tuple[tuple[int, ...], bool]:
+        """The targets but oneself, in order, and whether oneself is one; else `LocalError`."""
+        ids = checked_targets(targets)
+        check_distinct(ids)
+        for target in ids:
+            if not self.knows(target):
+                raise LocalError(f"unknown target {target}: it is not one of the processes")
+        return tuple([target for target in ids if target != self.me]), self.me in ids
+
+    def check_message(self, source: int, message: Message, targets: tuple[int, ...]) -> None:
+        """`RemoteError` unless `source` may have sent `message` to `targets`, of whom I am one."""
+        if source == self.me or not self.knows(source):
+            raise RemoteError(f"a message from {source}, which is not one of the others")
+        if message.sender != source or message.sequence < 1:
+            raise RemoteError(f"{source} sent message {message.sequence} of {message.sender}")
+        if self.me not in targets or source in targets:
+            raise RemoteError(f"{source} sent a message for {targets} to {self.me}")
+        for target in targets:
+            if not self.knows(target):
+                raise RemoteError(f"{source} sent a message to {target}, which is nobody")
+        if len(targets) > 1 and len(set(targets)) != len(targets):
+            raise RemoteError(f"{source} sent one message twice to one process: {targets}")

@@ -1,0 +1,126 @@
+"""The permits that a process still misses, in the order in which it delivered their messages.
+
+A message submitted after that delivery waits for the permit, so each gets a position, and what may
+leave is decided by comparing positions: `first` is the oldest missing permit, `second` the oldest
+one from a different sender than that. Permits are cumulative per sender, so each sender has a queue
+of its own, and a permit takes away a prefix of it. Both positions only ever move forward: amortised
+constant time.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.sliding import SlidingArray
+
+
+@final
+@mypyc_attr(acyclic=True)
+class MissingPermit:
+    """A delivered message whose permit has not come."""
+
+    __slots__ = ("granted", "position", "sender", "sequence")
+
+    def __init__(self, sender: i64, sequence: i64, position: i64) -> None:
+        self.sender: i64 = sender
+        self.sequence: i64 = sequence
+        self.position: i64 = position
+        self.granted = False
+
+
+@final
+class Debt:
+    """The permits that one sender owes, oldest first."""
+
+    __slots__ = ("queue", "sender")
+
+    def __init__(self, sender: i64) -> None:
+        self.sender: Final[i64] = sender
+        self.queue: SlidingArray[MissingPermit] = SlidingArray()
+
+    def lowest(self) -> i64:
+        """The lowest id whose permit is missing, or 0 if none is."""
+        queue = self.queue
+        return queue.peek().sequence if queue.first < queue.next else 0
+
+
+@final
+class MissingPermits:
+    """All missing permits of one process."""
+
+    __slots__ = ("_all", "second")
+
+    def __init__(self) -> None:
+        self._all: SlidingArray[MissingPermit] = SlidingArray()
+        self.second: i64 = 1
+
+    @property
+    def first(self) -> i64:
+        """The position of the oldest missing permit, or `next` if none is missing."""
+        return self._all.first
+
+    @property
+    def next(self) -> i64:
+        """The position that the next missing permit will get."""
+        return self._all.next
+
+    def add(self, debt: Debt, sequence: i64) -> None:
+        """A flagged message was delivered: its permit is missing from now on."""
+        permit = MissingPermit(debt.sender, sequence, self._all.next)
+        debt.queue.add(permit)
+        self._all.add(permit)
+        if self.second == permit.position and debt.sender == self._all.peek().sender:
+            self.second += 1
+
+    def grant(self, debt: Debt, sequence: i64) -> bool:
+        """The permits up to `sequence` have come; True if any of them was missing."""
+        queue = debt.queue
+        if queue.first == queue.next or queue.peek().sequence > sequence:
+            return False
+        while queue.first < queue.next and queue.peek().sequence <= sequence:
+            queue.remove().granted = True
+        self._slide()
+        return True
+
+    def first_sender(self) -> i64:
+        """Who owes the oldest missing permit."""
+        return self._all.peek().sender
+
+    def missing(self) -> list[MissingPermit]:
+        """The missing permits, oldest first."""
+        return [permit for permit in self._all if not permit.granted]
+
+    def copy(self) -> "MissingPermits":
+        """An independent copy, positions and all; see `copy_debt` for the senders' part."""
+        other = MissingPermits()
+        other._all = SlidingArray(self._all.first)
+        for permit in self._all:
+            twin = MissingPermit(permit.sender, permit.sequence, permit.position)
+            twin.granted = permit.granted
+            other._all.add(twin)
+        other.second = self.second
+        return other
+
+    def copy_debt(self, debt: Debt) -> Debt:
+        """A copy of the debt of a twin: the same permits, but ours."""
+        other = Debt(debt.sender)
+        other.queue = SlidingArray(debt.queue.first)
+        for permit in debt.queue:
+            other.queue.add(self._all.at(permit.position))
+        return other
+
+    def _slide(self) -> None:
+        window = self._all
+        while window.first < window.next and window.peek().granted:
+            window.remove()
+        if window.first == window.next:
+            self.second = window.next
+            return
+        owing = window.peek().sender
+        position = self.second if self.second > window.first else window.first
+        while position < window.next:
+            permit = window.at(position)
+            if not permit.granted and permit.sender != owing:
+                break
+            position += 1
+        self.second = position

@@ -1,0 +1,111 @@
+"""The contract between a protocol and whoever drives it.
+
+A protocol is told things (`submit`, `arrive`, `expire`) and answers with things to do. It has no
+socket, no clock, no random numbers and no logger; time is an argument. Methods sort into three kinds:
+
+- the public face: `submit`, `arrive`, `expire` return a list of effects; `deadline_ns` says when
+  `expire` should be called. Check first, change state next, answer last: a method that raises
+  `LocalError` or `RemoteError` has changed nothing.
+- the same for drivers on a hot path: `submit_into`, `arrive_into`, `expire_into` put the same
+  effects, in the same order, into an `Outbox`, and `wake_ns` is `deadline_ns` without a None.
+- for the model checker: `clone` and `fingerprint`. A fingerprint leaves timers out, because when a
+  timer fires is the driver's choice.
+
+Determinism is part of the contract: same calls, same effects, interpreted or compiled.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Final, Self, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.values import Message, Packet
+
+NEVER_NS: Final = 1 << 62
+"""What `wake_ns` answers when no timer is wanted: later than any time."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Outbox:
+    """Takes effects one at a time, in order."""
+
+    @abstractmethod
+    def transmit(self, target: i64, packet: Packet) -> None:
+        """Put `packet` on the network, towards `target`."""
+
+    @abstractmethod
+    def deliver(self, message: Message) -> None:
+        """Hand `message` to the application."""
+
+
+@final
+class EffectList(Outbox):
+    """An outbox that remembers: the bridge from a hot path to the list-returning face."""
+
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+
+    def transmit(self, target: i64, packet: Packet) -> None:
+        self.effects.append(Transmit(target, packet))
+
+    def deliver(self, message: Message) -> None:
+        self.effects.append(Deliver(message))
+
+
+def replay(effects: list[Effect], outbox: Outbox) -> None:
+    """Perform a list of effects on an outbox."""
+    for effect in effects:
+        if isinstance(effect, Transmit):
+            outbox.transmit(effect.target, effect.packet)
+        else:
+            outbox.deliver(effect.message)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class CausalProcess(ABC):
+    """One process's side of a protocol; single-threaded."""
+
+    @abstractmethod
+    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
+        """Send `payload` to every one of `targets` (which may include oneself), as one message."""
+
+    @abstractmethod
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        """Take in a packet that `source` transmitted."""
+
+    @abstractmethod
+    def clone(self) -> Self:
+        """An independent copy in the same state."""
+
+    @abstractmethod
+    def fingerprint(self) -> bytes:
+        """Equal states, equal fingerprints; timers do not count."""
+
+    def deadline_ns(self) -> int | None:
+        """When to call `expire`; None: no timer wanted."""
+        return None
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        """Do what is due by now; calling too early is harmless."""
+        return []
+
+    def submit_into(
+        self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox
+    ) -> None:
+        """Like `submit`, into an outbox."""
+        replay(self.submit(targets, payload, now_ns), outbox)
+
+    def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        """Like `arrive`, into an outbox."""
+        replay(self.arrive(source, packet, now_ns), outbox)
+
+    def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
+        """Like `expire`, into an outbox."""
+        replay(self.expire(now_ns), outbox)
+
+    def wake_ns(self) -> i64:
+        """Like `deadline_ns`, with `NEVER_NS` for None."""
+        deadline = self.deadline_ns()
+        return NEVER_NS if deadline is None else deadline

@@ -1,0 +1,356 @@
+"""Cykas ("Can you keep a secret?"): causal unicast by asking receivers to keep quiet for a while.
+
+A process may send *eagerly*, while earlier messages of its own are still unacknowledged; the
+receiver delivers at once, but counts the secrets it keeps (its MODE) and sends nothing of its own
+while it keeps any. When all earlier messages and the eager one itself are acknowledged, the sender
+tells the receiver "you can tell" (YCT), and MODE goes down by one. To each process at most one
+message is unacknowledged, which keeps pairs in FIFO order without a receive buffer.
+
+"And the eager one itself" is ours: the rules say only "all messages sent before", and then the YCT
+may overtake its message, so that MODE goes down before it goes up and another sender's secret gets
+out. `literal_rule_7=True` builds that version, and `skip=True` lets messages overtake each other in
+the send buffer, which deadlocks. Both are wrong on purpose, to show why; use them for nothing else.
+
+Paper: Y. Tong, N. Liittschwager, L. Kuper, "Can you keep a secret? A new protocol for sender-side
+enforcement of causal message delivery", arXiv:2603.14690.
+Cost: one integer and a flag per message, one per acknowledgement, none per YCT; state is the
+messages buffered or unacknowledged and one record per peer; amortised constant time. One message in
+transit per receiver. MODE counts everyone's secrets alike, so a process can be kept from sending
+for ever.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Self, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.members import Members
+from antecede.core.process import CausalProcess
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message, Packet
+
+SEND_LIMIT: Final = 1 << 20
+"""Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class CykasMessage(Packet):
+    """A message, and whether its receiver must keep it secret until told otherwise."""
+
+    __slots__ = ("carried", "eager")
+
+    KIND: ClassVar[str] = "message"
+
+    def __init__(self, carried: Message, eager: bool) -> None:
+        self.carried: Final = carried
+        self.eager: Final = eager
+
+    @property
+    def message(self) -> Message | None:
+        return self.carried
+
+    @property
+    def metadata_integers(self) -> int:
+        """The id; the flag is a bit."""
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CykasMessage)
+            and self.carried == other.carried
+            and self.eager == other.eager
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.carried, self.eager))
+
+    def __repr__(self) -> str:
+        return f"CykasMessage({self.carried!r}, {self.eager})"
+
+
+@final
+@mypyc_attr(acyclic=True)
+class CykasAck(Packet):
+    """The message with this id has been delivered."""
+
+    __slots__ = ("sequence",)
+
+    KIND: ClassVar[str] = "ack"
+
+    def __init__(self, sequence: i64) -> None:
+        self.sequence: Final[i64] = sequence
+
+    @property
+    def metadata_integers(self) -> int:
+        """The id."""
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CykasAck) and self.sequence == other.sequence
+
+    def __hash__(self) -> int:
+        return hash((self.KIND, int(self.sequence)))
+
+    def __repr__(self) -> str:
+        return f"CykasAck({self.sequence})"
+
+
+@final
+@mypyc_attr(acyclic=True)
+class YouCanTell(Packet):
+    """One of the sender's eager messages is no secret any more; it does not say which."""
+
+    __slots__ = ()
+
+    KIND: ClassVar[str] = "yct"
+
+    @property
+    def metadata_integers(self) -> int:
+        """Nothing at all: which is why it must arrive exactly once."""
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, YouCanTell)
+
+    def __hash__(self) -> int:
+        return hash(self.KIND)
+
+    def __repr__(self) -> str:
+        return "YouCanTell()"
+
+
+@final
+class Outgoing:
+    """A message of our own, until it and everything before it are acknowledged."""
+
+    __slots__ = ("acked", "eager", "message", "sent", "target", "told")
+
+    def __init__(self, message: Message, target: i64) -> None:
+        self.message: Final = message
+        self.target: Final[i64] = target
+        self.sent = False
+        self.eager = False
+        self.acked = False
+        self.told = False
+
+    def copy(self) -> "Outgoing":
+        """An independent copy."""
+        twin = Outgoing(self.message, self.target)
+        twin.sent = self.sent
+        twin.eager = self.eager
+        twin.acked = self.acked
+        twin.told = self.told
+        return twin
+
+    def state(self) -> tuple[Message, int, bool, bool, bool, bool]:
+        """Everything, as a value."""
+        return self.message, self.target, self.sent, self.eager, self.acked, self.told
+
+
+@final
+class Peer:
+    """Everything about one other process: what is in flight to it, and what it has sent."""
+
+    __slots__ = ("delivered", "in_flight", "secrets")
+
+    def __init__(self) -> None:
+        self.in_flight: Outgoing | None = None
+        self.delivered: i64 = 0
+        self.secrets: i64 = 0
+
+
+@final
+class CykasProcess(CausalProcess):
+    """One process; `mode` counts the secrets it keeps."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        literal_rule_7: bool = False,
+        skip: bool = False,
+        send_limit: int = SEND_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        self._members: Final = Members(me, processes)
+        self._literal_rule_7: Final = literal_rule_7
+        self._skip: Final = skip
+        self._send_limit: Final[i64] = send_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._peers: dict[int, Peer] = {}
+        self._next_sequence: i64 = 1
+        self._mode: i64 = 0
+        # From the oldest message that is not acknowledged, in the order of submission.
+        self._window: SlidingArray[Outgoing] = SlidingArray()
+        self._unsent_at: i64 = 1
+
+    @property
+    def mode(self) -> int:
+        """How many secrets this process keeps; above zero nothing of its own leaves."""
+        return self._mode
+
+    def buffered(self) -> int:
+        """How many of our messages are unsent, unacknowledged, or later than one that is."""
+        return self._window.size
+
+    def submit(
+        self,
+        targets: Sequence[int],
+        payload: object,
+        now_ns: int,  # noqa: ARG002 - it has no timer
+    ) -> list[Effect]:
+        remote, to_self = self._members.split(targets)
+        content = checked_payload(payload, self._payload_limit)
+        if len(remote) > 1:
+            raise LocalError(f"cykas is unicast only: one remote target, not {remote}")
+        if self._window.size >= self._send_limit:
+            raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
+        message = Message(self._members.me, self._next_sequence, content)
+        self._next_sequence += 1
+        effects: list[Effect] = []
+        if remote:
+            self._window.add(Outgoing(message, remote[0]))
+            self._release(effects)
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def arrive(
+        self,
+        source: int,
+        packet: Packet,
+        now_ns: int,  # noqa: ARG002 - it has no timer
+    ) -> list[Effect]:
+        if source == self._members.me or not self._members.knows(source):
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        effects: list[Effect] = []
+        if isinstance(packet, CykasMessage):
+            self._on_message(source, packet, effects)
+        elif isinstance(packet, CykasAck):
+            self._on_ack(source, packet.sequence, effects)
+        elif isinstance(packet, YouCanTell):
+            self._on_yct(source, effects)
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        return effects
+
+    def _peer(self, process: int) -> Peer:
+        peer = self._peers.get(process)
+        if peer is None:
+            peer = Peer()
+            self._peers[process] = peer
+        return peer
+
+    def _on_message(self, source: int, packet: CykasMessage, effects: list[Effect]) -> None:
+        self._members.check_message(source, packet.carried, (self._members.me,))
+        peer = self._peer(source)
+        sequence = packet.carried.sequence
+        if sequence <= peer.delivered:
+            raise RemoteError(f"message {sequence} of {source} came after {peer.delivered}")
+        peer.delivered = sequence
+        if packet.eager:
+            peer.secrets += 1
+            self._mode += 1
+        effects.append(Deliver(packet.carried))
+        effects.append(Transmit(source, CykasAck(sequence)))
+
+    def _on_ack(self, source: int, sequence: i64, effects: list[Effect]) -> None:
+        peer = self._peer(source)
+        outgoing = peer.in_flight
+        if outgoing is None or outgoing.message.sequence != sequence:
+            raise RemoteError(f"{source} acknowledges {sequence}, which is not in flight to it")
+        outgoing.acked = True
+        peer.in_flight = None
+        self._settle(effects)
+        self._release(effects)
+
+    def _on_yct(self, source: int, effects: list[Effect]) -> None:
+        peer = self._peer(source)
+        if peer.secrets <= 0 and not self._literal_rule_7:
+            raise RemoteError(f"{source} has told no secret that could be told now")
+        peer.secrets -= 1
+        self._mode -= 1
+        self._release(effects)
+
+    def _settle(self, effects: list[Effect]) -> None:
+        """Forget what is acknowledged together with everything before it, and send the YCTs due."""
+        window = self._window
+        while window.size > 0:
+            head = window.peek()
+            if self._literal_rule_7 or head.acked:
+                tell(head, effects)
+            if not head.acked:
+                break
+            window.remove()
+
+    def _release(self, effects: list[Effect]) -> None:
+        """Transmit what may leave: in the order of submission, unless messages may skip."""
+        window = self._window
+        index = window.first if self._skip else self._unsent_at
+        while index < window.next:
+            outgoing = window.at(index)
+            if not outgoing.sent:
+                peer = self._peer(outgoing.target)
+                if may_leave(self._mode, peer.in_flight):
+                    self._transmit(outgoing, peer, index > window.first, effects)
+                elif not self._skip:
+                    break
+            index += 1
+        self._unsent_at = index
+
+    def _transmit(self, outgoing: Outgoing, peer: Peer, eager: bool, effects: list[Effect]) -> None:
+        outgoing.sent = True
+        outgoing.eager = eager
+        peer.in_flight = outgoing
+        effects.append(Transmit(outgoing.target, CykasMessage(outgoing.message, eager)))
+
+    def clone(self) -> Self:
+        twin = CykasProcess(
+            self._members.me,
+            self._members.ids(),
+            literal_rule_7=self._literal_rule_7,
+            skip=self._skip,
+            send_limit=self._send_limit,
+            payload_limit=self._payload_limit,
+        )
+        twin._next_sequence = self._next_sequence
+        twin._mode = self._mode
+        twin._window = SlidingArray(self._window.first)
+        twin._unsent_at = self._unsent_at
+        for process, peer in self._peers.items():
+            other = twin._peer(process)
+            other.delivered = peer.delivered
+            other.secrets = peer.secrets
+        for outgoing in self._window:
+            copy = outgoing.copy()
+            twin._window.add(copy)
+            if outgoing.sent and not outgoing.acked:
+                twin._peer(outgoing.target).in_flight = copy
+        return twin
+
+    def fingerprint(self) -> bytes:
+        window = [outgoing.state() for outgoing in self._window]
+        peers = [
+            (process, self._peers[process].delivered, self._peers[process].secrets)
+            for process in sorted(self._peers)
+            if self._peers[process].delivered > 0 or self._peers[process].secrets != 0
+        ]
+        me = self._members.me
+        return repr((me, self._next_sequence, self._mode, window, peers)).encode()
+
+
+def may_leave(mode: i64, in_flight: Outgoing | None) -> bool:
+    """Whether a message may be transmitted: no secret is kept, none is in flight to its target."""
+    return mode <= 0 and in_flight is None
+
+
+def tell(outgoing: Outgoing, effects: list[Effect]) -> None:
+    """Send the YCT of an eager message, once."""
+    if outgoing.eager and not outgoing.told:
+        outgoing.told = True
+        effects.append(Transmit(outgoing.target, YouCanTell()))

@@ -1,0 +1,469 @@
+"""Hybrid buffering: causal unicast and multicast with a constant number of integers per message.
+
+A sender flags a copy if its receiver could not safely act on it yet, because an earlier message (or
+another copy of this one) may still be undelivered elsewhere; when all of those are acknowledged it
+sends the receiver a *permit*. A receiver delivers in FIFO order per sender, at once, but keeps what
+it then wants to send in a buffer until the permits of everything it has delivered before are there.
+FIFO per pair plus this *sender permission to send* (SPS) implies causal delivery.
+
+Paper: P. S. Almeida, "Space-Optimal, Computation-Optimal, Topology-Agnostic, Throughput-Scalable
+Causal Delivery through Hybrid Buffering", extended by SPS-optimal multicast and by cumulative acks
+and permits (both hold for a prefix of the sender's ids, per ordered pair of processes).
+Cost: two integers and a flag per message; state linear in peers plus messages buffered, unacked and
+missing permits; amortised constant time per copy of a message.
+
+Names against the paper: `_unacked` is u, `_settled` u2, `_released` m1, `_missing` p with p2 as its
+`second`; m2 is not needed, because every peer has a queue of its own copies.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final, Self, final
+
+from mypy_extensions import i64
+
+from antecede.core.alarms import PATIENCE_NS, Alarms
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    check_distinct,
+    checked_payload,
+    checked_targets,
+    known_processes,
+)
+from antecede.core.effects import Effect
+from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.permits import Debt, MissingPermits
+from antecede.core.process import NEVER_NS, CausalProcess, EffectList, Outbox
+from antecede.core.protocols.hybrid_state import Entry, Peer, find_copy
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message, Packet
+
+SEND_LIMIT: Final = 1 << 20
+"""Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""
+
+RECEIVE_LIMIT: Final = 1 << 12
+"""Messages of one source held for a gap to close; beyond it packets are dropped, and come again."""
+
+RESEND_BATCH: Final = 64
+"""Copies transmitted again to one peer when its alarm rings, oldest first."""
+
+
+@final
+class HeldBack:
+    """A copy that has been submitted but may not leave, and the permits it waits for."""
+
+    __slots__ = ("missing", "sequence", "target")
+
+    def __init__(self, sequence: i64, target: i64, missing: list[tuple[int, int]]) -> None:
+        self.sequence: Final[i64] = sequence
+        self.target: Final[i64] = target
+        self.missing: Final = missing
+
+    def __repr__(self) -> str:
+        owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
+        return f"message {self.sequence} to {self.target} waits for the permits of {owed}"
+
+
+@final
+class HybridProcess(CausalProcess):
+    """The product's own protocol; `sps=False` makes it conservative (CSPS)."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        sps: bool = True,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        self._me: Final[i64] = me
+        self._sps: Final = sps
+        self._send_limit: Final[i64] = send_limit
+        self._receive_limit: Final[i64] = receive_limit
+        self._payload_limit: Final[i64] = payload_limit
+        # Peers come into being at first contact: state follows who talks, not who exists.
+        self._known: Final = known_processes(me, processes)
+        self._peers: dict[int, Peer] = {}
+        self._unacked: SlidingArray[Entry] = SlidingArray()
+        self._settled: i64 = 1
+        self._released: i64 = 1
+        self._missing = MissingPermits()
+        # Peers with a permit due; empty between any two steps.
+        self._due: list[Peer] = []
+        self._alarms = Alarms(patience_ns)
+
+    # The public face.
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        ids = checked_targets(targets)
+        self.submit_into(ids, checked_payload(payload, self._payload_limit), now_ns, outbox)
+        return outbox.effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        self.arrive_into(source, packet, now_ns, outbox)
+        return outbox.effects
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        self.expire_into(now_ns, outbox)
+        return outbox.effects
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = self._alarms.next_ns()
+        return None if wake_ns == NEVER_NS else wake_ns
+
+    # What a runtime needs beyond the contract.
+
+    def add_process(self, process: int) -> None:
+        """Make a further process known; nothing has been exchanged with it."""
+        known_processes(process, [process])
+        if process in self._known or process in self._peers:
+            raise LocalError(f"process {process} is known already")
+        self._peers[process] = Peer(process)
+
+    def lost(self, target: int, sequence: int, now_ns: int) -> list[Effect]:
+        """The copy of `sequence` to `target` was lost on the way: transmit it again now.
+
+        Nothing happens if that copy has been acknowledged, never left, or never existed.
+        """
+        outbox = EffectList()
+        peer = self._peers.get(target)
+        if peer is not None and peer.acked < sequence <= peer.last_transmitted:
+            index = find_copy(peer.copies, sequence)
+            if index >= 0:
+                previous = peer.acked
+                if index > peer.copies.first:
+                    previous = peer.copies.at(index - 1).message.sequence
+                self._transmit_copy(peer, peer.copies.at(index), previous, outbox)
+                peer.since_ns = now_ns
+        return outbox.effects
+
+    def waiting(self) -> list[HeldBack]:
+        """What has been submitted and may not leave yet, and by which permits it is held back."""
+        held: list[HeldBack] = []
+        missing = self._missing.missing()
+        for entry in self._unacked:
+            if entry.unsent == 0:
+                continue
+            for peer in entry.targets:
+                if peer.last_transmitted >= entry.message.sequence:
+                    continue
+                owed = [
+                    (int(permit.sender), int(permit.sequence))
+                    for permit in missing
+                    if permit.position < entry.permits_before
+                    and not (self._sps and permit.sender == peer.id)
+                ]
+                held.append(HeldBack(entry.message.sequence, peer.id, owed))
+        return held
+
+    def buffered(self) -> int:
+        """How many of our messages are unsent or not acknowledged by all."""
+        return self._unacked.size
+
+    # The same for drivers on a hot path.
+
+    def submit_into(
+        self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox
+    ) -> None:
+        check_distinct(targets)
+        checked_payload(payload, self._payload_limit)
+        if self._unacked.next - self._unacked.first >= self._send_limit:
+            raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
+        to_self = False
+        peers: list[Peer] = []
+        for target in targets:
+            if target == self._me:
+                to_self = True
+                continue
+            peer = self._peer(target)
+            if peer is None:
+                raise LocalError(f"unknown target {target}: it is not one of the processes")
+            peers.append(peer)
+        message = Message(self._me, self._unacked.next, payload)
+        entry = Entry(message, self._missing.next, peers)
+        self._unacked.add(entry)
+        for peer in peers:
+            peer.last_submitted = message.sequence
+            peer.copies.add(entry)
+        self._advance(outbox)
+        self._release(now_ns, outbox)
+        if to_self:
+            outbox.deliver(message)
+
+    def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        peer = self._peer(source)
+        if peer is None:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        if isinstance(packet, DataPacket):
+            self._on_message(peer, packet, now_ns, outbox)
+        elif isinstance(packet, Ack):
+            self._on_ack(peer, packet.sequence, now_ns, outbox)
+        elif isinstance(packet, Permit):
+            self._on_permit(peer, packet.sequence, now_ns, outbox)
+        elif isinstance(packet, Ask):
+            self._on_ask(peer, packet, now_ns, outbox)
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+
+    def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
+        for alarm in self._alarms.ringing(now_ns):
+            peer = self._peers[alarm.owner]
+            self._transmit_again(peer, outbox)
+            lowest = peer.lowest_missing()
+            if lowest > 0:
+                outbox.transmit(peer.id, Ask(peer.delivered, lowest))
+            self._alarms.again(alarm, now_ns)
+
+    def wake_ns(self) -> i64:
+        return self._alarms.next_ns()
+
+    def _peer(self, process: i64) -> Peer | None:
+        """The record of another process, or None if there is no such process."""
+        peer = self._peers.get(process)
+        if peer is None and process != self._me and process in self._known:
+            peer = Peer(process)
+            self._peers[process] = peer
+        return peer
+
+    # Sending: what leaves, with which flag, and when permits for it are due.
+
+    def _frontier(self, peer: Peer) -> i64:
+        """The highest id up to which `peer` may be permitted everything from here."""
+        unacked = self._unacked
+        if unacked.first < unacked.next:
+            head = unacked.peek()
+            if head.unacked == 1 and head.unacked_key == peer.id:
+                return self._settled - 1
+        return unacked.first - 1
+
+    def _advance(self, outbox: Outbox) -> None:
+        """After an acknowledgement or an append: forget what is settled, send the permits due."""
+        unacked = self._unacked
+        while unacked.first < unacked.next and unacked.peek().unacked == 0:
+            entry = unacked.remove()
+            for peer in entry.targets:
+                note_due(peer, entry.message.sequence, self._due)
+        if self._settled < unacked.first:
+            self._settled = unacked.first
+        if unacked.first < unacked.next:
+            head = unacked.peek()
+            if head.unacked == 1:
+                self._settle(head.last_unacked(self._peers))
+        if self._due:
+            self._transmit_permits(outbox)
+
+    def _transmit_permits(self, outbox: Outbox) -> None:
+        for peer in self._due:
+            peer.covered = peer.due
+            outbox.transmit(peer.id, Permit(peer.due))
+            peer.due = 0
+        self._due.clear()
+
+    def _settle(self, waited_for: Peer) -> None:
+        """Pass over entries that nobody but `waited_for` may still have to acknowledge."""
+        unacked = self._unacked
+        stop = unacked.next if self._sps else unacked.first + 1
+        while self._settled < stop:
+            entry = unacked.at(self._settled)
+            if not entry.only_unacked_by(waited_for.id):
+                break
+            for peer in entry.targets:
+                if peer is waited_for and entry.message.sequence <= peer.last_transmitted:
+                    note_due(peer, entry.message.sequence, self._due)
+            self._settled += 1
+
+    def _release(self, now_ns: i64, outbox: Outbox) -> None:
+        """Transmit the copies that no missing permit holds back any more."""
+        unacked = self._unacked
+        index = self._released
+        if index < unacked.first:
+            index = unacked.first
+        first_missing = self._missing.first
+        while index < unacked.next:
+            entry = unacked.at(index)
+            if entry.unsent > 0:
+                if entry.permits_before > first_missing:
+                    break
+                for peer in entry.targets:
+                    if peer.last_transmitted < entry.message.sequence:
+                        self._transmit_first(peer, entry, now_ns, outbox)
+            index += 1
+        self._released = index
+        if self._sps and first_missing < self._missing.next:
+            self._release_to(self._peers[self._missing.first_sender()], now_ns, outbox)
+
+    def _release_to(self, owing: Peer, now_ns: i64, outbox: Outbox) -> None:
+        """What waits only for permits of its own receiver need not wait (the P in SPS)."""
+        while owing.unsent_at < owing.copies.next:
+            entry = owing.copies.at(owing.unsent_at)
+            if entry.permits_before > self._missing.second:
+                break
+            self._transmit_first(owing, entry, now_ns, outbox)
+
+    def _transmit_first(self, peer: Peer, entry: Entry, now_ns: i64, outbox: Outbox) -> None:
+        previous = peer.last_transmitted
+        entry.unsent -= 1
+        peer.unsent_at += 1
+        peer.last_transmitted = entry.message.sequence
+        self._transmit_copy(peer, entry, previous, outbox)
+        self._alarms.start(peer, now_ns)
+
+    def _transmit_copy(self, peer: Peer, entry: Entry, previous: i64, outbox: Outbox) -> None:
+        sequence = entry.message.sequence
+        flagged = sequence > self._frontier(peer)
+        if not flagged and peer.covered < sequence:
+            peer.covered = sequence
+        outbox.transmit(peer.id, DataPacket(entry.message, previous, flagged))
+
+    def _transmit_again(self, peer: Peer, outbox: Outbox) -> None:
+        previous = peer.acked
+        index = peer.copies.first
+        stop = index + RESEND_BATCH
+        if stop > peer.unsent_at:
+            stop = peer.unsent_at
+        while index < stop:
+            entry = peer.copies.at(index)
+            self._transmit_copy(peer, entry, previous, outbox)
+            previous = entry.message.sequence
+            index += 1
+
+    # Receiving.
+
+    def _on_message(self, peer: Peer, packet: DataPacket, now_ns: i64, outbox: Outbox) -> None:
+        sequence = packet.carried.sequence
+        check_chain(packet, sequence, peer.delivered)
+        if not packet.flagged:
+            self._on_permit(peer, sequence, now_ns, outbox)
+        if sequence <= peer.delivered:
+            outbox.transmit(peer.id, Ack(peer.delivered))
+        elif packet.previous == peer.delivered:
+            self._deliver_chain(peer, packet, now_ns, outbox)
+        else:
+            self._keep_early(peer, packet)
+
+    def _keep_early(self, peer: Peer, packet: DataPacket) -> None:
+        if peer.early is None:
+            peer.early = {}
+        if len(peer.early) < self._receive_limit:
+            peer.early[packet.previous] = packet
+
+    def _deliver_chain(self, peer: Peer, packet: DataPacket, now_ns: i64, outbox: Outbox) -> None:
+        following: DataPacket | None = packet
+        while following is not None:
+            sequence = following.carried.sequence
+            peer.delivered = sequence
+            if following.flagged and sequence > peer.permitted:
+                if peer.debt is None:
+                    peer.debt = Debt(peer.id)
+                self._missing.add(peer.debt, sequence)
+                self._alarms.start(peer, now_ns)
+            outbox.deliver(following.carried)
+            following = None if peer.early is None else peer.early.pop(sequence, None)
+        if peer.early is not None and not peer.early:
+            peer.early = None
+        outbox.transmit(peer.id, Ack(peer.delivered))
+
+    def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
+        copies = peer.copies
+        if sequence > peer.last_submitted or copies.first == peer.unsent_at:
+            return
+        if copies.peek().message.sequence > sequence:
+            return
+        while copies.first < peer.unsent_at and copies.peek().message.sequence <= sequence:
+            entry = copies.remove()
+            entry.unacked -= 1
+            entry.unacked_key ^= peer.id
+            peer.acked = entry.message.sequence
+        peer.progress(now_ns)
+        self._rest(peer)
+        self._advance(outbox)
+
+    def _on_permit(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
+        if sequence <= peer.permitted:
+            return
+        peer.permitted = sequence
+        if peer.debt is not None and self._missing.grant(peer.debt, sequence):
+            peer.progress(now_ns)
+            self._rest(peer)
+            self._release(now_ns, outbox)
+
+    def _on_ask(self, peer: Peer, packet: Ask, now_ns: i64, outbox: Outbox) -> None:
+        if peer.last_transmitted == 0:
+            return
+        self._on_ack(peer, packet.delivered, now_ns, outbox)
+        frontier = self._frontier(peer)
+        if frontier >= packet.lowest:
+            if peer.covered < frontier:
+                peer.covered = frontier
+            outbox.transmit(peer.id, Permit(frontier))
+
+    def _rest(self, peer: Peer) -> None:
+        """Turn the peer's alarm off if nothing is outstanding with it."""
+        if peer.copies.first == peer.unsent_at and peer.lowest_missing() == 0:
+            peer.on = False
+
+    # For the model checker.
+
+    def clone(self) -> Self:
+        twin = HybridProcess(
+            self._me,
+            self._known,
+            sps=self._sps,
+            send_limit=self._send_limit,
+            receive_limit=self._receive_limit,
+            payload_limit=self._payload_limit,
+            patience_ns=self._alarms.patience_ns,
+        )
+        for process in self._peers:
+            twin._peers[process] = Peer(process)
+        twin._unacked = SlidingArray(self._unacked.first)
+        for entry in self._unacked:
+            twin._unacked.add(entry.copy(twin._peers))
+        for process, peer in self._peers.items():
+            twin._peers[process].adopt(peer, twin._unacked)
+        twin._settled = self._settled
+        twin._released = self._released
+        twin._missing = self._missing.copy()
+        for process, peer in self._peers.items():
+            if peer.debt is not None:
+                twin._peers[process].debt = twin._missing.copy_debt(peer.debt)
+        for peer in twin._peers.values():
+            if peer.on:
+                twin._alarms.enqueue(peer)
+        return twin
+
+    def fingerprint(self) -> bytes:
+        entries = [
+            (entry.message.sequence, entry.message.payload, entry.permits_before, entry.unsent)
+            for entry in self._unacked
+        ]
+        missing = [(p.sender, p.sequence, p.position) for p in self._missing.missing()]
+        states = [peer.state() for peer in self._peers.values()]
+        peers = sorted(state for state in states if state)
+        window = (self._unacked.next, self._settled, self._released, self._missing.next)
+        return repr((self._me, window, entries, missing, peers)).encode()
+
+
+def check_chain(packet: DataPacket, sequence: i64, delivered: i64) -> None:
+    """`RemoteError` if no correct sender numbers its messages like this."""
+    if packet.previous < 0 or packet.previous >= sequence:
+        raise RemoteError(f"message {sequence} cannot follow {packet.previous}")
+    if packet.previous < delivered < sequence:
+        raise RemoteError(
+            f"message {sequence} claims to follow {packet.previous}, but {delivered} did"
+        )
+
+
+def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:
+    """The permit of `sequence` may go to `peer`; remember that, unless it is covered already."""
+    if sequence <= peer.covered:
+        return
+    if peer.due == 0:
+        due.append(peer)
+    peer.due = sequence

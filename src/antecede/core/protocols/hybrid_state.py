@@ -1,0 +1,135 @@
+"""What a hybrid process remembers: its own unacknowledged messages, and one record per peer."""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.alarms import Alarm
+from antecede.core.packets import DataPacket
+from antecede.core.permits import Debt
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message
+
+
+@final
+class Entry:
+    """A message of our own, until every one of its copies is acknowledged."""
+
+    __slots__ = ("message", "permits_before", "targets", "unacked", "unacked_key", "unsent")
+
+    def __init__(self, message: Message, permits_before: i64, targets: list["Peer"]) -> None:
+        self.message: Final = message
+        self.permits_before: Final[i64] = permits_before
+        self.targets: Final = targets
+        self.unacked: i64 = len(targets)
+        self.unsent: i64 = len(targets)
+        # The exclusive or of the ids of the unacked targets: the last one's id, when one is left.
+        self.unacked_key: i64 = 0
+        for peer in targets:
+            self.unacked_key ^= peer.id
+
+    def copy(self, peers: dict[int, "Peer"]) -> "Entry":
+        """The same entry of a clone, whose peers are `peers`."""
+        twin = Entry(self.message, self.permits_before, [peers[peer.id] for peer in self.targets])
+        twin.unacked = self.unacked
+        twin.unacked_key = self.unacked_key
+        twin.unsent = self.unsent
+        return twin
+
+    def last_unacked(self, peers: dict[int, "Peer"]) -> "Peer":
+        """The one target that has not acknowledged it, when one is left."""
+        return self.targets[0] if len(self.targets) == 1 else peers[self.unacked_key]
+
+    def only_unacked_by(self, process: i64) -> bool:
+        """Whether nobody but `process` may still have to acknowledge it."""
+        return self.unacked == 0 or (self.unacked == 1 and self.unacked_key == process)
+
+
+@final
+class Peer(Alarm):
+    """Everything about one other process, its retransmission alarm included."""
+
+    __slots__ = (
+        "acked",
+        "copies",
+        "covered",
+        "debt",
+        "delivered",
+        "due",
+        "early",
+        "id",
+        "last_submitted",
+        "last_transmitted",
+        "permitted",
+        "unsent_at",
+    )
+
+    def __init__(self, process: i64) -> None:
+        super().__init__(process)
+        self.id: Final[i64] = process
+        # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
+        self.copies: SlidingArray[Entry] = SlidingArray()
+        self.unsent_at: i64 = 1
+        self.acked: i64 = 0
+        self.last_submitted: i64 = 0
+        self.last_transmitted: i64 = 0
+        # The highest id for which it has been sent a permit, or that left unflagged.
+        self.covered: i64 = 0
+        self.due: i64 = 0
+        # Receiving from it: `early` maps the id of a missing predecessor to the packet waiting.
+        self.delivered: i64 = 0
+        self.permitted: i64 = 0
+        self.early: dict[int, DataPacket] | None = None
+        self.debt: Debt | None = None
+
+    def adopt(self, other: "Peer", unacked: SlidingArray[Entry]) -> None:
+        """Become a copy of `other`, with the entries of `unacked` in place of its own."""
+        self.copies = SlidingArray(other.copies.first)
+        for entry in other.copies:
+            self.copies.add(unacked.at(entry.message.sequence))
+        self.unsent_at = other.unsent_at
+        self.acked = other.acked
+        self.last_submitted = other.last_submitted
+        self.last_transmitted = other.last_transmitted
+        self.covered = other.covered
+        self.delivered = other.delivered
+        self.permitted = other.permitted
+        self.early = None if other.early is None else dict(other.early)
+        self.on = other.on
+        self.since_ns = other.since_ns
+        self.doublings = other.doublings
+
+    def lowest_missing(self) -> i64:
+        """The lowest id of its messages whose permit it owes us, or 0."""
+        return 0 if self.debt is None else self.debt.lowest()
+
+    def state(self) -> str:
+        """Everything but the alarm; empty if nothing was ever exchanged."""
+        if self.last_submitted == 0 and self.delivered == 0 and self.permitted == 0:
+            if self.early is None:
+                return ""
+        copies = [entry.message.sequence for entry in self.copies]
+        early = [] if self.early is None else sorted(self.early.items(), key=early_key)
+        sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
+        receiving = (self.delivered, self.permitted, early)
+        return repr((self.id, sending, self.last_transmitted, self.covered, receiving))
+
+
+def early_key(item: tuple[int, DataPacket]) -> int:
+    """Sorts the packets that wait for a gap to close by the id they wait for."""
+    return item[0]
+
+
+def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
+    """The index of the message with this id, by bisection, or -1 if it is not among them."""
+    low = copies.first
+    high = copies.next
+    while low < high:
+        middle = (low + high) >> 1
+        if copies.at(middle).message.sequence < sequence:
+            low = middle + 1
+        else:
+            high = middle
+    if low < copies.next and copies.at(low).message.sequence == sequence:
+        return low
+    return -1

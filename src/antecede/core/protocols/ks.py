@@ -1,0 +1,212 @@
+"""Kshemkalyani and Singhal's algorithm: carry only what somebody may still have to wait for.
+
+A message carries a log of earlier messages and of the targets at which each may still be missing.
+A target is forgotten as soon as it cannot matter: when the message is known to be delivered there,
+or when a later message to the same target, which has to wait for it anyway, is in the same past.
+A receiver delivers a message when it has delivered everything that the log says is meant for it.
+
+Paper: A. D. Kshemkalyani, M. Singhal, "Necessary and sufficient conditions on information for
+causal message ordering and their optimal implementation", Distributed Computing 11(2), 1998.
+Cost: no algorithm with optimal latency can carry fewer facts; n*n integers at worst, far fewer in
+practice. Steps in proportion to the log, times the targets of a multicast: each copy has its own.
+FIFO channels are not needed.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Self, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import RemoteError
+from antecede.core.members import Members
+from antecede.core.process import CausalProcess
+from antecede.core.protocols.ks_log import (
+    Log,
+    Sends,
+    Targets,
+    adding,
+    in_log_order,
+    log_integers,
+    merged,
+    without,
+)
+from antecede.core.values import Message, Packet
+from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+
+
+@final
+@mypyc_attr(acyclic=True)
+class KsPacket(Packet):
+    """A message, all its targets, and the part of its sender's log that this target needs."""
+
+    __slots__ = ("carried", "log", "targets")
+
+    KIND: ClassVar[str] = "message"
+
+    def __init__(self, carried: Message, targets: tuple[int, ...], log: Log) -> None:
+        self.carried: Final = carried
+        self.targets: Final = targets
+        self.log: Final = log
+
+    @property
+    def message(self) -> Message | None:
+        return self.carried
+
+    @property
+    def metadata_integers(self) -> int:
+        """Its own time and targets, and 2 + |targets| for every entry of the log."""
+        return 1 + len(self.targets) + log_integers(self.log)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, KsPacket)
+            and self.carried == other.carried
+            and self.targets == other.targets
+            and self.log == other.log
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.carried, self.targets))
+
+    def __repr__(self) -> str:
+        return f"KsPacket({self.carried!r}, {self.targets}, {in_log_order(self.log)})"
+
+
+@final
+class KsProcess(CausalProcess):
+    """One process's side; messages to it arrive exactly once, in any order.
+
+    A process's clock is the sequence of its latest message.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        self._members: Final = Members(me, processes)
+        self._payload_limit: Final[i64] = payload_limit
+        self._sequence: i64 = 0
+        self._delivered: dict[int, int] = {}
+        self._log: Log = {}
+        self._room: WaitingRoom[KsPacket] = WaitingRoom(receive_limit)
+
+    def log(self) -> Log:
+        """What this process would have to tell others; not to be changed."""
+        return self._log
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
+        remote, to_self = self._members.split(targets)
+        content = checked_payload(payload, self._payload_limit)
+        self._sequence += 1
+        message = Message(self._members.me, self._sequence, content)
+        effects: list[Effect] = []
+        if remote:
+            everyone = frozenset(remote)
+            for target in remote:
+                # This message makes all others of its targets wait for what is in the log.
+                told = without(self._log, everyone - {target})
+                effects.append(Transmit(target, KsPacket(message, remote, told)))
+            rest = without(self._log, everyone)
+            self._log = adding(rest, self._members.me, self._sequence, everyone)
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
+        if not isinstance(packet, KsPacket):
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        self._check(source, packet)
+        missing = missing_before(packet, self._delivered, self._members.me)
+        if missing:
+            self._room.hold(packet, source, packet.carried.sequence, missing)
+            return []
+        effects: list[Effect] = []
+        ready: KsPacket | None = packet
+        while ready is not None:
+            self._take_in(ready)
+            effects.append(Deliver(ready.carried))
+            ready = self._room.next_ready()
+        return effects
+
+    def _check(self, source: int, packet: KsPacket) -> None:
+        """`RemoteError` if no correct process sends this."""
+        members = self._members
+        sequence: int = packet.carried.sequence
+        members.check_message(source, packet.carried, packet.targets)
+        if sequence <= self._delivered.get(source, 0):
+            raise RemoteError(f"message {sequence} of {source} came again")
+        self._room.check_new(source, sequence)
+        for sender, sends in packet.log.items():
+            if sends is not self._log.get(sender):
+                check_sends(members, sender, sends)
+            if sender == source and max(sends) >= sequence:
+                raise RemoteError(f"{source} logs its message {max(sends)} in {sequence}")
+            if sender == members.me and max(sends) > self._sequence:
+                raise RemoteError(f"{source} logs a message that {sender} never sent")
+
+    def _take_in(self, packet: KsPacket) -> None:
+        source: int = packet.carried.sender
+        sequence: int = packet.carried.sequence
+        self._delivered[source] = sequence
+        theirs = adding(packet.log, source, sequence, frozenset(packet.targets))
+        self._log = merged(self._log, without(theirs, frozenset((self._members.me,))))
+        self._room.reached(source, sequence)
+
+    def clone(self) -> Self:
+        twin = KsProcess(
+            self._members.me,
+            self._members.ids(),
+            receive_limit=self._room.limit,
+            payload_limit=self._payload_limit,
+        )
+        twin._sequence = self._sequence
+        twin._delivered = dict(self._delivered)
+        twin._log = self._log
+        twin._room = self._room.copy()
+        return twin
+
+    def fingerprint(self) -> bytes:
+        delivered = sorted(self._delivered.items())
+        state = (self._members.me, self._sequence, delivered, in_log_order(self._log))
+        return repr((state, self._room.packets())).encode()
+
+
+def missing_before(packet: KsPacket, delivered: dict[int, int], me: int) -> list[tuple[int, int]]:
+    """Whose message, and which, `me` must deliver before `packet`; nothing: deliver it."""
+    missing: list[tuple[int, int]] = []
+    for sender, sends in packet.log.items():
+        for time, targets in sends.items():
+            if me in targets and delivered.get(sender, 0) < time:
+                missing.append((sender, time))
+    return missing
+
+
+def check_sends(members: Members, sender: int, sends: Sends) -> None:
+    """`RemoteError` unless `sender` may have sent these, in this order."""
+    if not members.knows(sender) or not sends:
+        raise RemoteError(f"a log entry of {sender} makes no sense")
+    before = 0
+    left = 1
+    for time, targets in sends.items():
+        if time <= before:
+            raise RemoteError(f"message {time} of {sender} is logged after {before}")
+        if left == 0:
+            raise RemoteError(f"message {before} of {sender} is logged for nobody")
+        before = time
+        left = len(targets)
+        check_logged_targets(members, sender, targets)
+
+
+def check_logged_targets(members: Members, sender: int, targets: Targets) -> None:
+    """`RemoteError` unless `sender` may have sent a message to `targets`."""
+    if sender in targets:
+        raise RemoteError(f"a message of {sender} to itself is logged")
+    for target in sorted(targets):
+        if not members.knows(target):
+            raise RemoteError(f"a message of {sender} to {target} is logged, which is nobody")

@@ -1,0 +1,226 @@
+"""The basic algorithm with hybrid buffering, unicast and conservative (CSPS): Algorithm 1.
+
+A message sent while an earlier one is unacked is flagged, and its receiver keeps what it submits
+after delivering it until the sender's permit says that all earlier ones have been delivered. FIFO
+per pair plus this implies causal delivery. It stays as close to the listing as it can, to be
+compared with: acks and permits are for one message each, and a lost permit is asked for by acking
+once more.
+
+Paper: P. S. Almeida, "Space-Optimal, Computation-Optimal, Topology-Agnostic, Throughput-Scalable
+Causal Delivery through Hybrid Buffering", section "The basic unicast algorithm".
+Cost: two integers and a flag per message; amortised constant time.
+
+Names and line numbers are the listing's. Five things differ, or the listing would not run: ids
+start at 1, for 0 means none (E1); a duplicate is acked with its own id (E2); a permit that
+overtakes its message is remembered in `pw` (E8); acks that cannot be true are ignored (E10); a
+message to oneself is delivered at once and enters `u` as acked (E13). Of an acked message no
+payload is left, which is not the same as an empty payload; a message is delivered before it is
+acked; and "periodically" (lines 74-79) means per peer, with patience that grows.
+"""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Final, Self, final
+
+from mypy_extensions import i64
+
+from antecede.core.admission import check_room, unicast_receiver
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import PAYLOAD_LIMIT, checked_payload, known_processes
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import RemoteError
+from antecede.core.in_order import InOrder
+from antecede.core.outstanding import Outstanding
+from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.process import NEVER_NS, CausalProcess
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.sliding import SlidingArray, SlidingMap
+from antecede.core.values import Message, Packet
+
+
+@final
+class Msg:
+    """Record Msg: `per` is its index in the send buffer, `flag` its boolean elsewhere."""
+
+    __slots__ = ("flag", "message", "mid", "per", "pid", "rcv")
+
+    def __init__(self, rcv: i64, mid: i64, pid: i64, per: i64, message: Message | None) -> None:
+        self.rcv: Final[i64] = rcv
+        self.mid: Final[i64] = mid
+        self.pid: Final[i64] = pid
+        self.per: Final[i64] = per
+        self.flag = False
+        self.message = message  # None once acked: the listing's pl = bottom
+
+    def copy(self) -> "Msg":
+        """The same record of a clone."""
+        twin = Msg(self.rcv, self.mid, self.pid, self.per, self.message)
+        twin.flag = self.flag
+        return twin
+
+    def state(self) -> str:
+        """Equal records, equal strings."""
+        return repr((self.rcv, self.mid, self.pid, self.per, self.flag, self.message))
+
+
+@final
+class PaperBasicProcess(CausalProcess):
+    """Algorithm 1 at process i."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        self._known: Final = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._send_limit: Final[i64] = send_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._ck: i64 = 1  # line 21: clock for message ids, E1
+        self._u: SlidingArray[Msg] = SlidingArray()  # line 22: unacked messages, by id
+        self._p: SlidingMap[tuple[int, int]] = SlidingMap()  # line 23: missing permits (snd, mid)
+        self._ls: dict[int, int] = {}  # line 24: last sent message ids
+        self._received = InOrder(receive_limit)  # lines 25 and 27: ld and rb
+        self._sb: deque[Msg] = deque()  # line 26: send buffer
+        self._pw: dict[int, int] = {}  # E8: the highest permit that each sender has sent
+        self._unacked = Outstanding(patience_ns)  # lines 75-77, by receiver
+        self._unpermitted = Outstanding(patience_ns)  # lines 78-79, by sender
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        """Lines 37-43: causalSend."""
+        j, to_self = unicast_receiver(targets, self._me, self._known)
+        message = Message(self._me, self._ck, checked_payload(payload, self._payload_limit))
+        check_room(self._ck - self._u.first, self._send_limit)
+        effects: list[Effect] = []
+        carried = message if j != self._me else None  # E13: acked from the start
+        m = Msg(j, self._ck, self._ls.get(j, 0), self._p.next, carried)
+        if carried is not None:
+            self._ls[j] = self._ck
+        self._ck += 1
+        self._sb.append(m)
+        self._try_send(now_ns, effects)
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def _try_send(self, now_ns: i64, effects: list[Effect]) -> None:
+        """Lines 28-36: trySend."""
+        u = self._u
+        while self._sb:
+            m = self._sb[0]
+            if self._p.first < m.per:
+                return
+            self._sb.popleft()
+            m.flag = u.first < u.next and m.message is not None
+            u.add(m)
+            if m.message is not None:
+                effects.append(Transmit(m.rcv, DataPacket(m.message, m.pid, m.flag)))
+                self._unacked.add(m.rcv, m.mid, now_ns)
+            elif u.first == m.mid:
+                u.remove()  # E13: nothing is unacked before it
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        effects: list[Effect] = []
+        if source == self._me or source not in self._known:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        if isinstance(packet, DataPacket):
+            self._on_message(source, packet, now_ns, effects)
+        elif isinstance(packet, Ack):
+            self._on_ack(source, packet.sequence, now_ns, effects)
+        elif isinstance(packet, Permit):
+            self._on_permit(source, packet.sequence, now_ns, effects)
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        return effects
+
+    def _on_message(self, j: i64, m: DataPacket, now_ns: i64, effects: list[Effect]) -> None:
+        """Lines 44-56."""
+        if self._received.is_duplicate(j, m):
+            effects.append(Transmit(j, Ack(m.carried.sequence)))  # line 46, E2
+            return
+        for b in self._received.take(j, m):  # lines 48-52
+            mid = b.carried.sequence
+            if b.flagged and mid > self._pw.get(j, 0):  # line 53, E8
+                self._p.add((j, mid))
+                self._unpermitted.add(j, mid, now_ns)
+            effects.append(Deliver(b.carried))
+            effects.append(Transmit(j, Ack(mid)))
+
+    def _on_ack(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
+        """Lines 57-70."""
+        u = self._u
+        if n < 1 or n > self._ls.get(j, 0) or n >= u.next:
+            return  # E10: no message to j that has been sent
+        if n < u.first:
+            effects.append(Transmit(j, Permit(n)))
+            return
+        if not self._unacked.answer(j, n, now_ns):
+            return  # E10: to somebody else; or acked before
+        u.at(n).message = None
+        if n == u.first:
+            u.remove()
+            while u.first < u.next:
+                m = u.peek()
+                if m.flag:
+                    effects.append(Transmit(m.rcv, Permit(m.mid)))
+                if m.message is not None:
+                    return
+                u.remove()
+
+    def _on_permit(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
+        """Lines 71-73."""
+        if n > self._pw.get(j, 0):
+            self._pw[j] = n  # E8
+        if self._p.remove((j, n)):
+            self._unpermitted.answer(j, n, now_ns)
+            self._try_send(now_ns, effects)
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        """Lines 74-79: periodically."""
+        effects: list[Effect] = []
+        for due in self._unacked.due(now_ns):
+            for n in due.ids:
+                m = self._u.at(n)
+                assert m.message is not None, "an open id is unacked"
+                effects.append(Transmit(due.peer, DataPacket(m.message, m.pid, m.flag)))
+        for due in self._unpermitted.due(now_ns):
+            for n in due.ids:
+                effects.append(Transmit(due.peer, Ack(n)))
+        return effects
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
+        return None if wake_ns == NEVER_NS else wake_ns
+
+    def clone(self) -> Self:
+        twin = PaperBasicProcess(
+            self._me,
+            self._known,
+            send_limit=self._send_limit,
+            receive_limit=self._received.limit,
+            payload_limit=self._payload_limit,
+            patience_ns=self._unacked.patience_ns,
+        )
+        twin._ck = self._ck
+        twin._u = SlidingArray(self._u.first)
+        for m in self._u:
+            twin._u.add(m.copy())
+        twin._p = self._p.copy()
+        twin._ls = dict(self._ls)
+        twin._received = self._received.copy()
+        twin._sb = deque([m.copy() for m in self._sb])
+        twin._pw = dict(self._pw)
+        twin._unacked = self._unacked.copy()
+        twin._unpermitted = self._unpermitted.copy()
+        return twin
+
+    def fingerprint(self) -> bytes:
+        sending = [m.state() for m in self._u] + [m.state() for m in self._sb]
+        window = (self._ck, self._u.first, self._u.next, sorted(self._ls.items()))
+        permits = (self._p.items(), self._p.next, sorted(self._pw.items()))
+        return repr((self._me, window, sending, permits, self._received.state())).encode()

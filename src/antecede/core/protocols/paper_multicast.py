@@ -1,0 +1,256 @@
+"""The basic multicast algorithm with hybrid buffering, conservative (CSPS): Algorithm 3.
+
+As the basic algorithm, but a message has a set of receivers and counts as acked when all of them
+have acked it; and as every receiver may act on it before the others have it, a message to more
+than one is always flagged, and its permits wait for its own acks too. Sending it as a sequence of
+unicasts instead would not be causal.
+
+Paper: P. S. Almeida, "Space-Optimal, Computation-Optimal, Topology-Agnostic, Throughput-Scalable
+Causal Delivery through Hybrid Buffering", section "Causal multicast".
+Cost: two integers and a flag per copy; amortised constant time per copy.
+
+Names are the listing's; lines marked "1:" are those of Algorithm 1, of which the paper lists only
+the differences. What differs, or the listing would not run, is what differs in `paper_basic` and:
+a `pid` per receiver, read before `ls` changes (E9); a repeated ack changes nothing (E11); a
+message with no receiver but its sender is acked from the start (E12, E13); and the permit goes to
+the one receiver whose ack is the only one missing, or a unicast would wait a round trip longer
+than in Algorithm 1 (E14).
+"""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Final, Self, final
+
+from mypy_extensions import i64
+
+from antecede.core.admission import check_room
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    checked_payload,
+    checked_targets,
+    known_processes,
+    split_targets,
+)
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import RemoteError
+from antecede.core.in_order import InOrder
+from antecede.core.outstanding import Outstanding
+from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.process import NEVER_NS, CausalProcess
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.sliding import SlidingArray, SlidingMap
+from antecede.core.values import Message, Packet
+
+NOBODY: Final = -1
+
+
+@final
+class Msg:
+    """Record Msg, with its receivers in the order of the targets."""
+
+    __slots__ = ("flag", "message", "mid", "per", "permitted", "pid", "rcv", "unack")
+
+    def __init__(
+        self, rcv: list[int], mid: i64, pid: dict[int, int], per: i64, message: Message | None
+    ) -> None:
+        self.rcv: Final = rcv
+        self.unack: dict[int, bool] = dict.fromkeys(rcv, True)
+        self.mid: Final[i64] = mid
+        self.pid: Final = pid  # E9: per receiver
+        self.per: Final[i64] = per
+        self.flag = False
+        self.permitted: i64 = NOBODY  # E14: who has had its permit before the others
+        self.message = message  # None once acked by all: the listing's pl = bottom
+
+    def packet_to(self, receiver: i64) -> DataPacket:
+        """The copy for one receiver."""
+        assert self.message is not None, "somebody has not acked it"
+        return DataPacket(self.message, self.pid[receiver], self.flag)
+
+    def copy(self) -> "Msg":
+        """The same record of a clone."""
+        twin = Msg(self.rcv, self.mid, self.pid, self.per, self.message)
+        twin.unack = dict(self.unack)
+        twin.flag = self.flag
+        twin.permitted = self.permitted
+        return twin
+
+    def state(self) -> str:
+        """Equal records, equal strings."""
+        tag = (self.mid, list(self.pid.items()), self.per, self.flag, self.permitted)
+        return repr((tag, sorted(self.unack), self.message))
+
+
+@final
+class PaperMulticastProcess(CausalProcess):
+    """Algorithm 3 at process i."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        self._known: Final = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._send_limit: Final[i64] = send_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._ck: i64 = 1  # 1:21, clock for message ids, E1
+        self._u: SlidingArray[Msg] = SlidingArray()  # 1:22, unacked messages, by id
+        self._p: SlidingMap[tuple[int, int]] = SlidingMap()  # 1:23, missing permits (snd, mid)
+        self._ls: dict[int, int] = {}  # 1:24, last sent message ids
+        self._received = InOrder(receive_limit)  # 1:25 and 1:27, ld and rb
+        self._sb: deque[Msg] = deque()  # 1:26, send buffer
+        self._pw: dict[int, int] = {}  # E8: the highest permit that each sender has sent
+        self._unacked = Outstanding(patience_ns)  # lines 41-43, by receiver
+        self._unpermitted = Outstanding(patience_ns)  # lines 44-45, by sender
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        """Lines 17-23: causalSend."""
+        receivers, to_self = split_targets(checked_targets(targets), self._me, self._known)
+        message = Message(self._me, self._ck, checked_payload(payload, self._payload_limit))
+        check_room(self._ck - self._u.first, self._send_limit)
+        effects: list[Effect] = []
+        pid = {j: self._ls.get(j, 0) for j in receivers}  # E9
+        carried = message if receivers else None  # E12, E13: acked from the start
+        m = Msg(receivers, self._ck, pid, self._p.next, carried)
+        for j in receivers:
+            self._ls[j] = self._ck
+        self._ck += 1
+        self._sb.append(m)
+        self._try_send(now_ns, effects)
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def _try_send(self, now_ns: i64, effects: list[Effect]) -> None:
+        """Lines 7-16: trySend."""
+        u = self._u
+        while self._sb:
+            m = self._sb[0]
+            if self._p.first < m.per:
+                return
+            self._sb.popleft()
+            m.flag = u.first < u.next or len(m.rcv) > 1
+            u.add(m)
+            for j in m.rcv:
+                effects.append(Transmit(j, m.packet_to(j)))
+                self._unacked.add(j, m.mid, now_ns)
+            if m.message is None and u.first == m.mid:
+                u.remove()  # E13: nothing is unacked before it
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        effects: list[Effect] = []
+        if source == self._me or source not in self._known:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        if isinstance(packet, DataPacket):
+            self._on_message(source, packet, now_ns, effects)
+        elif isinstance(packet, Ack):
+            self._on_ack(source, packet.sequence, now_ns, effects)
+        elif isinstance(packet, Permit):
+            self._on_permit(source, packet.sequence, now_ns, effects)
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        return effects
+
+    def _on_message(self, j: i64, m: DataPacket, now_ns: i64, effects: list[Effect]) -> None:
+        """1:44-56, unchanged."""
+        if self._received.is_duplicate(j, m):
+            effects.append(Transmit(j, Ack(m.carried.sequence)))  # 1:46, E2
+            return
+        for b in self._received.take(j, m):  # 1:48-52
+            mid = b.carried.sequence
+            if b.flagged and mid > self._pw.get(j, 0):  # 1:53, E8
+                self._p.add((j, mid))
+                self._unpermitted.add(j, mid, now_ns)
+            effects.append(Deliver(b.carried))
+            effects.append(Transmit(j, Ack(mid)))
+
+    def _on_ack(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
+        """Lines 24-39."""
+        u = self._u
+        if n < 1 or n > self._ls.get(j, 0) or n >= u.next:
+            return  # E10: no message to j that has been sent
+        if n < u.first:
+            effects.append(Transmit(j, Permit(n)))
+            return
+        if not self._unacked.answer(j, n, now_ns):
+            return  # E10: not to j; E11: acked by j before
+        acked = u.at(n)
+        del acked.unack[j]
+        if not acked.unack:
+            acked.message = None
+        if n == u.first:
+            self._remove_acked(effects)
+
+    def _remove_acked(self, effects: list[Effect]) -> None:
+        """Lines 32-39, and the permit to the one whose ack is the only one missing (E14)."""
+        u = self._u
+        while u.first < u.next:
+            m = u.peek()
+            if m.message is not None:
+                if m.flag and len(m.unack) == 1:
+                    m.permitted = next(iter(m.unack))
+                    effects.append(Transmit(m.permitted, Permit(m.mid)))
+                return
+            if m.flag:
+                for j in m.rcv:
+                    if j != m.permitted:
+                        effects.append(Transmit(j, Permit(m.mid)))
+            u.remove()
+
+    def _on_permit(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
+        """1:71-73, unchanged."""
+        if n > self._pw.get(j, 0):
+            self._pw[j] = n  # E8
+        if self._p.remove((j, n)):
+            self._unpermitted.answer(j, n, now_ns)
+            self._try_send(now_ns, effects)
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        """Lines 40-45: periodically."""
+        effects: list[Effect] = []
+        for due in self._unacked.due(now_ns):
+            for n in due.ids:
+                effects.append(Transmit(due.peer, self._u.at(n).packet_to(due.peer)))
+        for due in self._unpermitted.due(now_ns):
+            for n in due.ids:
+                effects.append(Transmit(due.peer, Ack(n)))
+        return effects
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
+        return None if wake_ns == NEVER_NS else wake_ns
+
+    def clone(self) -> Self:
+        twin = PaperMulticastProcess(
+            self._me,
+            self._known,
+            send_limit=self._send_limit,
+            receive_limit=self._received.limit,
+            payload_limit=self._payload_limit,
+            patience_ns=self._unacked.patience_ns,
+        )
+        twin._ck = self._ck
+        twin._u = SlidingArray(self._u.first)
+        for m in self._u:
+            twin._u.add(m.copy())
+        twin._p = self._p.copy()
+        twin._ls = dict(self._ls)
+        twin._received = self._received.copy()
+        twin._sb = deque([m.copy() for m in self._sb])
+        twin._pw = dict(self._pw)
+        twin._unacked = self._unacked.copy()
+        twin._unpermitted = self._unpermitted.copy()
+        return twin
+
+    def fingerprint(self) -> bytes:
+        sending = [m.state() for m in self._u] + [m.state() for m in self._sb]
+        window = (self._ck, self._u.first, self._u.next, sorted(self._ls.items()))
+        permits = (self._p.items(), self._p.next, sorted(self._pw.items()))
+        return repr((self._me, window, sending, permits, self._received.state())).encode()

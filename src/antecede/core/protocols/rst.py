@@ -1,0 +1,194 @@
+"""Raynal, Schiper and Toueg's algorithm: everybody knows how much was ever sent to whom.
+
+A process keeps a matrix: how many messages every process has sent to every other, as far as it
+knows. A message carries the matrix of its sender from before it was sent. Its receiver delivers it
+when it has delivered as many messages from each process as that matrix says were sent to it.
+
+Paper: M. Raynal, A. Schiper, S. Toueg, "The causal ordering abstraction and a simple way to
+implement it", Information Processing Letters 39(6), 1991, for unicast. A multicast carries its
+targets too, and is counted for all of them at once; a loop of unicasts would not be causal.
+Cost: n*n integers per message and per process, n*n steps per delivery. Latency is optimal.
+
+The paper counts a message to oneself in the matrix and then waits for more than it has delivered;
+here such a message is delivered inside `submit` and never counted. Rows are immutable and shared:
+a send copies one row and n references, a delivery looks only into rows that differ.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Self, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import RemoteError
+from antecede.core.members import Members
+from antecede.core.process import CausalProcess
+from antecede.core.values import Message, Packet
+from antecede.core.vectors import EMPTY, Vector, counts_of, in_order, maximum
+from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+
+
+@final
+@mypyc_attr(acyclic=True)
+class RstPacket(Packet):
+    """A message, its targets, and its sender's matrix from before it was sent.
+
+    Rows of zeros are left out of `sent`; `size` is n. `counted` is the sender's row with this
+    message counted for all its targets: it follows from the rest, and is given to share it.
+    """
+
+    __slots__ = ("carried", "counted", "sent", "size", "targets")
+
+    KIND: ClassVar[str] = "message"
+
+    def __init__(
+        self,
+        carried: Message,
+        targets: tuple[int, ...],
+        size: i64,
+        sent: dict[int, Vector],
+        counted: Vector | None = None,
+    ) -> None:
+        self.carried: Final = carried
+        self.targets: Final = targets
+        self.size: Final[i64] = size
+        self.sent: Final = sent
+        if counted is None:
+            counted = sent.get(carried.sender, EMPTY).plus(targets)
+        self.counted: Final = counted
+
+    @property
+    def message(self) -> Message | None:
+        return self.carried
+
+    @property
+    def metadata_integers(self) -> int:
+        """The matrix: n*n, although zeros are not on the wire. The targets are not counted."""
+        return self.size * self.size
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RstPacket)
+            and self.carried == other.carried
+            and self.targets == other.targets
+            and self.size == other.size
+            and self.sent == other.sent
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.carried, self.targets))
+
+    def __repr__(self) -> str:
+        return f"RstPacket({self.carried!r}, {self.targets}, {self.size}, {in_order(self.sent)})"
+
+
+@final
+class RstProcess(CausalProcess):
+    """One process's side; messages to it arrive exactly once, in any order."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        self._members: Final = Members(me, processes)
+        self._payload_limit: Final[i64] = payload_limit
+        self._sequence: i64 = 0
+        self._line: Final = object()
+        self._sent: dict[int, Vector] = {}
+        self._delivered: dict[int, int] = {}
+        self._room: WaitingRoom[RstPacket] = WaitingRoom(receive_limit)
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
+        remote, to_self = self._members.split(targets)
+        content = checked_payload(payload, self._payload_limit)
+        me = self._members.me
+        self._sequence += 1
+        message = Message(me, self._sequence, content)
+        effects: list[Effect] = []
+        if remote:
+            counted = self._sent.get(me, EMPTY).plus(remote, self._line)
+            packet = RstPacket(message, remote, self._members.size, dict(self._sent), counted)
+            self._sent[me] = counted
+            for target in remote:
+                effects.append(Transmit(target, packet))
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
+        if not isinstance(packet, RstPacket):
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        number = self._check(source, packet)
+        missing = missing_before(packet, self._delivered, self._members.me)
+        if missing:
+            self._room.hold(packet, source, number, missing)
+            return []
+        effects: list[Effect] = []
+        ready: RstPacket | None = packet
+        while ready is not None:
+            self._take_in(ready)
+            effects.append(Deliver(ready.carried))
+            ready = self._room.next_ready()
+        return effects
+
+    def _check(self, source: int, packet: RstPacket) -> int:
+        """How many messages it says came before it here; `RemoteError` if it makes no sense."""
+        members = self._members
+        members.check_message(source, packet.carried, packet.targets)
+        if packet.size != members.size:
+            raise RemoteError(f"{source} counts {packet.size} processes, not {members.size}")
+        for process, row in packet.sent.items():
+            if not members.knows(process) or not members.knows_all(row) or not row.counts:
+                raise RemoteError(f"a bad row from {source}: {process} sent {row}")
+            if process in row.counts:
+                raise RemoteError(f"{source} counts messages of {process} to itself")
+        mine = self._sent.get(members.me, EMPTY)
+        if maximum(mine, packet.sent.get(members.me, EMPTY)) is not mine:
+            raise RemoteError(f"{source} counts messages that {members.me} never sent")
+        number = packet.sent.get(source, EMPTY).get(members.me)
+        if number < self._delivered.get(source, 0):
+            raise RemoteError(f"message {packet.carried.sequence} of {source} came again")
+        self._room.check_new(source, number)
+        return number
+
+    def _take_in(self, packet: RstPacket) -> None:
+        source: int = packet.carried.sender
+        count = self._delivered.get(source, 0) + 1
+        self._delivered[source] = count
+        sent = self._sent
+        for process, row in packet.sent.items():
+            sent[process] = maximum(sent.get(process, EMPTY), row)
+        sent[source] = maximum(sent.get(source, EMPTY), packet.counted)
+        self._room.reached(source, count)
+
+    def clone(self) -> Self:
+        twin = RstProcess(
+            self._members.me,
+            self._members.ids(),
+            receive_limit=self._room.limit,
+            payload_limit=self._payload_limit,
+        )
+        twin._sequence = self._sequence
+        twin._sent = dict(self._sent)
+        twin._delivered = dict(self._delivered)
+        twin._room = self._room.copy()
+        return twin
+
+    def fingerprint(self) -> bytes:
+        delivered = sorted(self._delivered.items())
+        state = (self._members.me, self._sequence, in_order(self._sent), delivered)
+        return repr((state, self._room.packets())).encode()
+
+
+def missing_before(packet: RstPacket, delivered: dict[int, int], me: int) -> list[tuple[int, int]]:
+    """From whom, and how many in all, `me` must deliver before `packet`; nothing: deliver it."""
+    missing: list[tuple[int, int]] = []
+    for process, count in counts_of(packet.sent, me):
+        if delivered.get(process, 0) < count:
+            missing.append((process, count))
+    return missing

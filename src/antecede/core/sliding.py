@@ -1,0 +1,242 @@
+"""The paper's sliding data structures: windows over an ever growing sequence.
+
+All three number their elements 1, 2, 3, … for ever and keep those from `first` up to, not
+including, `next`. A `SlidingArray` removes only its oldest element; a `SlidingMap` removes any by
+key and slides over the holes; an `IndexedSlidingMap` can also be read by index. Every operation
+takes amortised constant time.
+
+The paper proposes a small array of pointers to chunks; shifting those pointers costs steps that
+grow with the window, so the window lives in a ring instead, whose size is a power of two and which
+doubles when full and halves when three quarters empty.
+"""
+
+from collections.abc import Hashable, Iterator
+from typing import Final, Generic, TypeVar, cast, final
+
+from mypy_extensions import i64
+
+Element = TypeVar("Element")
+Key = TypeVar("Key", bound=Hashable)
+
+RING_SIZE_MIN: Final = 4
+
+
+@final
+class SlidingArray(Generic[Element]):
+    """A window of elements: add at the end, remove at the front, read anywhere."""
+
+    __slots__ = ("_mask", "_ring", "first", "next")
+
+    def __init__(self, first: i64 = 1) -> None:
+        self.first: i64 = first
+        self.next: i64 = first
+        self._mask: i64 = RING_SIZE_MIN - 1
+        self._ring: list[Element | None] = [None] * RING_SIZE_MIN
+
+    @property
+    def size(self) -> int:
+        """How many elements are in the window."""
+        return self.next - self.first
+
+    def add(self, element: Element) -> None:
+        """Append at index `next`."""
+        if self.next - self.first > self._mask:
+            self._resize(2 * (self._mask + 1))
+        self._ring[self.next & self._mask] = element
+        self.next += 1
+
+    def remove(self) -> Element:
+        """Remove and return the oldest element."""
+        if self.first == self.next:
+            raise IndexError("remove from an empty sliding array")
+        slot = self.first & self._mask
+        element = self._ring[slot]
+        self._ring[slot] = None
+        self.first += 1
+        capacity = self._mask + 1
+        if capacity > RING_SIZE_MIN and 4 * (self.next - self.first) <= capacity:
+            self._resize(capacity >> 1)
+        return cast(Element, element)
+
+    def peek(self) -> Element:
+        """The oldest element."""
+        if self.first == self.next:
+            raise IndexError("peek into an empty sliding array")
+        return cast(Element, self._ring[self.first & self._mask])
+
+    def at(self, index: i64) -> Element:
+        """The element at `index`, which must be inside the window."""
+        if index < self.first or index >= self.next:
+            raise IndexError(f"index {index} is outside {self.first} <= index < {self.next}")
+        return cast(Element, self._ring[index & self._mask])
+
+    def __getitem__(self, index: int) -> Element:
+        return self.at(index)
+
+    def __setitem__(self, index: int, element: Element) -> None:
+        if index < self.first or index >= self.next:
+            raise IndexError(f"index {index} is outside {self.first} <= index < {self.next}")
+        self._ring[index & self._mask] = element
+
+    def __len__(self) -> int:
+        return self.next - self.first
+
+    def __iter__(self) -> Iterator[Element]:
+        index = self.first
+        while index < self.next:
+            yield self.at(index)
+            index += 1
+
+    def copy(self) -> "SlidingArray[Element]":
+        """A window of its own with the same elements at the same indexes."""
+        twin: SlidingArray[Element] = SlidingArray(self.first)
+        for element in self:
+            twin.add(element)
+        return twin
+
+    def _resize(self, capacity: i64) -> None:
+        ring: list[Element | None] = [None] * capacity
+        mask = capacity - 1
+        index = self.first
+        while index < self.next:
+            ring[index & mask] = self._ring[index & self._mask]
+            index += 1
+        self._ring = ring
+        self._mask = mask
+
+
+@final
+class IndexedSlidingMap(Generic[Key]):
+    """A window of distinct keys: add at the end, remove by key, read by index, find an index."""
+
+    __slots__ = ("_index_of", "_keys")
+
+    def __init__(self, first: i64 = 1) -> None:
+        self._keys: SlidingArray[Key | None] = SlidingArray(first)
+        self._index_of: dict[Key, int] = {}
+
+    @property
+    def first(self) -> int:
+        """The index of the oldest key still present, or `next` if there is none."""
+        return self._keys.first
+
+    @property
+    def next(self) -> int:
+        """The index that the next key to be added will have."""
+        return self._keys.next
+
+    @property
+    def size(self) -> int:
+        """How many keys are present."""
+        return len(self._index_of)
+
+    def add(self, key: Key) -> None:
+        """Append a key that is not present."""
+        if key in self._index_of:
+            raise KeyError(f"{key!r} is present already")
+        self._index_of[key] = self._keys.next
+        self._keys.add(key)
+
+    def remove(self, key: Key) -> bool:
+        """Remove a key and slide over the holes; False if it was not present."""
+        index = self._index_of.pop(key, -1)
+        if index < 0:
+            return False
+        self._keys[index] = None
+        while self._keys.first < self._keys.next and self._keys.peek() is None:
+            self._keys.remove()
+        return True
+
+    def index(self, key: Key) -> int | None:
+        """Where `key` is, or None if it is not present."""
+        return self._index_of.get(key)
+
+    def peek(self) -> Key:
+        """The oldest key."""
+        return cast(Key, self._keys.peek())
+
+    def __getitem__(self, index: int) -> Key | None:
+        return self._keys[index]
+
+    def items(self) -> list[tuple[Key, int]]:
+        """The keys present with their indexes, oldest first."""
+        return list(self._index_of.items())
+
+    def copy(self) -> "IndexedSlidingMap[Key]":
+        """A window of its own with the same keys at the same indexes."""
+        twin: IndexedSlidingMap[Key] = IndexedSlidingMap()
+        twin._keys = self._keys.copy()
+        twin._index_of = dict(self._index_of)
+        return twin
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index_of
+
+    def __len__(self) -> int:
+        return len(self._index_of)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._index_of)
+
+
+@final
+class SlidingMap(Generic[Key]):
+    """A window of distinct keys: add at the end, remove by key; holes are single bits."""
+
+    __slots__ = ("_index_of", "_present")
+
+    def __init__(self, first: i64 = 1) -> None:
+        self._present: SlidingArray[bool] = SlidingArray(first)
+        self._index_of: dict[Key, int] = {}
+
+    @property
+    def first(self) -> int:
+        """The index of the oldest key still present, or `next` if there is none."""
+        return self._present.first
+
+    @property
+    def next(self) -> int:
+        """The index that the next key to be added will have."""
+        return self._present.next
+
+    @property
+    def size(self) -> int:
+        """How many keys are present."""
+        return len(self._index_of)
+
+    def add(self, key: Key) -> None:
+        """Append a key that is not present."""
+        if key in self._index_of:
+            raise KeyError(f"{key!r} is present already")
+        self._index_of[key] = self._present.next
+        self._present.add(True)
+
+    def remove(self, key: Key) -> bool:
+        """Remove a key and slide over the holes; False if it was not present."""
+        index = self._index_of.pop(key, -1)
+        if index < 0:
+            return False
+        self._present[index] = False
+        while self._present.first < self._present.next and not self._present.peek():
+            self._present.remove()
+        return True
+
+    def items(self) -> list[tuple[Key, int]]:
+        """The keys present with their indexes, oldest first."""
+        return list(self._index_of.items())
+
+    def copy(self) -> "SlidingMap[Key]":
+        """A window of its own with the same keys at the same indexes."""
+        twin: SlidingMap[Key] = SlidingMap()
+        twin._present = self._present.copy()
+        twin._index_of = dict(self._index_of)
+        return twin
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index_of
+
+    def __len__(self) -> int:
+        return len(self._index_of)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._index_of)

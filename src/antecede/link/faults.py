@@ -1,0 +1,195 @@
+"""The fault model: what a network may do to a packet. Every fault is a named field.
+
+One model serves the simulator, the in-memory test network and the lossy proxy: it is asked what
+becomes of a packet and answers with the delays of the copies that arrive (none: lost; two: duplicated).
+It knows no clock: `now_ns` is an argument.
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import LocalError
+from antecede.link.chance import Chance, threshold_of
+from antecede.link.latency import DELAY_NS_MAX, Constant, Latency
+
+FATE: Final = 1
+"""Keys the draws that decide what happens to a packet, apart from those of its delay."""
+
+COPY: Final = 2
+"""Keys the delay of a duplicate."""
+
+ONE_MILLISECOND: Final = Constant(1_000_000)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """From `start_ns` until `end_ns`, nothing passes between `island` and everybody else."""
+
+    start_ns: int
+    end_ns: int
+    island: frozenset[int]
+
+    def separates(self, source: i64, target: i64, now_ns: i64) -> bool:
+        """Whether a packet that leaves now is cut off."""
+        if now_ns < self.start_ns or now_ns >= self.end_ns:
+            return False
+        return (source in self.island) != (target in self.island)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SlowLink:
+    """From `source` to `target` everything takes `extra_ns` longer."""
+
+    source: int
+    target: int
+    extra_ns: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """What the network does. The default loses, duplicates and delays nothing but by `latency`."""
+
+    latency: Latency = ONE_MILLISECOND
+    fifo: bool = False
+    loss: float = 0.0
+    duplication: float = 0.0
+    reordering: float = 0.0
+    reordering_ns: int = 0
+    faults_until_ns: int = 1 << 62
+    partitions: tuple[Partition, ...] = ()
+    slow_links: tuple[SlowLink, ...] = ()
+
+    def check(self) -> None:
+        """`LocalError` if a field makes no sense."""
+        for name in ("loss", "duplication", "reordering"):
+            probability = getattr(self, name)
+            if not 0 <= probability <= 1:
+                raise LocalError(f"{name} {probability} is not a probability")
+        if not 0 <= self.reordering_ns <= DELAY_NS_MAX:
+            raise LocalError(f"reordering_ns {self.reordering_ns} is outside 0 to {DELAY_NS_MAX}")
+        for partition in self.partitions:
+            if partition.start_ns > partition.end_ns:
+                raise LocalError("a partition ends before it starts")
+        if self.fifo and self.reordering:
+            raise LocalError("a FIFO network does not reorder")
+
+    @property
+    def lossless(self) -> bool:
+        """Whether every packet arrives exactly once."""
+        return self.loss == 0 and self.duplication == 0 and not self.partitions
+
+
+@final
+class Channel:
+    """What the network remembers of one ordered pair."""
+
+    __slots__ = ("last_arrival_ns", "last_sequence")
+
+    def __init__(self) -> None:
+        self.last_arrival_ns: i64 = 0
+        self.last_sequence: i64 = 0
+
+
+@final
+class FaultyNetwork:
+    """Decides, packet by packet, what becomes of it; the answer is in `first_ns` and `second_ns`."""
+
+    __slots__ = (
+        "_chance",
+        "_channels",
+        "_duplication",
+        "_faults",
+        "_loss",
+        "_disturbs",
+        "_remembers",
+        "_reordering",
+        "_slow",
+        "first_ns",
+        "second_ns",
+    )
+
+    def __init__(self, faults: Faults, seed: int) -> None:
+        faults.check()
+        self._faults: Final = faults
+        self._chance: Final = Chance(seed)
+        self._loss: Final[i64] = threshold_of(faults.loss)
+        self._duplication: Final[i64] = threshold_of(faults.duplication)
+        self._reordering: Final[i64] = threshold_of(faults.reordering)
+        self._slow: Final = {(link.source, link.target): link.extra_ns for link in faults.slow_links}
+        self._disturbs: Final = faults.reordering > 0 or not faults.lossless
+        self._remembers: Final = faults.fifo or not faults.lossless
+        self._channels: Final[dict[int, Channel]] = {}
+        # When the copies of the last routed packet arrive; -1: there is no such copy.
+        self.first_ns: i64 = -1
+        self.second_ns: i64 = -1
+
+    def route(self, source: i64, target: i64, sequence: i64, number: i64, now_ns: i64) -> None:
+        """Decide the fate of a packet that leaves now.
+
+        `sequence` is that of the message it carries (0: control), `number` its own among all
+        packets. The first copy of a message meets the same delay whatever else was sent before.
+        """
+        faults = self._faults
+        attempt: i64 = number if sequence == 0 else 0
+        channel: Channel | None = None
+        if self._remembers:
+            channel = self._channel(source, target)
+            if 0 < sequence <= channel.last_sequence:
+                attempt = number
+            elif sequence > 0:
+                channel.last_sequence = sequence
+        self.second_ns = -1
+        chance = self._chance
+        chance.key(source, target, sequence, attempt)
+        self.first_ns = now_ns + faults.latency.draw(source, target, chance)
+        if self._slow:
+            self.first_ns += self._slow.get((int(source), int(target)), 0)
+        if self._disturbs:
+            self._disturb(source, target, sequence, attempt, now_ns)
+        if channel is not None and faults.fifo:
+            self._line_up(channel)
+
+    def _disturb(
+        self, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64
+    ) -> None:
+        faults = self._faults
+        if now_ns >= faults.faults_until_ns:
+            return
+        chance = self._chance
+        chance.key(source * 4 + FATE, target, sequence, attempt)
+        if chance.happens(self._reordering):
+            self.first_ns += i64(chance.unit() * float(faults.reordering_ns))
+        if chance.happens(self._duplication):
+            chance.key(source * 4 + COPY, target, sequence, attempt)
+            self.second_ns = now_ns + faults.latency.draw(source, target, chance)
+        if chance.happens(self._loss):
+            self.first_ns = self.second_ns
+            self.second_ns = -1
+        for partition in faults.partitions:
+            if partition.separates(source, target, now_ns):
+                self.first_ns = -1
+                self.second_ns = -1
+
+    def _line_up(self, channel: Channel) -> None:
+        """On a FIFO network nothing overtakes."""
+        if self.first_ns >= 0:
+            if self.first_ns < channel.last_arrival_ns:
+                self.first_ns = channel.last_arrival_ns
+            channel.last_arrival_ns = self.first_ns
+        if self.second_ns >= 0:
+            if self.second_ns < channel.last_arrival_ns:
+                self.second_ns = channel.last_arrival_ns
+            channel.last_arrival_ns = self.second_ns
+
+    def _channel(self, source: i64, target: i64) -> Channel:
+        key = (source << 31) | target
+        channel = self._channels.get(key)
+        if channel is None:
+            channel = Channel()
+            self._channels[key] = channel
+        return channel

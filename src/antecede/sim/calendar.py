@@ -1,0 +1,208 @@
+"""The event queue: a calendar whose days are about two events long.
+
+Events are ordered by (time, counter); the counter makes ties deterministic. A day is a power of two
+nanoseconds; an event of day d lies, sorted, in bucket d modulo the number of buckets, so both
+adding and taking cost a constant number of steps as long as the length of a day follows the rate of
+events, which is measured again whenever the calendar grows, shrinks or turns out to be slow
+(R. Brown, "Calendar Queues", CACM 31(10), 1988). Event objects are pooled: a run makes as many as were ever pending at once.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.values import Packet
+
+BUCKETS_MIN: Final = 64
+DAY_BITS_START: Final = 20
+DAY_BITS_MAX: Final = 40
+EVENTS_PER_DAY: Final = 2
+
+REVIEW_PERIOD: Final = 4096
+"""Every so many additions the steps they took are looked at."""
+
+STEPS_TOLERATED: Final = 3
+"""More steps than this per addition, and the calendar is laid anew."""
+
+ARRIVAL: Final = 0
+WAKE: Final = 1
+TIMER: Final = 2
+HANDLED: Final = 3
+
+
+@final
+class Event:
+    """Something that will happen: `kind` says what, the rest to whom and with what."""
+
+    __slots__ = (
+        "following",
+        "kind",
+        "number",
+        "order",
+        "packet",
+        "process",
+        "source",
+        "time_ns",
+    )
+
+    def __init__(self) -> None:
+        self.time_ns: i64 = 0
+        self.order: i64 = 0
+        self.kind: i64 = 0
+        self.process: i64 = 0
+        self.source: i64 = 0
+        self.number: i64 = 0
+        self.packet: Packet | None = None
+        self.following: Event | None = None
+
+
+@final
+class Calendar:
+    """Pending events, earliest first."""
+
+    __slots__ = (
+        "_bits",
+        "_buckets",
+        "_counter",
+        "_day",
+        "_mask",
+        "_pool",
+        "_steps",
+        "_tails",
+        "size",
+    )
+
+    def __init__(self) -> None:
+        self.size: i64 = 0
+        self._counter: i64 = 0
+        self._bits: i64 = DAY_BITS_START
+        self._mask: i64 = BUCKETS_MIN - 1
+        self._buckets: list[Event | None] = [None] * BUCKETS_MIN
+        self._tails: list[Event | None] = [None] * BUCKETS_MIN
+        self._day: i64 = 0
+        self._steps: i64 = 0
+        self._pool: list[Event] = []
+
+    def add(self, time_ns: i64, kind: i64, process: i64) -> Event:
+        """Put an event down for `time_ns`, not earlier than the last one taken."""
+        event = self._pool.pop() if self._pool else Event()
+        event.time_ns = time_ns
+        event.kind = kind
+        event.process = process
+        event.order = self._counter
+        self._counter += 1
+        self.size += 1
+        self._insert(event)
+        if self.size > 2 * (self._mask + 1):
+            self._rebuild(2 * (self._mask + 1))
+        elif self._counter % REVIEW_PERIOD == 0:
+            if self._steps > STEPS_TOLERATED * REVIEW_PERIOD:
+                self._rebuild(self._mask + 1)
+            self._steps = 0
+        return event
+
+    def take(self) -> Event | None:
+        """Remove and return the earliest event; give it back with `recycle`."""
+        if self.size == 0:
+            return None
+        if self._mask >= BUCKETS_MIN and 4 * self.size < self._mask:
+            self._rebuild((self._mask + 1) >> 1)
+        misses: i64 = 0
+        while True:
+            slot = self._day & self._mask
+            event = self._buckets[slot]
+            if event is not None and event.time_ns >> self._bits == self._day:
+                self._buckets[slot] = event.following
+                event.following = None
+                self.size -= 1
+                return event
+            self._day += 1
+            self._steps += 1
+            misses += 1
+            if misses > self._mask:
+                self._day = self._earliest_day()
+
+    def recycle(self, event: Event) -> None:
+        """The event has been dealt with; its object may serve again."""
+        event.packet = None
+        self._pool.append(event)
+
+    def clear(self) -> None:
+        """Forget everything pending, one by one: a long chain must not be freed recursively."""
+        event = self.take()
+        while event is not None:
+            self.recycle(event)
+            event = self.take()
+
+    def _insert(self, event: Event) -> None:
+        day = event.time_ns >> self._bits
+        if day < self._day:
+            self._day = day
+        slot = day & self._mask
+        first = self._buckets[slot]
+        last = self._tails[slot]
+        if first is None or last is None:
+            self._buckets[slot] = event
+            self._tails[slot] = event
+        elif event.time_ns >= last.time_ns:
+            # The counter only grows, so among equal times the new event is the last.
+            last.following = event
+            self._tails[slot] = event
+        elif event.time_ns < first.time_ns:
+            event.following = first
+            self._buckets[slot] = event
+        else:
+            self._insert_between(first, event)
+
+    def _insert_between(self, first: Event, event: Event) -> None:
+        before = first
+        after = before.following
+        while after is not None and after.time_ns <= event.time_ns:
+            before = after
+            after = after.following
+            self._steps += 1
+        event.following = after
+        before.following = event
+
+    def _earliest_day(self) -> i64:
+        earliest: i64 = 1 << 62
+        for event in self._buckets:
+            if event is not None and event.time_ns < earliest:
+                earliest = event.time_ns
+        return earliest >> self._bits
+
+    def _rebuild(self, buckets: i64) -> None:
+        """Lay the calendar anew, with days as long as the pending events suggest."""
+        pending: list[Event] = []
+        for first in self._buckets:
+            event = first
+            while event is not None:
+                following = event.following
+                event.following = None
+                pending.append(event)
+                event = following
+        pending.sort(key=event_key)
+        self._measure(pending)
+        self._mask = buckets - 1
+        self._buckets = [None] * buckets
+        self._tails = [None] * buckets
+        self._day = pending[0].time_ns >> self._bits
+        for event in pending:
+            self._insert(event)
+
+    def _measure(self, pending: list[Event]) -> None:
+        if len(pending) < 2:
+            return
+        # The nearer half: a few far timers must not stretch the days of a busy network.
+        half = len(pending) // 2
+        span_ns: i64 = pending[half].time_ns - pending[0].time_ns
+        day_ns = EVENTS_PER_DAY * span_ns // half
+        bits: i64 = 0
+        while bits < DAY_BITS_MAX and (1 << (bits + 1)) <= day_ns:
+            bits += 1
+        self._bits = bits
+
+
+def event_key(event: Event) -> tuple[int, int]:
+    """Earliest first, and in the order in which they were added."""
+    return event.time_ns, event.order

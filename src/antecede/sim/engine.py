@@ -1,0 +1,295 @@
+"""The simulator: real protocol objects, a simulated network and clock, one seed.
+
+Discrete events in integer nanoseconds, ordered by (time, counter). The simulation is the protocols'
+outbox: what they transmit it routes through the fault model, what they deliver it shows to the
+workload, after the protocol's step is over, never inside it. Nothing here looks at a wall clock, so
+the same arguments give the same run, compiled or not.
+"""
+
+import gc
+from collections.abc import Callable
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.process import NEVER_NS, Outbox
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message, Packet
+from antecede.link.faults import Faults, FaultyNetwork
+from antecede.sim.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, Event
+from antecede.sim.host import Arrived, Host
+from antecede.sim.observer import Observer
+from antecede.sim.workloads.workload import UNTAGGED, Agenda, Submission, Workload
+
+PROGRESS_PERIOD: Final = 1 << 16
+"""Events between two calls of the progress function."""
+
+
+@final
+class Simulation(Outbox):
+    """One run, from `run()` to the end; the counts may be read at any time."""
+
+    def __init__(
+        self,
+        info: ProtocolInfo,
+        workload: Workload,
+        *,
+        faults: Faults,
+        seed: int,
+        observers: list[Observer] | None = None,
+        handling_ns: int = 0,
+        options: dict[str, object] | None = None,
+    ) -> None:
+        check_network(info, faults)
+        everyone = range(workload.processes)
+        given = {} if options is None else options
+        self.hosts: Final = [Host(me, info.create(me, everyone, **given)) for me in everyone]
+        self.workload: Final = workload
+        self.now_ns: i64 = 0
+        self.events: i64 = 0
+        self.submissions: i64 = 0
+        self.packets: i64 = 0
+        self.deliveries: i64 = 0
+        self.refused: i64 = 0
+        self.blocked: i64 = 0
+        self._observers: Final = [] if observers is None else list(observers)
+        self._reacts: Final = workload.reacts
+        self._handling_ns: Final[i64] = handling_ns
+        self._network: Final = FaultyNetwork(faults, seed)
+        self._calendar: Final = Calendar()
+        self._agenda: Final = Agenda(self._calendar)
+        self._tags: Final[dict[tuple[int, int], int]] = {}
+        self._payloads: Final[dict[int, bytes]] = {}
+        self._at: Host = self.hosts[0]
+        self._fresh: list[Message] = []
+        self._announcing: Submission | None = None
+
+    def run(
+        self,
+        *,
+        until_ns: int = NEVER_NS,
+        events_max: int = NEVER_NS,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Run until nothing is left to happen, or a limit is reached."""
+        collecting = gc.isenabled()
+        gc.freeze()
+        gc.disable()
+        try:
+            self.workload.start(self._agenda)
+            self._perform()
+            self._loop(until_ns, events_max, progress)
+        finally:
+            self._calendar.clear()
+            gc.unfreeze()
+            if collecting:
+                gc.enable()
+
+    # The outbox of whichever process is taking a step.
+
+    def transmit(self, target: i64, packet: Packet) -> None:
+        """Route a packet through the faulty network."""
+        if self._announcing is not None:
+            self._announce()
+        source = self._at.id
+        number = self.packets
+        self.packets += 1
+        message = packet.message
+        sequence: i64 = 0
+        if message is not None and message.sender == source:
+            sequence = message.sequence
+        for observer in self._observers:
+            observer.transmitted(source, target, packet, number, self.now_ns)
+        network = self._network
+        network.route(source, target, sequence, number, self.now_ns)
+        if network.first_ns >= 0:
+            self._post(network.first_ns, source, target, packet, number)
+        if network.second_ns >= 0:
+            self._post(network.second_ns, source, target, packet, number)
+
+    def deliver(self, message: Message) -> None:
+        """Count a delivery, and keep it for the workload if that reacts."""
+        if self._announcing is not None:
+            self._announce()
+        self.deliveries += 1
+        for observer in self._observers:
+            observer.delivered(self._at.id, message, self.now_ns)
+        if self._reacts or self._handling_ns > 0:
+            self._fresh.append(message)
+
+    # What happens.
+
+    def _loop(
+        self, until_ns: i64, events_max: i64, progress: Callable[[int], None] | None
+    ) -> None:
+        event = self._calendar.take()
+        while event is not None and event.time_ns <= until_ns and self.events < events_max:
+            self.now_ns = event.time_ns
+            self.events += 1
+            if event.kind == ARRIVAL:
+                self._arrival(event)
+            elif event.kind == WAKE:
+                self.workload.woken(event.number, self.now_ns, self._agenda)
+            elif event.kind == TIMER:
+                self._timer(self.hosts[event.process])
+            else:
+                self._handled(self.hosts[event.process])
+            self._calendar.recycle(event)
+            self._perform()
+            if progress is not None and self.events % PROGRESS_PERIOD == 0:
+                progress(self.events)
+            event = self._calendar.take()
+
+    def _post(self, time_ns: i64, source: i64, target: i64, packet: Packet, number: i64) -> None:
+        event = self._calendar.add(time_ns, ARRIVAL, target)
+        event.source = source
+        event.packet = packet
+        event.number = number
+
+    def _arrival(self, event: Event) -> None:
+        packet = event.packet
+        assert packet is not None, "an arrival carries a packet"
+        host = self.hosts[event.process]
+        for observer in self._observers:
+            observer.arrived(host.id, event.source, packet, event.number, self.now_ns)
+        if self._handling_ns > 0 and host.busy():
+            if host.inbox is None:
+                host.inbox = SlidingArray()
+            host.inbox.add(Arrived(event.source, packet))
+        else:
+            self._arrive(host, event.source, packet)
+
+    def _arrive(self, host: Host, source: i64, packet: Packet) -> None:
+        self._at = host
+        try:
+            host.process.arrive_into(source, packet, self.now_ns, self)
+        except RemoteError:
+            self.refused += 1
+        self._after_step(host)
+
+    def _timer(self, host: Host) -> None:
+        if self.now_ns < host.timer_ns:
+            return
+        host.timer_ns = NEVER_NS
+        self._at = host
+        host.process.expire_into(self.now_ns, self)
+        self._after_step(host)
+
+    def _after_step(self, host: Host) -> None:
+        """The protocol's step is over: wind its timer, let the application see what was delivered."""
+        wake_ns = host.process.wake_ns()
+        if wake_ns < host.timer_ns:
+            if wake_ns < self.now_ns:
+                wake_ns = self.now_ns
+            host.timer_ns = wake_ns
+            self._calendar.add(wake_ns, TIMER, host.id)
+        if self._fresh:
+            self._show(host)
+        if host.blocked is not None:
+            self._retry(host)
+
+    def _show(self, host: Host) -> None:
+        fresh = self._fresh
+        self._fresh = []
+        for message in fresh:
+            if self._handling_ns > 0:
+                self._begin_handling(host, message)
+            else:
+                self._react(host, message)
+
+    def _begin_handling(self, host: Host, message: Message) -> None:
+        if host.handling is None:
+            host.handling = SlidingArray()
+        host.handling.add(message)
+        if host.handling.size == 1:
+            self._calendar.add(self.now_ns + self._handling_ns, HANDLED, host.id)
+
+    def _handled(self, host: Host) -> None:
+        handling = host.handling
+        assert handling is not None, "only a delivered message is handled"
+        self._react(host, handling.remove())
+        if host.busy():
+            self._calendar.add(self.now_ns + self._handling_ns, HANDLED, host.id)
+        while host.inbox is not None and host.inbox.size > 0 and not host.busy():
+            arrived = host.inbox.remove()
+            self._arrive(host, arrived.source, arrived.packet)
+
+    def _react(self, host: Host, message: Message) -> None:
+        if self._reacts:
+            tag = self._tags.get((int(message.sender), int(message.sequence)), UNTAGGED)
+            self.workload.delivered(host.id, message, tag, self.now_ns, self._agenda)
+
+    # What the workload asked for.
+
+    def _perform(self) -> None:
+        submissions = self._agenda.submissions
+        while submissions.first < submissions.next:
+            submission = submissions.remove()
+            self._submit(self.hosts[submission.sender], submission)
+
+    def _submit(self, host: Host, submission: Submission) -> None:
+        if host.blocked is not None or not self._try_submit(host, submission):
+            self.blocked += 1
+            if host.blocked is None:
+                host.blocked = SlidingArray()
+            host.blocked.add(submission)
+
+    def _retry(self, host: Host) -> None:
+        """Submit what there was no room for before, in order."""
+        waiting = host.blocked
+        host.blocked = None
+        while waiting is not None and waiting.size > 0:
+            if not self._try_submit(host, waiting.peek()):
+                host.blocked = waiting
+                return
+            waiting.remove()
+
+    def _try_submit(self, host: Host, submission: Submission) -> bool:
+        self._at = host
+        self._announcing = submission
+        payload = self._payload(submission.payload_bytes)
+        try:
+            host.process.submit_into(submission.targets, payload, self.now_ns, self)
+        except BufferFull:
+            self._announcing = None
+            return False
+        self._announce()
+        self._after_step(host)
+        return True
+
+    def _announce(self) -> None:
+        """The submission under way has been accepted: say so once, before its first effect."""
+        submission = self._announcing
+        if submission is None:
+            return
+        self._announcing = None
+        host = self._at
+        host.submitted += 1
+        self.submissions += 1
+        if submission.tag >= 0:
+            self._tags[(int(host.id), int(host.submitted))] = submission.tag
+        if self._observers:
+            payload = self._payload(submission.payload_bytes)
+            message = Message(host.id, host.submitted, payload)
+            for observer in self._observers:
+                observer.submitted(host.id, message, submission.targets, self.now_ns)
+
+    def _payload(self, size: i64) -> bytes:
+        payload = self._payloads.get(size)
+        if payload is None:
+            payload = bytes(size)
+            self._payloads[size] = payload
+        return payload
+
+
+def check_network(info: ProtocolInfo, faults: Faults) -> None:
+    """`LocalError` if the protocol needs a better network than this one."""
+    if info.network != "lossy" and not faults.lossless:
+        raise LocalError(
+            f"{info.name} needs a network that neither loses nor duplicates; "
+            "run it over the reliable link, or without faults"
+        )
+    if info.network == "fifo" and not faults.fifo:
+        raise LocalError(f"{info.name} needs FIFO channels; set fifo, or run it over the link")

@@ -1,0 +1,205 @@
+"""What may happen to one process: every local state is kept once, every event happens to it once.
+
+A *local* is a real protocol object that is never touched again. An event happens to a clone of it;
+the outcome, a *move*, is remembered. Exploring all interleavings asks for the same few moves over
+and over, so a search costs little more than looking them up. It also makes room for suspicion:
+each move checks that clones are independent and that their fingerprints agree.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.effects import Deliver, Effect
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.process import CausalProcess
+from antecede.core.values import Message, Packet
+from antecede.sim.programs import Program
+from antecede.sim.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, Verdict
+
+OVERDUE_NS: Final = 3_600_000_000_000
+"""How far the clock of a process jumps when its timer fires: beyond the patience of any protocol.
+
+Fingerprints leave timers out, so what a timer does must not depend on when it was set: when it
+fires, everything is overdue."""
+
+EXPIRY: Final = -1
+"""The key of a move made by a timer. An arrival has its flight's id, a submission less than -1."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Flight:
+    """A packet on its way; packets that look the same are the same. The network sorts by `rank`."""
+
+    __slots__ = ("id", "packet", "rank", "source", "target", "text")
+
+    def __init__(
+        self, id: i64, rank: i64, source: i64, target: i64, packet: Packet, text: str
+    ) -> None:
+        self.id: Final[i64] = id
+        self.rank: Final[i64] = rank
+        self.source: Final[i64] = source
+        self.target: Final[i64] = target
+        self.packet: Final = packet
+        self.text: Final = text
+
+
+@final
+class Local:
+    """One process in one of its states, never touched again, and what may become of it."""
+
+    __slots__ = ("fingerprint", "id", "me", "moves", "now_ns", "process", "wants_timer")
+
+    def __init__(
+        self, id: i64, me: i64, process: CausalProcess, fingerprint: bytes, now_ns: i64
+    ) -> None:
+        self.id: Final[i64] = id
+        self.me: Final[i64] = me
+        self.process: Final = process
+        self.fingerprint: Final = fingerprint
+        self.now_ns: Final[i64] = now_ns
+        self.wants_timer: Final = process.deadline_ns() is not None
+        self.moves: dict[int, Move] = {}
+
+
+@final
+class Move:
+    """What a local answers to an event, and what it is then; deliveries are message indices."""
+
+    __slots__ = ("deliveries", "idle", "local", "transmissions", "verdict")
+
+    def __init__(
+        self,
+        local: Local,
+        transmissions: list[Flight],
+        deliveries: list[int],
+        idle: bool,
+        verdict: Verdict | None,
+    ) -> None:
+        self.local: Final = local
+        self.transmissions: Final = transmissions
+        self.deliveries: Final = deliveries
+        self.idle: Final = idle
+        self.verdict: Final = verdict
+
+
+@final
+class Moves:
+    """All moves of one program's processes on one protocol, made as they are asked for."""
+
+    def __init__(self, info: ProtocolInfo, program: Program) -> None:
+        self._info: Final = info
+        self._program: Final = program
+        self._sends: Final = [send for _, send in program.messages]
+        self._fifo: Final = info.network == "fifo"
+        self._index_of: Final = message_indices(program)
+        self._locals: dict[bytes, Local] = {}
+        self._flights: dict[str, Flight] = {}
+
+    def beginning(self, me: int) -> Local:
+        """Process `me` before anything has happened."""
+        process = self._info.create(me, list(range(self._program.processes)))
+        return self._intern(me, process, process.fingerprint(), 0)
+
+    def submission(self, local: Local, index: i64) -> Move:
+        """Message `index` of the program is submitted."""
+        move = local.moves.get(EXPIRY - 1 - index)
+        return self._made(local, EXPIRY - 1 - index, None) if move is None else move
+
+    def arrival(self, local: Local, flight: Flight) -> Move:
+        """A packet arrives."""
+        move = local.moves.get(flight.id)
+        return self._made(local, flight.id, flight) if move is None else move
+
+    def expiry(self, local: Local) -> Move:
+        """The timer fires; a move that is `idle` if that changes nothing."""
+        move = local.moves.get(EXPIRY)
+        return self._made(local, EXPIRY, None) if move is None else move
+
+    def _made(self, local: Local, key: i64, flight: Flight | None) -> Move:
+        """Let the event happen to a clone, and remember what came of it."""
+        actor = local.process.clone()
+        now_ns = overdue_ns(actor, local.now_ns) if key == EXPIRY else local.now_ns
+        try:
+            if flight is not None:
+                effects = actor.arrive(flight.source, flight.packet, now_ns)
+            elif key == EXPIRY:
+                effects = actor.expire(now_ns)
+            else:
+                send = self._sends[EXPIRY - 1 - key]
+                effects = actor.submit(list(send.targets), send.name.encode(), now_ns)
+            move = self._outcome(local, actor, now_ns, effects)
+        except RemoteError as error:
+            move = Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(error)))
+        except LocalError:
+            raise
+        except Exception as error:  # whatever a protocol raises is a finding about it
+            move = Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(error)))
+        local.moves[key] = move
+        return move
+
+    def _outcome(
+        self, local: Local, actor: CausalProcess, now_ns: i64, effects: list[Effect]
+    ) -> Move:
+        transmissions: list[Flight] = []
+        deliveries: list[int] = []
+        verdict: Verdict | None = None
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                index = self._index_of.get(message_key(effect.message), -1)
+                if index >= 0:
+                    deliveries.append(index)
+                elif verdict is None:
+                    verdict = Verdict(INVENTED, local.me, detail=repr(effect.message))
+            else:
+                transmissions.append(self._flight(local.me, effect.target, effect.packet))
+        # What is kept is a clone of what acted: all clones of one state are alike, timers and all.
+        twin = actor.clone()
+        fingerprint = twin.fingerprint()
+        if actor.fingerprint() != fingerprint:
+            verdict = Verdict(UNFAITHFUL, local.me, detail="a clone has another fingerprint")
+        if local.process.fingerprint() != local.fingerprint:
+            verdict = Verdict(UNFAITHFUL, local.me, detail="a clone shares state with its original")
+        after = self._intern(local.me, twin, fingerprint, now_ns)
+        return Move(after, transmissions, deliveries, not effects and after is local, verdict)
+
+    def _flight(self, source: i64, target: i64, packet: Packet) -> Flight:
+        text = repr(packet)
+        if text.startswith("<") and " at 0x" in text:
+            raise LocalError(f"a {type(packet).__name__} needs a __repr__ that shows what is in it")
+        key = f"{source}>{target} {text}"
+        known = self._flights.get(key)
+        if known is None:
+            pair = source * self._program.processes + target
+            rank = pair if self._fifo else len(self._flights)
+            known = Flight(len(self._flights), rank, source, target, packet, text)
+            self._flights[key] = known
+        return known
+
+    def _intern(self, me: i64, process: CausalProcess, fingerprint: bytes, now_ns: i64) -> Local:
+        local = Local(len(self._locals), me, process, fingerprint, now_ns)
+        key = f"{me} {local.wants_timer} ".encode() + fingerprint
+        return self._locals.setdefault(key, local)
+
+
+def overdue_ns(process: CausalProcess, now_ns: int) -> int:
+    """A time at which whatever timer `process` has set is due."""
+    deadline_ns = process.deadline_ns()
+    later_ns = now_ns + OVERDUE_NS
+    return later_ns if deadline_ns is None or deadline_ns < later_ns else deadline_ns
+
+
+def message_indices(program: Program) -> dict[tuple[int, int, bytes], int]:
+    """The index of every message, by sender, sequence and payload."""
+    indices: dict[tuple[int, int, bytes], int] = {}
+    for sender, own in enumerate(program.sends):
+        for position, send in enumerate(own):
+            indices[sender, position + 1, send.name.encode()] = len(indices)
+    return indices
+
+
+def message_key(message: Message) -> tuple[int, int, bytes]:
+    """What tells a message of a program from all others."""
+    return int(message.sender), int(message.sequence), message.payload

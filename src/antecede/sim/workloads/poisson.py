@@ -1,0 +1,130 @@
+"""Open-loop Poisson traffic: everybody sends at a steady rate, whatever happens.
+
+Peers are uniform, a few favourites each, or popular ones (Zipf); a share of the messages may be
+multicasts. Nothing waits for anything, so this is the traffic that overloads a slow protocol.
+"""
+
+from bisect import bisect_left
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import LocalError
+from antecede.link.chance import Chance
+from antecede.sim.workloads.workload import Agenda, Workload
+
+UNIFORM: Final = 0
+FAVOURITES: Final = 1
+ZIPF: Final = 2
+
+TARGETS: Final = 1
+"""Keys the draw of targets, apart from that of the waiting time."""
+
+
+@final
+class Poisson(Workload):
+    """`messages` in all, each process sending one every `interval_ns` on average."""
+
+    def __init__(
+        self,
+        processes: int,
+        *,
+        messages: int,
+        interval_ns: int,
+        seed: int,
+        payload_bytes: int = 64,
+        favourites: int = 0,
+        zipf: float = 0.0,
+        multicast: float = 0.0,
+        fan_out: int = 3,
+    ) -> None:
+        super().__init__(processes)
+        check_poisson(processes, messages, interval_ns, favourites, zipf, multicast)
+        self._left: i64 = messages
+        self._mean_ns: Final = float(interval_ns)
+        self._payload_bytes: Final[i64] = payload_bytes
+        self._chance: Final = Chance(seed)
+        self._favourites: Final[i64] = min(favourites, processes - 1)
+        self._multicast: Final = multicast
+        self._fan_out: Final[i64] = min(fan_out, processes - 1)
+        self._sent: Final = [0] * processes
+        self._popularity: Final = zipf_steps(processes, zipf)
+
+    def start(self, agenda: Agenda) -> None:
+        process: i64 = 0
+        while process < self.processes:
+            self._wait(process, 0, agenda)
+            process += 1
+
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
+        if self._left <= 0:
+            return
+        self._left -= 1
+        self._sent[token] += 1
+        self._chance.key(token, self._sent[token], TARGETS)
+        if self._multicast > 0 and self._chance.unit() < self._multicast:
+            targets = self._several(token)
+        else:
+            targets = [self._peer(token)]
+        agenda.submit(token, targets, self._payload_bytes)
+        if self._left > 0:
+            self._wait(token, now_ns, agenda)
+
+    def _wait(self, process: i64, now_ns: i64, agenda: Agenda) -> None:
+        self._chance.key(process, self._sent[process])
+        agenda.wake(now_ns + i64(self._chance.exponential(self._mean_ns)), process)
+
+    def _peer(self, process: i64) -> i64:
+        """Somebody else."""
+        if self._popularity:
+            peer: i64 = bisect_left(self._popularity, self._chance.unit())
+            return peer if peer != process else (peer + 1) % self.processes
+        if self._favourites > 0:
+            step = 1 + self._chance.below(self._favourites)
+            return (process + step) % self.processes
+        return (process + 1 + self._chance.below(self.processes - 1)) % self.processes
+
+    def _several(self, process: i64) -> list[int]:
+        """Distinct others, `fan_out` of them unless chance repeats itself too often."""
+        targets: list[int] = []
+        tries: i64 = 0
+        while len(targets) < self._fan_out and tries < 4 * self._fan_out:
+            peer = self._peer(process)
+            if peer not in targets:
+                targets.append(peer)
+            tries += 1
+        return targets
+
+
+def zipf_steps(processes: int, exponent: float) -> list[float]:
+    """The cumulated popularity of processes 0, 1, 2, … falling like rank ** -exponent."""
+    if exponent <= 0:
+        return []
+    weights = [float(rank) ** -exponent for rank in range(1, processes + 1)]
+    total = sum(weights)
+    steps: list[float] = []
+    cumulated = 0.0
+    for weight in weights:
+        cumulated += weight / total
+        steps.append(cumulated)
+    steps[-1] = 1.0
+    return steps
+
+
+def check_poisson(
+    processes: int,
+    messages: int,
+    interval_ns: int,
+    favourites: int,
+    zipf: float,
+    multicast: float,
+) -> None:
+    """`LocalError` if a parameter makes no sense."""
+    if processes < 2:
+        raise LocalError("traffic needs at least two processes")
+    if messages < 1 or interval_ns < 1:
+        raise LocalError("messages and interval must be positive")
+    if not 0 <= multicast <= 1:
+        raise LocalError(f"the multicast share {multicast} is not between 0 and 1")
+    if favourites > 0 and zipf > 0:
+        raise LocalError("choose favourite peers or Zipf, not both")

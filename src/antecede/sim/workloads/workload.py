@@ -1,0 +1,80 @@
+"""What a workload is: told what happens, it answers with submissions and wake-ups.
+
+Like a protocol, a workload has no clock and performs nothing itself: it writes into an `Agenda`,
+which the simulation empties after every call. Chance is keyed by process and count, so the same
+seed gives the same traffic whichever protocol carries it.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message
+from antecede.sim.calendar import WAKE, Calendar
+
+UNTAGGED: Final = -1
+"""The tag of a message whose workload does not ask for it back."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Submission:
+    """Somebody wants to send `payload_bytes` bytes to `targets` now."""
+
+    __slots__ = ("payload_bytes", "sender", "tag", "targets")
+
+    def __init__(self, sender: i64, targets: list[int], payload_bytes: i64, tag: i64) -> None:
+        self.sender: Final[i64] = sender
+        self.targets: Final = targets
+        self.payload_bytes: Final[i64] = payload_bytes
+        self.tag: Final[i64] = tag
+
+
+@final
+class Agenda:
+    """What a workload wants done, in order."""
+
+    __slots__ = ("_calendar", "submissions")
+
+    def __init__(self, calendar: Calendar) -> None:
+        self.submissions: SlidingArray[Submission] = SlidingArray()
+        self._calendar: Final = calendar
+
+    def submit(
+        self, sender: i64, targets: list[int], payload_bytes: i64, tag: i64 = UNTAGGED
+    ) -> None:
+        """Send a message now; a `tag` of 0 or more comes back when it is delivered."""
+        self.submissions.add(Submission(sender, targets, payload_bytes, tag))
+
+    def wake(self, time_ns: i64, token: i64) -> None:
+        """Be called with `token` at `time_ns`."""
+        self._calendar.add(time_ns, WAKE, 0).number = token
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Workload(ABC):
+    """A pattern of traffic among `processes` processes, numbered from 0."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes: Final[i64] = processes
+
+    @property
+    def reacts(self) -> bool:
+        """Whether `delivered` does anything: if not, it is not called."""
+        return False
+
+    @abstractmethod
+    def start(self, agenda: Agenda) -> None:
+        """The run begins, at time 0."""
+
+    @abstractmethod
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
+        """A wake-up is due."""
+
+    def delivered(
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
+    ) -> None:
+        """`process` has been handed a message (and has handled it, where handling takes time)."""
+        return

@@ -1,0 +1,91 @@
+"""Which files hold which run: single files, and datasets laid out as Spark and Hive do it.
+
+A dataset is a directory with one folder per run, `run_id=…`, and Parquet part files in it; or, for
+one run without a name, a directory of part files. Files whose name begins with a dot or an
+underscore are somebody's notes, not data.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from antecede.core.errors import LocalError
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+
+SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".parquet")
+"""The names of single files end in one of these."""
+
+PARTITION: Final = "run_id="
+UNSAFE: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+"""What Spark escapes in the name of a partition folder, each as % and two hexadecimal digits."""
+
+ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that says what kind of file this is, or the empty string for a dataset."""
+    for suffix in SUFFIXES:
+        if path.name.endswith(suffix):
+            return suffix
+    return ""
+
+
+def partition_folder(dataset: Path, run_id: str) -> Path:
+    """Where in the dataset this run lives."""
+    if not run_id:
+        raise LocalError("a run id must not be empty: it is the name of a folder")
+    escaped = UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", run_id)
+    return dataset / f"{PARTITION}{escaped}"
+
+
+def find_runs(path: Path) -> dict[str, list[Path]]:
+    """The files of every run at `path`; one without an id goes by the name of its file."""
+    if not path.is_dir():
+        if not path.exists():
+            raise LocalError(f"cannot read {path}: there is no such file or directory")
+        suffix = suffix_of(path)
+        if not suffix:
+            raise LocalError(f"{path} ends in none of {', '.join(SUFFIXES)}")
+        return {path.name.removesuffix(suffix): [path]}
+    folders = sorted(folder for folder in path.glob(f"{PARTITION}*") if folder.is_dir())
+    if not folders:
+        return {path.name: part_files(path)}
+    return {run_id_of(folder): part_files(folder) for folder in folders}
+
+
+def find_run(path: Path, run_id: str | None) -> list[Path]:
+    """The files of the run called `run_id`, or of the only one there is."""
+    runs = find_runs(path)
+    if run_id is None and len(runs) == 1:
+        return next(iter(runs.values()))
+    if run_id is None:
+        raise LocalError(f"{path} holds {len(runs)} runs: {listing(list(runs))}; name one")
+    if run_id not in runs:
+        raise LocalError(f"{path} has no run {run_id!r}; it has {listing(list(runs))}")
+    return runs[run_id]
+
+
+def common_source(files: list[Path]) -> Path:
+    """What to call these files in an error: the only one, or the folder they share."""
+    return files[0] if len(files) == 1 else files[0].parent
+
+
+def run_id_of(folder: Path) -> str:
+    """The run id that a partition folder stands for."""
+    return ESCAPED.sub(lambda match: chr(int(match[1], 16)), folder.name.removeprefix(PARTITION))
+
+
+def part_files(folder: Path) -> list[Path]:
+    """The data files in a folder, in the order of their names."""
+    files = sorted(file for file in folder.glob("*.parquet") if file.name[0] not in "._")
+    if not files:
+        raise LocalError(f"{folder} holds neither Parquet files nor {PARTITION}… folders")
+    return files
+
+
+def listing(names: list[str], shown: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(repr(name) for name in names[:shown]) + more

@@ -1,0 +1,59 @@
+"""What has happened, one value per row of the event log.
+
+The log of a run is a table; `Event` is a row of it as Python sees it, with None where the table has
+a null. Kinds are past participles because a trace event has already taken place:
+
+    submitted --sender buffer--> transmitted --channel--> arrived --receiver buffer--> delivered
+
+`submitted` has one row per target, so a multicast to three processes is three rows and one message.
+Every transmission and every arrival is a row, retransmissions and control packets included.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+KINDS: Final = ("submitted", "transmitted", "arrived", "delivered")
+"""The kinds of events; the index of a kind is its code in a packed row."""
+
+COLUMNS: Final = (
+    "process",
+    "position",
+    "kind",
+    "sender",
+    "sequence",
+    "target",
+    "packet",
+    "packet_kind",
+    "time_ns",
+    "payload_bytes",
+    "metadata_bytes",
+)
+"""The columns of the event log, in the order of a packed row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One row of the event log."""
+
+    process: int
+    """Where it happened."""
+    position: int
+    """Its place among the events of that process: 0, 1, 2, … without gaps."""
+    kind: str
+    """One of `KINDS`."""
+    sender: int | None = None
+    """Who submitted the message; None for a pure control packet."""
+    sequence: int | None = None
+    """Which message of that sender; None for a pure control packet."""
+    target: int | None = None
+    """For whom the message or packet is."""
+    packet: int | None = None
+    """The id of the packet within its sender; None where no packet is involved."""
+    packet_kind: str | None = None
+    """What sort of packet: "message", "ack", …; None where no packet is involved."""
+    time_ns: int
+    """When; along `position` it never decreases."""
+    payload_bytes: int = 0
+    """The size of what the application said."""
+    metadata_bytes: int = 0
+    """The size of everything else in the packet."""

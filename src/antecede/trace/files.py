@@ -1,0 +1,83 @@
+"""Event logs on disk: the name chooses the format.
+
+`.jsonl`, `.jsonl.gz` and `.parquet` are files that hold one run; any other name is a dataset, a
+directory that holds runs by their ids. Everything is written under another name first and then
+renamed, so no reader sees half a log.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.trace.atomic import blaming
+from antecede.trace.datasets import (
+    SUFFIXES,
+    AnyPath,
+    common_source,
+    find_run,
+    find_runs,
+    partition_folder,
+    suffix_of,
+)
+from antecede.trace.jsonl import JsonLinesSink, read_json_lines
+from antecede.trace.log import EventLog
+from antecede.trace.parquet import ParquetSink, read_parquet
+from antecede.trace.sinks import FileSink
+
+PART_NAME: Final = "events.parquet"
+
+
+def write_events(path: AnyPath, log: EventLog, run_id: str | None = None) -> None:
+    """Write a log to a file or, under `run_id`, into a dataset; one already there is replaced."""
+    blocks = log.blocks()
+    with open_sink(path, run_id) as sink:
+        for block in blocks:
+            sink.write_rows(block, log.packet_kinds)
+
+
+@contextmanager
+def record_events(path: AnyPath, run_id: str | None = None) -> Iterator[EventLog]:
+    """A log that goes to `path` block by block as it grows; it appears there if all went well."""
+    with open_sink(path, run_id) as sink:
+        log = EventLog(sink)
+        yield log
+        log.flush()
+
+
+def open_sink(path: AnyPath, run_id: str | None = None) -> FileSink:
+    """A sink that writes where and how the name says; enter it before giving it to a log."""
+    file = Path(path)
+    suffix = suffix_of(file)
+    if not suffix and run_id is None:
+        raise LocalError(
+            f"{file} ends in none of {', '.join(SUFFIXES)}, so it is a dataset and needs a run id"
+        )
+    if run_id is not None:
+        if suffix:
+            raise LocalError(
+                f"{file} holds one run: a run id needs a dataset, a name without suffix"
+            )
+        folder = partition_folder(file, run_id)
+        with blaming(folder, "write"):
+            folder.mkdir(parents=True, exist_ok=True)
+        return ParquetSink(folder / PART_NAME)
+    return ParquetSink(file) if suffix == ".parquet" else JsonLinesSink(file)
+
+
+def read_events(path: AnyPath, run_id: str | None = None) -> EventLog:
+    """The log at `path`: the run called `run_id`, or the only one that is there."""
+    return read_files(find_run(Path(path), run_id))
+
+
+def read_runs(path: AnyPath) -> dict[str, EventLog]:
+    """Every log at `path` by its run id; a run without one goes by the name of its file."""
+    return {run_id: read_files(files) for run_id, files in find_runs(Path(path)).items()}
+
+
+def read_files(files: list[Path]) -> EventLog:
+    """The log that these files hold together."""
+    if suffix_of(files[0]) == ".parquet":
+        return read_parquet(files, common_source(files))
+    return read_json_lines(files[0])

@@ -1,0 +1,266 @@
+"""The event log in memory: packed rows that cost a simulator next to nothing.
+
+A row is eleven little-endian 64-bit integers, in the order of `antecede.trace.events.COLUMNS`. A
+null is -1, a kind is its code, a packet kind is a small integer that `EventLog.intern` gave out.
+Rows collect in blocks; with a `RowSink` each full block leaves at once, so that a long run needs
+the memory of one block.
+
+The log numbers the events of each process itself: `position` is 0, 1, 2, … in the order of
+`append`. How the events of *different* processes interleave in the log means nothing, and `digest`
+ignores it.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final, final
+
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
+from librt.vecs import append as extended
+from librt.vecs import vec
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.errors import LocalError
+from antecede.trace.events import KINDS, Event
+
+SUBMITTED: Final = 0
+TRANSMITTED: Final = 1
+ARRIVED: Final = 2
+DELIVERED: Final = 3
+
+NULL: Final = -1
+"""Stands for a null in every column that may have one."""
+
+ROW_BYTES: Final = 88
+BLOCK_ROWS: Final = 1 << 16
+PROCESS_LIMIT: Final = 1 << 31
+"""Process ids are below this: the column is an int32."""
+
+DENSE_PROCESSES: Final = 1 << 20
+"""Below this id a process's next position lives in an array, above it in a dictionary."""
+
+PACKET_KIND_OFFSET: Final = 56
+TIME_OFFSET: Final = 64
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RowSink:
+    """Takes the blocks of a log while the run goes on."""
+
+    @abstractmethod
+    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+        """Take a whole number of packed rows, and the packet kinds interned so far."""
+
+
+@final
+class EventLog:
+    """The events of one run."""
+
+    __slots__ = (
+        "_block_bytes",
+        "_blocks",
+        "_codes",
+        "_counts",
+        "_next_dense",
+        "_next_sparse",
+        "_packet_kinds",
+        "_sink",
+        "_spilled",
+        "_writer",
+    )
+
+    def __init__(self, sink: RowSink | None = None, block_rows: int = BLOCK_ROWS) -> None:
+        if block_rows < 1:
+            raise LocalError(f"a block has at least one row, not {block_rows}")
+        self._sink: Final = sink
+        self._block_bytes: Final[i64] = block_rows * ROW_BYTES
+        self._writer = BytesWriter()
+        self._blocks: list[bytes] = []
+        self._spilled = CanonicalHash()
+        self._counts = vec[i64]([0, 0, 0, 0])
+        self._next_dense = vec[i64]()
+        self._next_sparse: dict[int, int] = {}
+        self._codes: dict[str, int] = {}
+        self._packet_kinds: list[str] = []
+
+    def append(
+        self,
+        process: i64,
+        kind: i64,
+        sender: i64,
+        sequence: i64,
+        target: i64,
+        packet: i64,
+        packet_kind: i64,
+        time_ns: i64,
+        payload_bytes: i64,
+        metadata_bytes: i64,
+    ) -> None:
+        """Record that something happened at `process`, after all that was recorded there before."""
+        if kind < SUBMITTED or kind > DELIVERED:
+            raise LocalError(f"no event kind has the code {kind}")
+        if packet_kind < NULL or packet_kind >= len(self._packet_kinds):
+            raise LocalError(f"no packet kind was interned as {packet_kind}")
+        position = self._take_position(process)
+        self._counts[kind] += 1
+        writer = self._writer
+        write_i64_le(writer, process)
+        write_i64_le(writer, position)
+        write_i64_le(writer, kind)
+        write_i64_le(writer, sender)
+        write_i64_le(writer, sequence)
+        write_i64_le(writer, target)
+        write_i64_le(writer, packet)
+        write_i64_le(writer, packet_kind)
+        write_i64_le(writer, time_ns)
+        write_i64_le(writer, payload_bytes)
+        write_i64_le(writer, metadata_bytes)
+        if len(writer) >= self._block_bytes:
+            self._end_block()
+
+    def intern(self, packet_kind: str) -> i64:
+        """The small integer that stands for `packet_kind` in the rows of this log."""
+        code = self._codes.get(packet_kind)
+        if code is None:
+            code = len(self._packet_kinds)
+            self._codes[packet_kind] = code
+            self._packet_kinds.append(packet_kind)
+        return code
+
+    @property
+    def packet_kinds(self) -> list[str]:
+        """What the packet kind codes mean: the kind at index `code`."""
+        return self._packet_kinds.copy()
+
+    def count(self, kind: i64) -> int:
+        """How many events of the kind with this code were recorded."""
+        if kind < SUBMITTED or kind > DELIVERED:
+            raise LocalError(f"no event kind has the code {kind}")
+        return self._counts[kind]
+
+    def __len__(self) -> int:
+        counts = self._counts
+        return counts[SUBMITTED] + counts[TRANSMITTED] + counts[ARRIVED] + counts[DELIVERED]
+
+    def __iter__(self) -> Iterator[Event]:
+        kinds = self._packet_kinds
+        for block in self.blocks():
+            for start in range(0, len(block), ROW_BYTES):
+                yield unpacked(block, start, kinds)
+
+    def blocks(self) -> list[bytes]:
+        """All packed rows, in blocks of whole rows; `LocalError` if a sink has taken some away."""
+        held = self._held_blocks()
+        if sum([len(block) for block in held]) != ROW_BYTES * len(self):
+            raise LocalError("the rows of this log went to its sink: read them from there")
+        return held
+
+    def rows(self) -> bytes:
+        """All packed rows in one piece; `LocalError` if a sink has taken some away."""
+        return b"".join(self.blocks())
+
+    def flush(self) -> None:
+        """Hand the rows of an unfinished block to the sink, if there is one."""
+        if self._sink is not None and len(self._writer) > 0:
+            self._end_block()
+
+    def digest(self) -> str:
+        """Equal for logs in which every process saw the same events in the same order."""
+        canonical = self._spilled.copy()
+        for block in self._held_blocks():
+            canonical.update(block, self._packet_kinds)
+        return canonical.hexdigest()
+
+    def _take_position(self, process: i64) -> i64:
+        dense = self._next_dense
+        if 0 <= process < len(dense):
+            position = dense[process]
+            dense[process] = position + 1
+            return position
+        if process < 0 or process >= PROCESS_LIMIT:
+            raise LocalError(f"process id {process} is outside 0 <= id < 2**31")
+        if process >= DENSE_PROCESSES:
+            position = self._next_sparse.get(process, 0)
+            self._next_sparse[process] = position + 1
+            return position
+        while len(dense) <= process:
+            dense = extended(dense, 0)
+        dense[process] = 1
+        self._next_dense = dense
+        return 0
+
+    def _end_block(self) -> None:
+        block = self._writer.getvalue()
+        self._writer.truncate(0)
+        if self._sink is None:
+            self._blocks.append(block)
+        else:
+            self._spilled.update(block, self._packet_kinds)
+            self._sink.write_rows(block, self._packet_kinds)
+
+    def _held_blocks(self) -> list[bytes]:
+        return [*self._blocks, self._writer.getvalue()] if len(self._writer) else self._blocks[:]
+
+
+@final
+class CanonicalHash:
+    """Hashes rows per process, packet kinds spelt out: codes and interleaving drop out."""
+
+    __slots__ = ("_by_process",)
+
+    def __init__(self) -> None:
+        self._by_process: dict[int, blake2b] = {}
+
+    def update(self, rows: bytes, packet_kinds: list[str]) -> None:
+        """Take in a whole number of packed rows."""
+        spelt = [blake2b(kind.encode(), digest_size=8).digest() for kind in packet_kinds]
+        by_process = self._by_process
+        start: i64
+        for start in range(0, len(rows), ROW_BYTES):
+            process = read_i64_le(rows, start)
+            state = by_process.get(process)
+            if state is None:
+                state = by_process[process] = blake2b(digest_size=16)
+            code = read_i64_le(rows, start + PACKET_KIND_OFFSET)
+            if code == NULL:
+                state.update(rows[start : start + ROW_BYTES])
+                continue
+            state.update(rows[start : start + PACKET_KIND_OFFSET])
+            state.update(spelt[code])
+            state.update(rows[start + TIME_OFFSET : start + ROW_BYTES])
+
+    def copy(self) -> "CanonicalHash":
+        """An independent copy in the same state."""
+        other = CanonicalHash()
+        other._by_process = {process: state.copy() for process, state in self._by_process.items()}
+        return other
+
+    def hexdigest(self) -> str:
+        """The hash over all processes, in the order of their ids."""
+        whole = blake2b(digest_size=16)
+        for process in sorted(self._by_process):
+            whole.update(process.to_bytes(8, "little") + self._by_process[process].digest())
+        return whole.hexdigest()
+
+
+def unpacked(rows: bytes, start: i64, packet_kinds: list[str]) -> Event:
+    """The event whose packed row begins at byte `start`."""
+    code = read_i64_le(rows, start + PACKET_KIND_OFFSET)
+    return Event(
+        process=read_i64_le(rows, start),
+        position=read_i64_le(rows, start + 8),
+        kind=KINDS[read_i64_le(rows, start + 16)],
+        sender=optional(read_i64_le(rows, start + 24)),
+        sequence=optional(read_i64_le(rows, start + 32)),
+        target=optional(read_i64_le(rows, start + 40)),
+        packet=optional(read_i64_le(rows, start + 48)),
+        packet_kind=None if code == NULL else packet_kinds[code],
+        time_ns=read_i64_le(rows, start + TIME_OFFSET),
+        payload_bytes=read_i64_le(rows, start + 72),
+        metadata_bytes=read_i64_le(rows, start + 80),
+    )
+
+
+def optional(value: i64) -> int | None:
+    """What a packed integer means: -1 is a null."""
+    return None if value == NULL else value

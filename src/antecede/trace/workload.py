@@ -1,0 +1,175 @@
+"""A workload as a table: who sends what to whom, and what must have been delivered before.
+
+A message leaves `delay_ns` after the last of its causes was delivered at its sender, or, if it has
+none, after the start of the run. Replays that keep these causes keep the causality of the original.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from antecede.core.errors import LocalError
+from antecede.trace.atomic import replacing
+from antecede.trace.datasets import SUFFIXES, AnyPath, common_source, find_run, suffix_of
+from antecede.trace.fields import INT32_MAX, INT64_MAX, Fields, integer, integers, located
+from antecede.trace.jsonl import read_objects, write_objects
+from antecede.trace.parquet import ArrowSchema, load, numbered_rows, read_table, write_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRow:
+    """One message to send."""
+
+    message_id: int
+    """Its name within the table."""
+    sender: int
+    targets: tuple[int, ...]
+    """Whom it goes to: at least one process, none twice; the sender may be among them."""
+    causes: tuple[int, ...] = ()
+    """The messages that must be delivered at the sender first; none: it is spontaneous."""
+    delay_ns: int = 0
+    """How long after the last cause, or after the start of the run, it is sent."""
+    payload_bytes: int = 0
+
+
+WORKLOAD_COLUMNS = tuple(WorkloadRow.__dataclass_fields__)
+
+
+def write_workload(path: AnyPath, rows: Sequence[WorkloadRow]) -> None:
+    """Check a workload and write it as JSON lines or Parquet, as the name says."""
+    check_workload(rows)
+    file = Path(path)
+    objects = [as_fields(row) for row in rows]
+    with replacing(file) as partial:
+        if suffix_of(file) == ".parquet":
+            write_table(file, partial, workload_schema(), objects)
+        elif suffix_of(file):
+            write_objects(file, partial, objects)
+        else:
+            raise LocalError(f"{file} ends in none of {', '.join(SUFFIXES)}")
+
+
+def read_workload(path: AnyPath, run_id: str | None = None) -> list[WorkloadRow]:
+    """The workload at `path`, checked: a file, a folder of part files, or a run of a dataset."""
+    files = find_run(Path(path), run_id)
+    source = common_source(files)
+    rows = list(parsed_rows(files, source))
+    with located(str(source)):
+        check_workload(rows)
+    return rows
+
+
+def check_workload(rows: Sequence[WorkloadRow]) -> None:
+    """`LocalError` names the first row that no run could perform."""
+    by_id: dict[int, WorkloadRow] = {}
+    for number, row in enumerate(rows, start=1):
+        with located(row_name(number, row)):
+            check_alone(row)
+            if row.message_id in by_id:
+                raise LocalError("an earlier row has the same message_id")
+        by_id[row.message_id] = row
+    for number, row in enumerate(rows, start=1):
+        with located(row_name(number, row)):
+            check_causes(row, by_id)
+    check_cycles(rows, by_id)
+
+
+def check_alone(row: WorkloadRow) -> None:
+    """`LocalError` if the row makes no sense whatever the others say."""
+    with_types = parsed_row(as_fields(row))
+    if not with_types.targets:
+        raise LocalError("it has no targets")
+    if len(set(row.targets)) != len(row.targets):
+        raise LocalError(f"duplicate targets in {list(row.targets)}")
+
+
+def check_causes(row: WorkloadRow, by_id: dict[int, WorkloadRow]) -> None:
+    """`LocalError` if a cause is unknown or never reaches the sender."""
+    for cause in row.causes:
+        if cause not in by_id:
+            raise LocalError(f"its cause {cause} is not in the table")
+        if row.sender not in by_id[cause].targets:
+            raise LocalError(f"its cause {cause} is never delivered at its sender, {row.sender}")
+
+
+def check_cycles(rows: Sequence[WorkloadRow], by_id: dict[int, WorkloadRow]) -> None:
+    """`LocalError` if some message would have to wait for itself."""
+    effects: dict[int, list[int]] = {row.message_id: [] for row in rows}
+    missing = {row.message_id: len(row.causes) for row in rows}
+    for row in rows:
+        for cause in row.causes:
+            effects[cause].append(row.message_id)
+    ready = [row.message_id for row in rows if not row.causes]
+    while ready:
+        for effect in effects[ready.pop()]:
+            missing[effect] -= 1
+            if missing[effect] == 0:
+                ready.append(effect)
+    stuck = [row.message_id for row in rows if missing[row.message_id]]
+    if stuck:
+        cycle = find_cycle(stuck[0], by_id, missing)
+        number = 1 + [row.message_id for row in rows].index(cycle[0])
+        chain = " <- ".join(str(message) for message in [*cycle, cycle[0]])
+        raise LocalError(f"{row_name(number, by_id[cycle[0]])}: it waits for itself: {chain}")
+
+
+def find_cycle(message: int, by_id: dict[int, WorkloadRow], missing: dict[int, int]) -> list[int]:
+    """The cycle one runs into by always following the first cause that never comes."""
+    path: dict[int, None] = {}
+    while message not in path:
+        path[message] = None
+        message = next(cause for cause in by_id[message].causes if missing[cause])
+    chain = list(path)
+    return chain[chain.index(message) :]
+
+
+def row_name(number: int, row: WorkloadRow) -> str:
+    """What to call a row in an error."""
+    return f"row {number} (message {row.message_id})"
+
+
+def as_fields(row: WorkloadRow) -> dict[str, object]:
+    """The row as a file holds it."""
+    return asdict(row) | {"targets": list(row.targets), "causes": list(row.causes)}
+
+
+def parsed_rows(files: Sequence[Path], source: Path) -> Iterator[WorkloadRow]:
+    """The rows of these files; `LocalError` says where a column is wrong."""
+    if suffix_of(files[0]) == ".parquet":
+        numbered: Iterable[tuple[int, Fields]] = numbered_rows(
+            read_table(files, source, WORKLOAD_COLUMNS)
+        )
+        unit = "row"
+    else:
+        numbered = read_objects(files[0])
+        unit = "line"
+    for number, fields in numbered:
+        with located(f"{source}, {unit} {number}"):
+            yield parsed_row(fields)
+
+
+def parsed_row(fields: Fields) -> WorkloadRow:
+    """The row in these fields, every column of the right type and size."""
+    return WorkloadRow(
+        message_id=integer(fields, "message_id", 0, INT64_MAX),
+        sender=integer(fields, "sender", 0, INT32_MAX),
+        targets=integers(fields, "targets", INT32_MAX),
+        causes=integers(fields, "causes", INT64_MAX),
+        delay_ns=integer(fields, "delay_ns", 0, INT64_MAX),
+        payload_bytes=integer(fields, "payload_bytes", 0, INT32_MAX),
+    )
+
+
+def workload_schema() -> ArrowSchema:
+    """The columns of a workload and their types."""
+    pa = load("pyarrow")
+    return pa.schema(
+        [
+            pa.field("message_id", pa.int64(), nullable=False),
+            pa.field("sender", pa.int32(), nullable=False),
+            pa.field("targets", pa.list_(pa.int32()), nullable=False),
+            pa.field("causes", pa.list_(pa.int64()), nullable=False),
+            pa.field("delay_ns", pa.int64(), nullable=False),
+            pa.field("payload_bytes", pa.int32(), nullable=False),
+        ]
+    )

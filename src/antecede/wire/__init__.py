@@ -1,0 +1,21 @@
+"""Packets to bytes and back; how many of those bytes are not payload."""
+
+from antecede.wire.codec import (
+    WIRE_VERSION,
+    WireCodec,
+    codec_of,
+    decode,
+    encode,
+    metadata_size,
+    metadata_size_with,
+)
+
+__all__ = [
+    "WIRE_VERSION",
+    "WireCodec",
+    "codec_of",
+    "decode",
+    "encode",
+    "metadata_size",
+    "metadata_size_with",
+]

@@ -1,0 +1,197 @@
+"""Packets to bytes and back, and the honest measure of what a protocol adds to a payload.
+
+A packet is one byte of version, one byte for its kind, and its body. The sender's id is not in it:
+whoever decodes knows where the bytes came from. `decode` accepts exactly what `encode` makes, and
+answers anything else with `RemoteError`, so a packet has one form only.
+
+`PACKET_KINDS` is the only list of what can be encoded. To add a packet class:
+
+1. write `write_<name>(packet, writer)` and `read_<name>(reader, source)` in the module of its
+   family: the first appends the body and raises `LocalError` for what the second would refuse, the
+   second takes the body from the `Reader` and raises `RemoteError` for what the first never makes;
+2. add its row below, with a number that no row ever had (numbers on the wire are for ever); each
+   family has room;
+3. add a hypothesis strategy for it to the tests of this module, which fail until there is one.
+
+The kinds of the hybrid family also stand in `write_packet`, `read_packet` and `metadata_size`,
+ahead of the table: those run per message, and a chain of `isinstance` is what compiles well.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar, cast, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import u8
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.codec import PacketCodec
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.values import Packet
+from antecede.wire.hybrid import (
+    message_size,
+    read_ack,
+    read_ask,
+    read_message,
+    read_permit,
+    write_ack,
+    write_ask,
+    write_message,
+    write_permit,
+)
+from antecede.wire.varint import Reader, varint_size
+
+WIRE_VERSION: Final = 1
+"""The first byte of every packet."""
+
+HEADER_SIZE: Final = 2
+"""Bytes of version and kind."""
+
+MESSAGE: Final = 1
+ACK: Final = 2
+PERMIT: Final = 3
+ASK: Final = 4
+
+PacketType = TypeVar("PacketType", bound=Packet)
+WriteBody: TypeAlias = Callable[[Packet, BytesWriter], None]
+ReadBody: TypeAlias = Callable[[Reader, int], Packet]
+
+
+@final
+class PacketKind:
+    """A row of the table: the number of a packet class on the wire, and how its body is made."""
+
+    def __init__(
+        self, number: int, packet_class: type[Packet], write: WriteBody, read: ReadBody
+    ) -> None:
+        self.number: Final = number
+        self.packet_class: Final = packet_class
+        self.write: Final = write
+        self.read: Final = read
+
+
+def row(
+    number: int,
+    packet_class: type[PacketType],
+    write: Callable[[PacketType, BytesWriter], None],
+    read: Callable[[Reader, int], PacketType],
+) -> PacketKind:
+    """A row whose functions fit its class; `write` is only ever called with that class."""
+    return PacketKind(number, packet_class, cast(WriteBody, write), read)
+
+
+PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
+    # 1-15: the hybrid family and whatever shares its packets.
+    row(MESSAGE, DataPacket, write_message, read_message),
+    row(ACK, Ack, write_ack, read_ack),
+    row(PERMIT, Permit, write_permit, read_permit),
+    row(ASK, Ask, write_ask, read_ask),
+    # 16-31: the classic algorithms that buffer at the receiver.
+    # 32-47: the algorithms that buffer at the sender, and the tree.
+    # 48-63: links.
+)
+
+KIND_OF_CLASS: Final[dict[type[Packet], PacketKind]] = {
+    kind.packet_class: kind for kind in PACKET_KINDS
+}
+KIND_OF_NUMBER: Final[dict[int, PacketKind]] = {kind.number: kind for kind in PACKET_KINDS}
+
+
+def encode(packet: Packet) -> bytes:
+    """The bytes of `packet`; `LocalError` if it has no form on the wire."""
+    writer = BytesWriter()
+    writer.append(WIRE_VERSION)
+    write_packet(packet, writer)
+    return writer.getvalue()
+
+
+def decode(data: bytes, source: int) -> Packet:
+    """The packet that `source` encoded as `data`; `RemoteError` if `encode` makes no such bytes."""
+    reader = Reader(data)
+    version = reader.byte()
+    if version != WIRE_VERSION:
+        raise RemoteError(f"wire version {version}, only {WIRE_VERSION} is understood")
+    packet = read_packet(reader, source)
+    reader.end()
+    return packet
+
+
+def metadata_size(packet: Packet) -> int:
+    """What the protocol adds to the payload: len(encode(packet)) - len(payload)."""
+    if isinstance(packet, DataPacket):
+        return HEADER_SIZE + message_size(packet)
+    if isinstance(packet, Ack):
+        return HEADER_SIZE + varint_size(packet.sequence)
+    if isinstance(packet, Permit):
+        return HEADER_SIZE + varint_size(packet.sequence)
+    if isinstance(packet, Ask):
+        return HEADER_SIZE + varint_size(packet.delivered) + varint_size(packet.lowest)
+    return len(encode(packet)) - payload_size(packet)
+
+
+def payload_size(packet: Packet) -> int:
+    """Bytes of application data that `packet` carries."""
+    message = packet.message
+    return 0 if message is None else len(message.payload)
+
+
+def write_packet(packet: Packet, writer: BytesWriter) -> None:
+    """Append kind and body; also for a packet inside another one."""
+    if isinstance(packet, DataPacket):
+        writer.append(MESSAGE)
+        write_message(packet, writer)
+    elif isinstance(packet, Ack):
+        writer.append(ACK)
+        write_ack(packet, writer)
+    elif isinstance(packet, Permit):
+        writer.append(PERMIT)
+        write_permit(packet, writer)
+    elif isinstance(packet, Ask):
+        writer.append(ASK)
+        write_ask(packet, writer)
+    else:
+        kind = KIND_OF_CLASS.get(type(packet))
+        if kind is None:
+            raise LocalError(f"{type(packet).__name__} has no form on the wire")
+        writer.append(u8(kind.number))
+        kind.write(packet, writer)
+
+
+def read_packet(reader: Reader, source: int) -> Packet:
+    """Read kind and body; also of a packet inside another one."""
+    number = reader.byte()
+    if number == MESSAGE:
+        return read_message(reader, source)
+    if number == ACK:
+        return read_ack(reader, source)
+    if number == PERMIT:
+        return read_permit(reader, source)
+    if number == ASK:
+        return read_ask(reader, source)
+    kind = KIND_OF_NUMBER.get(number)
+    if kind is None:
+        raise RemoteError(f"no packet is of kind {number}")
+    return kind.read(reader, source)
+
+
+@final
+class WireCodec(PacketCodec):
+    """The codec of our own packets, for drivers that take any."""
+
+    def encode(self, packet: Packet) -> bytes:
+        return encode(packet)
+
+    def decode(self, data: bytes, source: int) -> Packet:
+        return decode(data, source)
+
+
+def codec_of(info: ProtocolInfo) -> PacketCodec:
+    """The codec that a user's protocol brings, or else ours."""
+    return WireCodec() if info.codec is None else info.codec
+
+
+def metadata_size_with(codec: PacketCodec, packet: Packet) -> int:
+    """Like `metadata_size`, by the given codec."""
+    if isinstance(codec, WireCodec):
+        return metadata_size(packet)
+    return len(codec.encode(packet)) - payload_size(packet)

@@ -1,0 +1,137 @@
+"""The `antecede` command itself: its table of subcommands, and what it makes of errors."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from antecede import __version__, compiled
+from antecede.cli import main as main_module
+from antecede.cli.main import SUBCOMMANDS, Subcommand, main
+from antecede.core.errors import BufferFull, LocalError
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="antecede")
+
+
+@pytest.fixture
+def fails_with(monkeypatch: pytest.MonkeyPatch) -> "Failing":
+    return Failing(monkeypatch)
+
+
+class Failing:
+    """Adds a subcommand `fail`, which raises the error it is given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, error: BaseException) -> Result:
+        @click.command()
+        def command() -> None:
+            raise error
+
+        module = ModuleType("failing_subcommand")
+        module.command = command  # type: ignore[attr-defined]
+        self._monkeypatch.setitem(sys.modules, "failing_subcommand", module)
+        self._monkeypatch.setitem(SUBCOMMANDS, "fail", Subcommand("failing_subcommand", "Fails."))
+        return invoke("fail")
+
+
+def test_version_says_which_build_runs() -> None:
+    build = "compiled" if compiled() else "interpreted"
+    result = invoke("--version")
+    assert (result.exit_code, result.output) == (0, f"antecede {__version__} ({build})\n")
+
+
+def test_help_lists_every_subcommand_with_its_purpose() -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for name, subcommand in SUBCOMMANDS.items():
+        assert f"  {name} " in result.output
+        assert subcommand.purpose in result.output
+
+
+def test_help_imports_no_subcommand() -> None:
+    modules = [subcommand.module for subcommand in SUBCOMMANDS.values()]
+    script = (
+        "import sys; from antecede.cli.main import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        f"assert not set({modules}) & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_explains_itself(name: str) -> None:
+    result = invoke(name, "--help")
+    assert result.exit_code == 0, result.output
+    assert f"Usage: antecede {name}" in result.output
+
+
+def test_unknown_subcommand_is_refused() -> None:
+    result = invoke("guess")
+    assert result.exit_code == 2
+    assert "No such command 'guess'" in result.output
+
+
+@pytest.mark.parametrize("error", [LocalError("no such thing"), BufferFull("no such thing")])
+def test_local_error_is_one_sentence_and_status_2(fails_with: Failing, error: LocalError) -> None:
+    result = fails_with(error)
+    assert (result.exit_code, result.output) == (2, "Error: no such thing\n")
+
+
+def test_missing_extra_is_named(fails_with: Failing) -> None:
+    result = fails_with(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql"))
+    assert result.exit_code == 2
+    assert (
+        result.output == "Error: this needs pyspark; install it with: pip install 'antecede[lab]'\n"
+    )
+
+
+def test_missing_module_of_our_own_is_a_bug_and_shows_as_one(fails_with: Failing) -> None:
+    error = ModuleNotFoundError("No module named 'antecede.lost'", name="antecede.lost")
+    assert fails_with(error).exception is error
+
+
+def test_unreadable_file_is_one_sentence(fails_with: Failing) -> None:
+    result = fails_with(FileNotFoundError(2, "No such file or directory", "run.parquet"))
+    assert (result.exit_code, result.output) == (
+        2,
+        "Error: No such file or directory: run.parquet\n",
+    )
+
+
+def test_any_other_error_keeps_its_traceback(fails_with: Failing) -> None:
+    error = RuntimeError("a bug")
+    assert fails_with(error).exception is error
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "shown"),
+    [
+        (0, ["three"]),
+        (1, ["two", "three"]),
+        (2, ["one", "two", "three"]),
+        (7, ["one", "two", "three"]),
+    ],
+)
+def test_verbose_shows_more_of_the_log(verbosity: int, shown: list[str]) -> None:
+    script = (
+        "import logging; from antecede.cli.main import start_logging\n"
+        f"start_logging({verbosity})\n"
+        "log = logging.getLogger('antecede')\n"
+        "log.debug('one'); log.info('two'); log.warning('three')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert [line.rpartition(" ")[2] for line in ran.stderr.splitlines()] == shown
+
+
+def test_module_runs_as_the_command() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "antecede", "--version"], check=True, capture_output=True, text=True
+    )
+    assert ran.stdout == f"{main_module.version_line()}\n"

@@ -1,0 +1,51 @@
+"""What all tests share: how hard hypothesis tries, and the certainty of testing the build meant.
+
+`ANTECEDE_EXPECT=compiled|interpreted` states which build must be under test, and the run stops at
+once if another one is, or if the compiled one was made from other sources than those that stand
+here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh seeds; a failure
+prints what repeats it.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import antecede
+from tests.expected_build import stale_build, wrong_build
+
+SOURCE = Path(__file__).parent.parent / "src" / "antecede"
+
+settings.register_profile(
+    "short",
+    derandomize=True,
+    deadline=None,
+    max_examples=40,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "long",
+    deadline=None,
+    max_examples=1000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("long" if os.environ.get("ANTECEDE_CAMPAIGN") == "long" else "short")
+
+
+def pytest_report_header() -> str:
+    """Say which build is under test."""
+    build = "compiled" if antecede.compiled() else "interpreted"
+    return f"antecede {antecede.__version__} ({build}) from {Path(antecede.__file__).parent}"
+
+
+def pytest_configure() -> None:
+    """Refuse to test a build other than the one meant."""
+    expected = os.environ.get("ANTECEDE_EXPECT")
+    if expected is None:
+        return
+    complaint = wrong_build(expected) or stale_build(SOURCE, Path(antecede.__file__).parent)
+    if complaint:
+        raise pytest.UsageError(complaint)

@@ -1,0 +1,50 @@
+"""Which build runs, and that the tests notice when it is not the one they are meant to test."""
+
+from pathlib import Path
+
+import pytest
+
+import antecede
+from antecede.core import process
+from tests.expected_build import stale_build, wrong_build
+
+ACTUAL, OTHER = ("compiled", "interpreted") if antecede.compiled() else ("interpreted", "compiled")
+
+
+def test_compiled_is_true_exactly_if_the_core_is_machine_code() -> None:
+    assert antecede.compiled() is str(process.__file__).endswith((".so", ".pyd"))
+
+
+def test_the_other_build_is_refused() -> None:
+    assert wrong_build(ACTUAL) == ""
+    assert f"expected the {OTHER} build" in wrong_build(OTHER)
+    assert "must be compiled or interpreted" in wrong_build("fast")
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> tuple[Path, Path]:
+    """The sources, and a build made from them."""
+    source, built = tmp_path / "source", tmp_path / "built"
+    for folder in (source, built):
+        (folder / "core").mkdir(parents=True)
+        (folder / "core" / "values.py").write_text("ONE = 1\n")
+    (built / "core" / "values.so").write_text("")
+    return source, built
+
+
+def test_fresh_build_is_accepted(trees: tuple[Path, Path]) -> None:
+    source, built = trees
+    assert stale_build(source, built) == ""
+    assert stale_build(source, source) == ""
+
+
+def test_build_of_edited_sources_is_refused(trees: tuple[Path, Path]) -> None:
+    source, built = trees
+    (source / "core" / "values.py").write_text("ONE = 2\n")
+    assert "core/values.py" in stale_build(source, built)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_build_with_a_file_more_or_less_is_refused(trees: tuple[Path, Path], place: int) -> None:
+    (trees[place] / "extra.py").write_text("")
+    assert "extra.py" in stale_build(*trees)
