@@ -36,7 +36,7 @@ check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy $(CHECKED)
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/python -m pytest -q tests/test_tidy.py
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
@@ -55,7 +55,7 @@ pin: $(INSTALLED) ## Renew constraints.txt
 	$(VENV)/bin/python .ci/pin.py
 
 clean: ## Remove everything that make has made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf src/*.egg-info
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from typing import cast
 
 from setuptools import Extension, setup
 from setuptools.command.build import build
@@ -73,7 +74,7 @@ def translate() -> list[Extension]:
         if "-Werror" in flags:
             # A compiler newer than mypyc may warn about generated code; that is no reason to stop.
             extension.extra_compile_args = [flag for flag in flags if flag != "-Werror"]
-    return extensions
+    return cast(list[Extension], extensions)
 
 
 class FreshBuild(build):
@@ -101,7 +102,7 @@ class CompileIfPossible(build_ext):
 
     def compile(self) -> None:
         """Replace the placeholder by the real extensions and build them."""
-        self.distribution.ext_modules = translate()
+        self.distribution.ext_modules = list(translate())
         self.reinitialize_command(self)
         self.ensure_finalized()
         super().run()

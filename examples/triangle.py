@@ -29,7 +29,7 @@ def triangle(protocol: str) -> list[str]:
 
     late = people[ALICE].submit([CAROL], b"Lunch at noon?", now_ns=0)
     carry(ALICE, people[ALICE].submit([BOB], b"I asked Carol about lunch.", now_ns=0))
-    carry(BOB, people[BOB].submit([CAROL], b"I am coming to lunch too!", now_ns=0))
+    carry(BOB, people[BOB].submit([CAROL], b"I am coming too!", now_ns=0))
     carry(ALICE, late)
     return read
 

@@ -27,7 +27,7 @@ def project_files() -> tuple[Path, ...]:
 
 def is_generated(file: Path) -> bool:
     parts = file.relative_to(ROOT).parts
-    return "__pycache__" in parts or any(part.endswith(".egg-info") for part in parts)
+    return any(part.endswith(("__pycache__", "_cache", ".egg-info")) for part in parts)
 
 
 def python_files(*folders: str) -> list[Path]:

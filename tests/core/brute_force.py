@@ -149,9 +149,7 @@ def random_schedule(seed: int, traffic: Traffic) -> Schedule:
     steps: list[Step] = []
     submitted = 0
     while submitted < traffic.messages or flying:
-        if submitted < traffic.messages and (
-            not flying or random.random() < traffic.submit_share
-        ):
+        if submitted < traffic.messages and (not flying or random.random() < traffic.submit_share):
             submitted += 1
             sender = random.choice(traffic.processes)
             left[sender] += 1

@@ -5,12 +5,13 @@ any order. `Timed` gives every packet a delay, so that a run can be compared wit
 figure. Both keep a `Ledger`, which judges each delivery by the definition of happens-before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from antecede.core import CausalProcess, Deliver, Effect, Message, Packet, Transmit
 from antecede.core.catalogue import PROTOCOLS
+from antecede.core.packets import DataPacket
 
 UNIT_NS = 1_000_000_000
 
@@ -27,8 +28,8 @@ def group(protocol: str, count: int, **options: object) -> list[CausalProcess]:
 class Ledger:
     """Who submitted and delivered what, in order, and what was wrong with it.
 
-    The past of a message is everything its sender had submitted or delivered before it, and the past
-    of all that; a delivery is wrong if something in that past, sent to the same process, comes later.
+    The past of a message is everything its sender had submitted or delivered before it, and the
+    past of all that; a delivery is wrong if anything in that past to the same process comes later.
     """
 
     targets: dict[Identity, list[int]] = field(default_factory=dict)
@@ -89,6 +90,12 @@ class Letter:
     source: int
     target: int
     packet: Packet
+
+    @property
+    def data(self) -> DataPacket:
+        """The packet, which must be a message."""
+        assert isinstance(self.packet, DataPacket)
+        return self.packet
 
     def __repr__(self) -> str:
         return f"{self.source}->{self.target} {self.packet!r}"
@@ -172,7 +179,9 @@ class HandCarried:
         """Carry everything and ring all timers until nothing happens any more."""
         for _ in range(200):
             self.carry_all()
-            laid = [letter for process in range(len(self.processes)) for letter in self.ring(process)]
+            laid = [
+                letter for process in range(len(self.processes)) for letter in self.ring(process)
+            ]
             if not laid:
                 return
         raise AssertionError(f"still busy: {self.table}")
@@ -196,13 +205,13 @@ class HandCarried:
 
 @dataclass(frozen=True)
 class Sending:
-    """A submission of a timed run; `delay` is that of its message packets."""
+    """A submission of a timed run; `delay`, if given, is that of its message packets."""
 
     at: float
     source: int
     target: int
     payload: bytes
-    delay: float = 1.0
+    delay: float | None = None
 
 
 @dataclass(frozen=True)
@@ -215,23 +224,32 @@ class Instant:
     at: float
 
 
+def one_unit(_source: int, _target: int) -> float:
+    """The delay of every link, unless a test says otherwise."""
+    return 1.0
+
+
 class Timed:
-    """Runs a schedule with a delay per message; everything else takes one unit.
+    """Runs a schedule with a delay per link, or per message where a sending gives one.
 
     Times are whole nanoseconds inside; a test states and reads them in units.
     """
 
-    def __init__(self, protocol: str, count: int, **options: object) -> None:
-        self.processes = group(protocol, count, **options)
+    def __init__(
+        self, protocol: str, count: int, delay: Callable[[int, int], float] = one_unit
+    ) -> None:
+        self.processes = group(protocol, count)
         self.instants: list[Instant] = []
-        self._delays: dict[bytes, int] = {}
+        self._link_delay = delay
+        self._delays: dict[bytes, float] = {}
         self._queue: list[tuple[int, int, Sending | Letter]] = []
         self._count = 0
 
     def run(self, schedule: Sequence[Sending], until: float) -> None:
         """Run to the end, without timers: nothing is lost."""
         for sending in schedule:
-            self._delays[sending.payload] = round(sending.delay * UNIT_NS)
+            if sending.delay is not None:
+                self._delays[sending.payload] = sending.delay
             self._push(round(sending.at * UNIT_NS), sending)
         while self._queue and self._queue[0][0] <= round(until * UNIT_NS):
             now_ns, _, event = heappop(self._queue)
@@ -257,9 +275,10 @@ class Timed:
             if isinstance(effect, Deliver):
                 self.instants.append(Instant("delivered", process, effect.message.payload, at))
                 continue
+            target = int(effect.target)
             message = effect.packet.message
-            delay_ns = UNIT_NS
+            delay = self._link_delay(process, target)
             if message is not None:
                 self.instants.append(Instant("transmitted", process, message.payload, at))
-                delay_ns = self._delays[message.payload]
-            self._push(now_ns + delay_ns, Letter(process, int(effect.target), effect.packet))
+                delay = self._delays.get(message.payload, delay)
+            self._push(now_ns + round(delay * UNIT_NS), Letter(process, target, effect.packet))

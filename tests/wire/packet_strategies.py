@@ -9,8 +9,14 @@ from typing import Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from antecede.core.link_packets import RANGES_LIMIT, LinkAck, LinkData
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.protocols.cykas import CykasAck, CykasMessage, YouCanTell
+from antecede.core.protocols.mf import MfAck, MfMessage
+from antecede.core.protocols.newtop import NewtopMessage, NewtopNull
+from antecede.core.protocols.tree import TreePacket
 from antecede.core.values import Message, Packet
+from tests.wire.classic_strategies import classic_packets
 
 SOURCE: Final = 7
 """Whoever the packets are from: the sender is not in the bytes."""
@@ -34,11 +40,51 @@ def data_packets(draw: st.DrawFn) -> DataPacket:
     return DataPacket(message, previous, draw(st.booleans()))
 
 
+@st.composite
+def tree_packets(draw: st.DrawFn) -> TreePacket:
+    """A message of any origin, with ascending targets."""
+    message = Message(draw(process_ids), draw(positives), draw(payloads))
+    targets = draw(st.sets(process_ids, min_size=1, max_size=6))
+    return TreePacket(message, tuple(sorted(targets)))
+
+
+@st.composite
+def link_acks(draw: st.DrawFn) -> LinkAck:
+    """An acknowledgement whose ranges are separate and ascend."""
+    through = draw(st.one_of(st.integers(0, 300), st.integers(0, 1 << 60)))
+    end = through
+    ranges = []
+    for _ in range(draw(st.integers(0, RANGES_LIMIT))):
+        first = end + 2 + draw(st.integers(0, 1 << 20))
+        end = first + draw(st.integers(0, 1 << 20))
+        ranges.append((first, end))
+    return LinkAck(through, tuple(ranges))
+
+
+positives: Final = st.one_of(st.integers(1, 300), st.integers(1, (1 << 62) - 1))
+process_ids: Final = st.one_of(st.integers(0, 300), st.integers(0, (1 << 31) - 1))
+messages: Final = st.builds(Message, st.just(SOURCE), positives, payloads)
+
 PACKETS: Final[dict[type[Packet], st.SearchStrategy[Packet]]] = {
+    MfMessage: st.builds(MfMessage, messages),
+    MfAck: st.builds(MfAck, positives),
+    CykasMessage: st.builds(
+        CykasMessage,
+        st.builds(Message, st.just(SOURCE), message_ids, payloads),
+        st.booleans(),
+    ),
+    CykasAck: st.builds(CykasAck, positives),
+    YouCanTell: st.just(YouCanTell()),
+    NewtopMessage: st.builds(NewtopMessage, messages, positives),
+    NewtopNull: st.builds(NewtopNull, positives),
+    TreePacket: tree_packets(),
+    LinkData: st.builds(LinkData, positives, st.one_of(data_packets(), tree_packets())),
+    LinkAck: link_acks(),
     DataPacket: data_packets(),
     Ack: st.builds(Ack, numbers),
     Permit: st.builds(Permit, numbers),
     Ask: st.builds(Ask, numbers, numbers),
+    **classic_packets(SOURCE),
 }
 
 

@@ -186,6 +186,7 @@ def test_a_control_packet_can_neither_be_cut_nor_extended(
         ("01 01 05 00", "message 5 cannot follow the one 0 before it"),
         ("01 01 05 01", "message 5 cannot follow the one 0 before it"),
         ("01 01 05 0c", "message 5 cannot follow the one 6 before it"),
+        ("01" + "3001" * 9 + "0205", "a packet of a link inside a packet of a link"),
     ],
 )
 def test_a_malformed_packet_is_refused_and_the_reason_said(form: str, why: str) -> None:

@@ -5,7 +5,9 @@ clock. A message is submitted where its first row is, once for all its targets. 
 deliveries at a process the first counts.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final, final
 
 from antecede.audit.findings import MessageId
@@ -17,12 +19,15 @@ class History:
     """A log without what the definition does not mention."""
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self.submitted: Final[dict[MessageId, dict[int | None, Event]]] = {}
-        """The row of each target of a message; the first of them is the instant of submission."""
+        self.submitted: Final[dict[MessageId, Event]] = {}
+        """The first row of each message: the instant of its submission."""
+        self.addressed: Final[dict[MessageId, dict[int, Event]]] = {}
+        """The row of each target of a message."""
         self.delivered: Final[dict[MessageId, dict[int, list[Event]]]] = {}
         """The deliveries of a message at each process, in order."""
         self.local: Final[dict[int, list[Event]]] = {}
         """Per process, in order: each message's submission and each message's first delivery."""
+        self._sent: Final[dict[int, list[Event]]] = {}
         self._past: CausalPast | None = None
         for event in sorted(events, key=lambda event: (event.process, event.position)):
             self._add(event)
@@ -33,31 +38,35 @@ class History:
             return
         message = MessageId(event.sender, event.sequence)
         if event.kind == "submitted" and event.process == event.sender:
-            rows = self.submitted.setdefault(message, {})
-            if not rows:
+            if message not in self.submitted:
+                self.submitted[message] = event
                 local.append(event)
-            rows.setdefault(event.target, event)
+                self._sent.setdefault(event.process, []).append(event)
+            if event.target is not None:
+                self.addressed.setdefault(message, {}).setdefault(event.target, event)
         elif event.kind == "delivered":
             repeats = self.delivered.setdefault(message, {}).setdefault(event.process, [])
             if not repeats:
                 local.append(event)
             repeats.append(event)
 
-    def submission(self, message: MessageId) -> Event:
-        """The instant of submission."""
-        return next(iter(self.submitted[message].values()))
-
     def submission_to(self, message: MessageId, target: int) -> Event:
         """The row of this target, or the first if the message is not addressed to it."""
-        return self.submitted[message].get(target, self.submission(message))
+        return self.addressed.get(message, {}).get(target, self.submitted[message])
 
     def is_addressed(self, message: MessageId, process: int) -> bool:
         """Whether the message was submitted to this process."""
-        return process in self.submitted.get(message, {})
+        return process in self.addressed.get(message, {})
 
     def first_deliveries(self, process: int) -> list[Event]:
         """The first delivery of each message at a process, in order."""
         return [event for event in self.local[process] if event.kind == "delivered"]
+
+    def sent_after(self, event: Event) -> Iterator[Event]:
+        """The submissions at the same process after this event, in order."""
+        sent = self._sent.get(event.process, [])
+        start = bisect_right(sent, event.position, key=lambda submission: submission.position)
+        return islice(sent, start, None)
 
     def all_deliveries(self) -> Iterator[tuple[int, MessageId, list[Event]]]:
         """Process, message and its deliveries there, by process and first position."""
@@ -78,13 +87,11 @@ class CausalPast:
     """For each message the set of messages that happen before it, as the bits of an integer."""
 
     def __init__(self, history: History) -> None:
-        self.bit: Final = {
-            message: 1 << number
-            for number, message in enumerate(history.submitted | history.delivered)
-        }
+        messages = dict.fromkeys([*history.submitted, *history.delivered])
+        self.bit: Final = {message: 1 << number for number, message in enumerate(messages)}
         order = causal_order(history)
         self._before: dict[MessageId, int] = {}
-        # The first round finds everything unless the log contradicts itself; the last finds nothing.
+        # The first round finds everything, unless the log contradicts itself; the last nothing.
         news = True
         while news:
             news = self._pass_along(order)
@@ -120,9 +127,12 @@ def causal_order(history: History) -> list[Event]:
     ready = sorted(history.local)
     while ready:
         process = ready.pop()
-        for event in history.local[process][done[process] :]:
+        events = history.local[process]
+        while done[process] < len(events):
+            event = events[done[process]]
             message = message_of(event)
-            if event.kind == "delivered" and message not in placed and message in history.submitted:
+            known = message in placed or message not in history.submitted
+            if event.kind == "delivered" and not known:
                 waiting.setdefault(message, []).append(process)
                 break
             order.append(event)

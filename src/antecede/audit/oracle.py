@@ -1,77 +1,21 @@
-"""Causal delivery straight from its definition: slow, obvious, and what every fast checker must equal.
+"""Causal delivery straight from its definition: slow and obvious, and the measure of fast checkers.
 
 A message happens before another if the sender of the other submitted or delivered it before it
 submitted the other; and so on along chains. If two messages are delivered at one process and one
 happens before the other, it must be delivered first there.
 
-Only `submitted` and `delivered` events count, ordered inside a process by position and never by the
-clock. A message is submitted where its first row is, once for all its targets. Of repeated
-deliveries the first counts. A message delivered where nobody sent it can carry causes along and can
-come too early, but nothing has to wait for it.
+A message delivered where nobody sent it carries causes along and can come too early, but no other
+message has to wait for it. `antecede.audit.history` says which events count.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias, final
+import math
+from collections.abc import Iterable
+from typing import TypeAlias
 
-from antecede.audit.findings import (
-    Duplicate,
-    Invention,
-    Loss,
-    MessageId,
-    SelfCause,
-    Verdict,
-    Violation,
-)
+from antecede.audit.findings import Duplicate, Invention, Loss, SelfCause, Verdict, Violation
+from antecede.audit.history import History, message_of
+from antecede.audit.witness import find_witness
 from antecede.trace.events import Event
-
-
-@final
-class History:
-    """What the definition looks at: submissions and deliveries, in local order."""
-
-    def __init__(self, events: Iterable[Event]) -> None:
-        self.submitted: Final[dict[MessageId, dict[int | None, Event]]] = {}
-        """The row of each target of a message; the first of them is the instant of submission."""
-        self.delivered: Final[dict[MessageId, dict[int, list[Event]]]] = {}
-        """The deliveries of a message at each process, the first one first."""
-        self.local: Final[dict[int, list[Event]]] = {}
-        """Per process: the submission of each message and the first delivery of each."""
-        for event in sorted(events, key=lambda event: (event.process, event.position)):
-            self._add(event)
-
-    def _add(self, event: Event) -> None:
-        local = self.local.setdefault(event.process, [])
-        if event.sender is None or event.sequence is None:
-            return
-        message = MessageId(event.sender, event.sequence)
-        if event.kind == "submitted" and event.process == event.sender:
-            rows = self.submitted.setdefault(message, {})
-            if not rows:
-                local.append(event)
-            rows.setdefault(event.target, event)
-        elif event.kind == "delivered":
-            repeats = self.delivered.setdefault(message, {}).setdefault(event.process, [])
-            if not repeats:
-                local.append(event)
-            repeats.append(event)
-
-    def submission(self, message: MessageId) -> Event:
-        """The instant of submission."""
-        return next(iter(self.submitted[message].values()))
-
-    def submission_to(self, message: MessageId, target: int) -> Event:
-        """The row of this target, or any if the message is not addressed to it."""
-        return self.submitted[message].get(target, self.submission(message))
-
-    def is_addressed(self, message: MessageId, process: int) -> bool:
-        """Whether the message was submitted to this process."""
-        return process in self.submitted.get(message, {})
-
-    def deliveries_at(self, process: int) -> list[Event]:
-        """The first delivery of each message at a process, in order."""
-        return [event for event in self.local[process] if event.kind == "delivered"]
-
 
 Events: TypeAlias = Iterable[Event] | History
 
@@ -82,7 +26,7 @@ def check_log(events: Events) -> Verdict:
     return Verdict(
         processes=len(history.local),
         messages=len(history.submitted),
-        deliveries=sum(len(repeats) for _, _, repeats in deliveries_in(history)),
+        deliveries=sum(len(repeats) for _, _, repeats in history.all_deliveries()),
         violations=find_violations(history),
         fifo_breaks=find_fifo_breaks(history),
         duplicates=find_duplicates(history),
@@ -95,21 +39,10 @@ def check_log(events: Events) -> Verdict:
 def find_violations(events: Events) -> list[Violation]:
     """One for each message delivered too early at a process, by process and position."""
     history = history_of(events)
-    past = CausalPast(history)
     violations = []
     for process in sorted(history.local):
-        deliveries = history.deliveries_at(process)
-        owed = 0
-        found = []
-        for index in reversed(range(len(deliveries))):
-            message = message_of(deliveries[index])
-            overtaken = past.causes_of(message) & owed
-            if overtaken:
-                late = last_among(deliveries, overtaken, past)
-                found.append(violation_of(history, past, deliveries[index], late))
-            if history.is_addressed(message, process):
-                owed |= past.bit[message]
-        violations += reversed(found)
+        deliveries = history.first_deliveries(process)
+        violations += violations_among(history, process, deliveries)
     return violations
 
 
@@ -118,16 +51,11 @@ def find_fifo_breaks(events: Events) -> list[Violation]:
     history = history_of(events)
     breaks = []
     for process in sorted(history.local):
-        deliveries = [
-            event
-            for event in history.deliveries_at(process)
-            if message_of(event) in history.submitted
-        ]
-        for index, early in enumerate(deliveries):
-            for late in reversed(deliveries[index + 1 :]):
-                if is_fifo_break(history, early, late):
-                    breaks.append(fifo_break_of(history, early, late))
-                    break
+        by_sender: dict[int | None, list[Event]] = {}
+        for delivery in history.first_deliveries(process):
+            by_sender.setdefault(delivery.sender, []).append(delivery)
+        for deliveries in by_sender.values():
+            breaks += breaks_among(history, process, deliveries)
     return breaks
 
 
@@ -141,7 +69,7 @@ def find_duplicates(events: Events) -> list[Duplicate]:
             first_delivered_ns=repeats[0].time_ns,
             last_delivered_ns=repeats[-1].time_ns,
         )
-        for process, message, repeats in deliveries_in(history_of(events))
+        for process, message, repeats in history_of(events).all_deliveries()
         if len(repeats) > 1
     ]
 
@@ -151,8 +79,8 @@ def find_losses(events: Events) -> list[Loss]:
     history = history_of(events)
     return [
         Loss(target=target, message=message, submitted_ns=event.time_ns)
-        for message in sorted(history.submitted)
-        for target, event in history.submitted[message].items()
+        for message in sorted(history.addressed)
+        for target, event in history.addressed[message].items()
         if target not in history.delivered.get(message, {})
     ]
 
@@ -162,16 +90,67 @@ def find_inventions(events: Events) -> list[Invention]:
     history = history_of(events)
     return [
         Invention(process=process, message=message, delivered_ns=repeats[0].time_ns)
-        for process, message, repeats in deliveries_in(history)
+        for process, message, repeats in history.all_deliveries()
         if not history.is_addressed(message, process)
     ]
 
 
 def find_self_causes(events: Events) -> list[SelfCause]:
     """One for each message that happens before itself, which no real run can show."""
-    past = CausalPast(history_of(events))
+    past = history_of(events).past()
     return [
         SelfCause(message=message)
         for message in sorted(past.bit)
-        if past.causes_of(message) & past.bit[message]
+        if past.of(message) & past.bit[message]
     ]
+
+
+def violations_among(history: History, process: int, deliveries: list[Event]) -> list[Violation]:
+    """Those among the first deliveries at a process that should have waited for a later one."""
+    past = history.past()
+    found = []
+    later = 0
+    for early in reversed(deliveries):
+        message = message_of(early)
+        overtaken = past.of(message) & later
+        if overtaken:
+            late = next(e for e in reversed(deliveries) if past.bit[message_of(e)] & overtaken)
+            found.append(violation(history, early, late))
+        if history.is_addressed(message, process):
+            later |= past.bit[message]
+    return found[::-1]
+
+
+def breaks_among(history: History, process: int, deliveries: list[Event]) -> list[Violation]:
+    """Those among one sender's deliveries at a process that it had submitted after a later one."""
+    found = []
+    later: list[Event] = []
+    lowest = math.inf
+    for early in reversed(deliveries):
+        if message_of(early) not in history.submitted:
+            continue
+        place = history.submitted[message_of(early)].position
+        if lowest < place:
+            late = next(e for e in later if history.submitted[message_of(e)].position < place)
+            found.append(violation(history, early, late))
+        if history.is_addressed(message_of(early), process):
+            later.append(early)
+            lowest = min(lowest, place)
+    return found[::-1]
+
+
+def violation(history: History, early: Event, late: Event) -> Violation:
+    """That `late` was delivered after `early`, and how it happened before it."""
+    return Violation(
+        process=early.process,
+        early=message_of(early),
+        early_delivered_ns=early.time_ns,
+        late=message_of(late),
+        late_delivered_ns=late.time_ns,
+        witness=find_witness(history, message_of(late), message_of(early), early.process),
+    )
+
+
+def history_of(events: Events) -> History:
+    """The history, made from the events if need be."""
+    return events if isinstance(events, History) else History(events)

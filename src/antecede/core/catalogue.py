@@ -11,12 +11,21 @@ from typing import Final, Literal, TypeAlias, final
 from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError
 from antecede.core.process import CausalProcess
+from antecede.core.protocols.bss import BssProcess
+from antecede.core.protocols.cykas import CykasProcess
 from antecede.core.protocols.fifo import FifoProcess
 from antecede.core.protocols.hybrid import HybridProcess
+from antecede.core.protocols.ks import KsProcess
+from antecede.core.protocols.mf import MfProcess
+from antecede.core.protocols.newtop import NewtopProcess
 from antecede.core.protocols.none import NoneProcess
 from antecede.core.protocols.paper_basic import PaperBasicProcess
 from antecede.core.protocols.paper_multicast import PaperMulticastProcess
 from antecede.core.protocols.paper_sps import PaperSpsProcess
+from antecede.core.protocols.prs import PrsProcess
+from antecede.core.protocols.rst import RstProcess
+from antecede.core.protocols.ses import SesProcess
+from antecede.core.protocols.tree import TreeProcess
 
 Ordering: TypeAlias = Literal["causal", "fifo", "none"]
 Network: TypeAlias = Literal["lossy", "reliable", "fifo"]
@@ -111,6 +120,98 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             multicast=True,
             network="lossy",
             paper=HYBRID_PAPER + ", Algorithm 3 (CSPS multicast)",
+        ),
+        ProtocolInfo(
+            "rst",
+            RstProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Raynal, Schiper, Toueg, The Causal Ordering Abstraction and a Simple Way to "
+            "Implement It, Information Processing Letters 39(6), 1991",
+        ),
+        ProtocolInfo(
+            "ks",
+            KsProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Kshemkalyani, Singhal, Necessary and Sufficient Conditions on Information for "
+            "Causal Message Ordering and Their Optimal Implementation, Distributed Computing "
+            "11(2), 1998",
+        ),
+        ProtocolInfo(
+            "prs",
+            PrsProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Prakash, Raynal, Singhal, An Adaptive Causal Ordering Algorithm Suited to "
+            "Mobile Computing Environments, Journal of Parallel and Distributed Computing "
+            "41(2), 1997",
+        ),
+        ProtocolInfo(
+            "ses",
+            SesProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Schiper, Eggli, Sandoz, A New Algorithm to Implement Causal Ordering, "
+            "WDAG 1989 (LNCS 392)",
+        ),
+        ProtocolInfo(
+            "bss",
+            BssProcess,
+            ordering="causal",
+            multicast=True,
+            broadcast_only=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Birman, Schiper, Stephenson, Lightweight Causal and Atomic Group Multicast, "
+            "ACM Transactions on Computer Systems 9(3), 1991",
+        ),
+        ProtocolInfo(
+            "newtop",
+            NewtopProcess,
+            ordering="causal",
+            multicast=True,
+            broadcast_only=True,
+            network="fifo",
+            needs_membership=True,
+            paper="Ezhilchelvan, Macêdo, Shrivastava, Newtop: A Fault-Tolerant Group "
+            "Communication Protocol, ICDCS 1995",
+        ),
+        ProtocolInfo(
+            "mf",
+            MfProcess,
+            ordering="causal",
+            multicast=False,
+            network="lossy",
+            paper="Mattern, Fünfrocken, A Non-Blocking Lightweight Implementation of Causal "
+            "Order Message Delivery, LNCS 938, 1995",
+        ),
+        ProtocolInfo(
+            "cykas",
+            CykasProcess,
+            ordering="causal",
+            multicast=False,
+            network="reliable",
+            paper="Tong, Liittschwager, Kuper, Can you keep a secret? A new protocol for "
+            "sender-side enforcement of causal message delivery, arXiv:2603.14690",
+        ),
+        ProtocolInfo(
+            "tree",
+            TreeProcess,
+            ordering="causal",
+            multicast=True,
+            network="fifo",
+            needs_membership=True,
+            paper="Blessing, Clebsch, Drossopoulou, Tree Topologies for Causal Message "
+            "Delivery, AGERE 2017",
         ),
         ProtocolInfo(
             "fifo",

@@ -51,8 +51,8 @@ class Copies:
             self._forget(receiver, sequence)
 
     def acked_up_to(self, receiver: i64, sequence: i64, now_ns: i64) -> None:
-        """`receiver` has everything up to this one; nothing happens if that was never sent."""
-        if sequence > self._last_sent.get(receiver, 0):
+        """`receiver` has everything up to this one; nothing happens if it was not waited for."""
+        if not self._outstanding.is_open(receiver, sequence):
             return
         for number in self._outstanding.answer_up_to(receiver, sequence, now_ns):
             self._forget(receiver, number)

@@ -52,25 +52,36 @@ class Members:
             return self.lowest <= vector.lowest and vector.highest <= self.highest
         return vector.counts.keys() <= self._known.keys()
 
-    def split(self, targets: object) -> tuple[tuple[int, ...], bool]:
+    def knows_each(self, ids: frozenset[int]) -> bool:
+        """Whether all of `ids` are of the group."""
+        if not ids:
+            return True
+        if self._known is None:
+            return self.lowest <= min(ids) and max(ids) <= self.highest
+        return ids <= self._known.keys()
+
+    def split(self, targets: object) -> tuple[list[int], bool]:
         """The targets but oneself, in order, and whether oneself is one; else `LocalError`."""
         ids = checked_targets(targets)
         check_distinct(ids)
         for target in ids:
             if not self.knows(target):
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
-        return tuple([target for target in ids if target != self.me]), self.me in ids
+        return [target for target in ids if target != self.me], self.me in ids
 
     def check_message(self, source: int, message: Message, targets: tuple[int, ...]) -> None:
-        """`RemoteError` unless `source` may have sent `message` to `targets`, of whom I am one."""
+        """`RemoteError` unless `source` may have sent `message` to `targets`, of whom I am one.
+
+        In a packet, targets are in ascending order.
+        """
         if source == self.me or not self.knows(source):
             raise RemoteError(f"a message from {source}, which is not one of the others")
         if message.sender != source or message.sequence < 1:
             raise RemoteError(f"{source} sent message {message.sequence} of {message.sender}")
         if self.me not in targets or source in targets:
             raise RemoteError(f"{source} sent a message for {targets} to {self.me}")
+        before = -1
         for target in targets:
-            if not self.knows(target):
-                raise RemoteError(f"{source} sent a message to {target}, which is nobody")
-        if len(targets) > 1 and len(set(targets)) != len(targets):
-            raise RemoteError(f"{source} sent one message twice to one process: {targets}")
+            if not self.knows(target) or target <= before:
+                raise RemoteError(f"{source} sent a message to {targets}: unknown or out of order")
+            before = target

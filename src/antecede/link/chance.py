@@ -1,11 +1,11 @@
 """Randomness that depends on names, not on history.
 
-A `Chance` is keyed by a seed and a few integers (who sends to whom, which message) and then yields a
-short stream of numbers. What befalls a packet therefore does not depend on what else happened before it:
-two protocols run with one seed meet the same network, and a run does not depend on the order in
-which its parts were built. The generator is a counter through a 32-bit finaliser (multipliers and
-shifts found by C. Wellons' hash prospector); every product stays below 2**63, so compiled and
-interpreted arithmetic agree. It is for simulations, not for secrets.
+A `Chance` is keyed by a seed and a few integers (who sends to whom, which message) and then yields
+a short stream of numbers. What befalls a packet therefore does not depend on what else happened
+before it: two protocols run with one seed meet the same network, and a run does not depend on the
+order in which its parts were built. The generator is a counter through a 32-bit finaliser
+(multipliers and shifts found by C. Wellons' hash prospector); every product stays below 2**63, so
+compiled and interpreted arithmetic agree. It is for simulations, not for secrets.
 """
 
 from math import log
@@ -16,6 +16,10 @@ from mypy_extensions import i64
 WORD: Final = 0xFFFFFFFF
 STEP: Final = 0x9E3779B9
 WORD_SPAN: Final = 4294967296.0
+
+NETWORK: Final = 1
+WORKLOAD: Final = 2
+"""Purposes: a network and a workload with one seed must not draw the same numbers."""
 
 
 def mixed(word: i64) -> i64:
@@ -34,12 +38,13 @@ def folded(value: i64) -> i64:
 
 @final
 class Chance:
-    """A stream of random numbers that a key decides."""
+    """Streams of random numbers, one per key; those of two purposes have nothing in common."""
 
     __slots__ = ("_seed", "_state")
 
-    def __init__(self, seed: i64) -> None:
-        self._seed: i64 = mixed(folded(seed) ^ mixed((seed >> 32) & WORD))
+    def __init__(self, seed: i64, purpose: i64 = 0) -> None:
+        scrambled = mixed(folded(seed) ^ mixed((seed >> 32) & WORD))
+        self._seed: i64 = mixed((scrambled + STEP * purpose) & WORD)
         self._state: i64 = self._seed
 
     def key(self, a: i64, b: i64 = 0, c: i64 = 0, d: i64 = 0) -> None:
@@ -67,8 +72,8 @@ class Chance:
         return -log(self.unit()) * mean
 
     def happens(self, threshold: i64) -> bool:
-        """True with probability `threshold / 2**32`."""
-        return threshold > 0 and self.word() < threshold
+        """True with probability `threshold / 2**32`; takes one word, whatever the threshold."""
+        return self.word() < threshold
 
 
 def threshold_of(probability: float) -> int:

@@ -1,8 +1,8 @@
 """The fault model: what a network may do to a packet. Every fault is a named field.
 
 One model serves the simulator, the in-memory test network and the lossy proxy: it is asked what
-becomes of a packet and answers with the delays of the copies that arrive (none: lost; two: duplicated).
-It knows no clock: `now_ns` is an argument.
+becomes of a packet and answers with the times at which copies of it arrive (none: lost; two:
+duplicated). It knows no clock: `now_ns` is an argument.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,19 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import Chance, threshold_of
+from antecede.link.chance import NETWORK, Chance, threshold_of
 from antecede.link.latency import DELAY_NS_MAX, Constant, Latency
 
+DELAY: Final = 0
 FATE: Final = 1
-"""Keys the draws that decide what happens to a packet, apart from those of its delay."""
-
 COPY: Final = 2
-"""Keys the delay of a duplicate."""
+"""What is drawn for a packet: its delay, what happens to it, and the delay of a duplicate.
+
+Each is a stream of its own, so that a fault that is switched on leaves the rest as it was.
+"""
+
+STREAMS: Final = 4
+"""More than there are streams."""
 
 ONE_MILLISECOND: Final = Constant(1_000_000)
 
@@ -72,11 +77,18 @@ class Faults:
                 raise LocalError(f"{name} {probability} is not a probability")
         if not 0 <= self.reordering_ns <= DELAY_NS_MAX:
             raise LocalError(f"reordering_ns {self.reordering_ns} is outside 0 to {DELAY_NS_MAX}")
-        for partition in self.partitions:
-            if partition.start_ns > partition.end_ns:
-                raise LocalError("a partition ends before it starts")
         if self.fifo and self.reordering:
             raise LocalError("a FIFO network does not reorder")
+        if self.reordering > 0 and self.reordering_ns == 0:
+            raise LocalError("reordering needs reordering_ns: by how much packets are late")
+        for partition in self.partitions:
+            if not 0 <= partition.start_ns <= partition.end_ns:
+                raise LocalError("a partition ends before it starts, or starts before the run")
+        for link in self.slow_links:
+            if not 0 <= link.extra_ns <= DELAY_NS_MAX:
+                raise LocalError(
+                    f"a slow link by {link.extra_ns} ns: 0 to {DELAY_NS_MAX} it may be"
+                )
 
     @property
     def lossless(self) -> bool:
@@ -97,15 +109,15 @@ class Channel:
 
 @final
 class FaultyNetwork:
-    """Decides, packet by packet, what becomes of it; the answer is in `first_ns` and `second_ns`."""
+    """Decides what becomes of a packet; the answer is in `first_ns` and `second_ns`."""
 
     __slots__ = (
         "_chance",
         "_channels",
+        "_disturbs",
         "_duplication",
         "_faults",
         "_loss",
-        "_disturbs",
         "_remembers",
         "_reordering",
         "_slow",
@@ -116,11 +128,13 @@ class FaultyNetwork:
     def __init__(self, faults: Faults, seed: int) -> None:
         faults.check()
         self._faults: Final = faults
-        self._chance: Final = Chance(seed)
+        self._chance: Final = Chance(seed, NETWORK)
         self._loss: Final[i64] = threshold_of(faults.loss)
         self._duplication: Final[i64] = threshold_of(faults.duplication)
         self._reordering: Final[i64] = threshold_of(faults.reordering)
-        self._slow: Final = {(link.source, link.target): link.extra_ns for link in faults.slow_links}
+        self._slow: Final = {
+            (link.source, link.target): link.extra_ns for link in faults.slow_links
+        }
         self._disturbs: Final = faults.reordering > 0 or not faults.lossless
         self._remembers: Final = faults.fifo or not faults.lossless
         self._channels: Final[dict[int, Channel]] = {}
@@ -143,31 +157,35 @@ class FaultyNetwork:
                 attempt = number
             elif sequence > 0:
                 channel.last_sequence = sequence
+        self.first_ns = self._arrival_ns(DELAY, source, target, sequence, attempt, now_ns)
         self.second_ns = -1
-        chance = self._chance
-        chance.key(source, target, sequence, attempt)
-        self.first_ns = now_ns + faults.latency.draw(source, target, chance)
-        if self._slow:
-            self.first_ns += self._slow.get((int(source), int(target)), 0)
-        if self._disturbs:
+        if self._disturbs and now_ns < faults.faults_until_ns:
             self._disturb(source, target, sequence, attempt, now_ns)
         if channel is not None and faults.fifo:
             self._line_up(channel)
 
-    def _disturb(
-        self, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64
-    ) -> None:
-        faults = self._faults
-        if now_ns >= faults.faults_until_ns:
-            return
+    def _arrival_ns(
+        self, stream: i64, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64
+    ) -> i64:
         chance = self._chance
-        chance.key(source * 4 + FATE, target, sequence, attempt)
-        if chance.happens(self._reordering):
+        chance.key(source * STREAMS + stream, target, sequence, attempt)
+        arrival_ns = now_ns + self._faults.latency.draw(source, target, chance)
+        if self._slow:
+            arrival_ns += self._slow.get((int(source), int(target)), 0)
+        return arrival_ns
+
+    def _disturb(self, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64) -> None:
+        faults = self._faults
+        chance = self._chance
+        chance.key(source * STREAMS + FATE, target, sequence, attempt)
+        delayed = chance.happens(self._reordering)
+        repeated = chance.happens(self._duplication)
+        lost = chance.happens(self._loss)
+        if delayed:
             self.first_ns += i64(chance.unit() * float(faults.reordering_ns))
-        if chance.happens(self._duplication):
-            chance.key(source * 4 + COPY, target, sequence, attempt)
-            self.second_ns = now_ns + faults.latency.draw(source, target, chance)
-        if chance.happens(self._loss):
+        if repeated:
+            self.second_ns = self._arrival_ns(COPY, source, target, sequence, attempt, now_ns)
+        if lost:
             self.first_ns = self.second_ns
             self.second_ns = -1
         for partition in faults.partitions:

@@ -1,4 +1,4 @@
-"""What a reliable link remembers of one other process: the packets sent and the numbers received."""
+"""What a reliable link remembers of one other process: packets sent, numbers received."""
 
 from typing import Final, final
 

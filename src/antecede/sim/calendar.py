@@ -4,7 +4,8 @@ Events are ordered by (time, counter); the counter makes ties deterministic. A d
 nanoseconds; an event of day d lies, sorted, in bucket d modulo the number of buckets, so both
 adding and taking cost a constant number of steps as long as the length of a day follows the rate of
 events, which is measured again whenever the calendar grows, shrinks or turns out to be slow
-(R. Brown, "Calendar Queues", CACM 31(10), 1988). Event objects are pooled: a run makes as many as were ever pending at once.
+(R. Brown, "Calendar Queues", CACM 31(10), 1988). Event objects are pooled: a run makes as many as
+were ever pending at once.
 """
 
 from typing import Final, final
@@ -120,7 +121,8 @@ class Calendar:
             self._steps += 1
             misses += 1
             if misses > self._mask:
-                self._day = self._earliest_day()
+                self._skip()
+                misses = 0
 
     def recycle(self, event: Event) -> None:
         """The event has been dealt with; its object may serve again."""
@@ -163,6 +165,13 @@ class Calendar:
             self._steps += 1
         event.following = after
         before.following = event
+
+    def _skip(self) -> None:
+        """A whole year without an event: go to the next one; days too short are laid anew."""
+        if self._steps > STEPS_TOLERATED * REVIEW_PERIOD:
+            self._rebuild(self._mask + 1)
+            self._steps = 0
+        self._day = self._earliest_day()
 
     def _earliest_day(self) -> i64:
         earliest: i64 = 1 << 62

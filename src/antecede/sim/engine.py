@@ -8,7 +8,7 @@ the same arguments give the same run, compiled or not.
 
 import gc
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
@@ -19,12 +19,31 @@ from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
 from antecede.link.faults import Faults, FaultyNetwork
 from antecede.sim.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, Event
+from antecede.sim.fit import check_fit
 from antecede.sim.host import Arrived, Host
 from antecede.sim.observer import Observer
 from antecede.sim.workloads.workload import UNTAGGED, Agenda, Submission, Workload
 
-PROGRESS_PERIOD: Final = 1 << 16
+PROGRESS_PERIOD: Final = 1 << 14
 """Events between two calls of the progress function."""
+
+KEPT_PAYLOADS: Final = 256
+KEPT_PAYLOAD_BYTES: Final = 1 << 14
+"""Payloads are zeros, and so many different ones of up to this size are made once only."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told from time to time how many events there were, and how many messages were submitted."""
+
+
+@final
+class Tagged:
+    """What a workload calls a message, and how many deliveries of it are still to come."""
+
+    __slots__ = ("missing", "tag")
+
+    def __init__(self, tag: i64, targets: i64) -> None:
+        self.tag: Final[i64] = tag
+        self.missing: i64 = targets
 
 
 @final
@@ -42,7 +61,9 @@ class Simulation(Outbox):
         handling_ns: int = 0,
         options: dict[str, object] | None = None,
     ) -> None:
-        check_network(info, faults)
+        check_fit(info, workload, faults)
+        if handling_ns < 0:
+            raise LocalError(f"handling a message cannot take {handling_ns} ns")
         everyone = range(workload.processes)
         given = {} if options is None else options
         self.hosts: Final = [Host(me, info.create(me, everyone, **given)) for me in everyone]
@@ -50,17 +71,20 @@ class Simulation(Outbox):
         self.now_ns: i64 = 0
         self.events: i64 = 0
         self.submissions: i64 = 0
+        self.copies: i64 = 0
         self.packets: i64 = 0
         self.deliveries: i64 = 0
         self.refused: i64 = 0
         self.blocked: i64 = 0
+        # What was still to happen when the run ended: 0 unless it was cut short.
+        self.pending: i64 = 0
         self._observers: Final = [] if observers is None else list(observers)
         self._reacts: Final = workload.reacts
         self._handling_ns: Final[i64] = handling_ns
         self._network: Final = FaultyNetwork(faults, seed)
         self._calendar: Final = Calendar()
         self._agenda: Final = Agenda(self._calendar)
-        self._tags: Final[dict[tuple[int, int], int]] = {}
+        self._tags: Final[dict[int, Tagged]] = {}
         self._payloads: Final[dict[int, bytes]] = {}
         self._at: Host = self.hosts[0]
         self._fresh: list[Message] = []
@@ -71,7 +95,7 @@ class Simulation(Outbox):
         *,
         until_ns: int = NEVER_NS,
         events_max: int = NEVER_NS,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Run until nothing is left to happen, or a limit is reached."""
         collecting = gc.isenabled()
@@ -82,6 +106,7 @@ class Simulation(Outbox):
             self._perform()
             self._loop(until_ns, events_max, progress)
         finally:
+            self.pending += self._calendar.size
             self._calendar.clear()
             gc.unfreeze()
             if collecting:
@@ -121,9 +146,7 @@ class Simulation(Outbox):
 
     # What happens.
 
-    def _loop(
-        self, until_ns: i64, events_max: i64, progress: Callable[[int], None] | None
-    ) -> None:
+    def _loop(self, until_ns: i64, events_max: i64, progress: Progress | None) -> None:
         event = self._calendar.take()
         while event is not None and event.time_ns <= until_ns and self.events < events_max:
             self.now_ns = event.time_ns
@@ -139,8 +162,10 @@ class Simulation(Outbox):
             self._calendar.recycle(event)
             self._perform()
             if progress is not None and self.events % PROGRESS_PERIOD == 0:
-                progress(self.events)
+                progress(self.events, self.submissions)
             event = self._calendar.take()
+        if event is not None:
+            self.pending += 1
 
     def _post(self, time_ns: i64, source: i64, target: i64, packet: Packet, number: i64) -> None:
         event = self._calendar.add(time_ns, ARRIVAL, target)
@@ -178,7 +203,7 @@ class Simulation(Outbox):
         self._after_step(host)
 
     def _after_step(self, host: Host) -> None:
-        """The protocol's step is over: wind its timer, let the application see what was delivered."""
+        """A protocol's step is over: wind its timer, show the application what was delivered."""
         wake_ns = host.process.wake_ns()
         if wake_ns < host.timer_ns:
             if wake_ns < self.now_ns:
@@ -217,9 +242,17 @@ class Simulation(Outbox):
             self._arrive(host, arrived.source, arrived.packet)
 
     def _react(self, host: Host, message: Message) -> None:
-        if self._reacts:
-            tag = self._tags.get((int(message.sender), int(message.sequence)), UNTAGGED)
-            self.workload.delivered(host.id, message, tag, self.now_ns, self._agenda)
+        if not self._reacts:
+            return
+        tag: i64 = UNTAGGED
+        key = message_key(message.sender, message.sequence)
+        tagged = self._tags.get(key)
+        if tagged is not None:
+            tag = tagged.tag
+            tagged.missing -= 1
+            if tagged.missing == 0:
+                del self._tags[key]
+        self.workload.delivered(host.id, message, tag, self.now_ns, self._agenda)
 
     # What the workload asked for.
 
@@ -268,8 +301,10 @@ class Simulation(Outbox):
         host = self._at
         host.submitted += 1
         self.submissions += 1
+        self.copies += len(submission.targets)
         if submission.tag >= 0:
-            self._tags[(int(host.id), int(host.submitted))] = submission.tag
+            tagged = Tagged(submission.tag, len(submission.targets))
+            self._tags[message_key(host.id, host.submitted)] = tagged
         if self._observers:
             payload = self._payload(submission.payload_bytes)
             message = Message(host.id, host.submitted, payload)
@@ -280,16 +315,11 @@ class Simulation(Outbox):
         payload = self._payloads.get(size)
         if payload is None:
             payload = bytes(size)
-            self._payloads[size] = payload
+            if size <= KEPT_PAYLOAD_BYTES and len(self._payloads) < KEPT_PAYLOADS:
+                self._payloads[size] = payload
         return payload
 
 
-def check_network(info: ProtocolInfo, faults: Faults) -> None:
-    """`LocalError` if the protocol needs a better network than this one."""
-    if info.network != "lossy" and not faults.lossless:
-        raise LocalError(
-            f"{info.name} needs a network that neither loses nor duplicates; "
-            "run it over the reliable link, or without faults"
-        )
-    if info.network == "fifo" and not faults.fifo:
-        raise LocalError(f"{info.name} needs FIFO channels; set fifo, or run it over the link")
+def message_key(sender: i64, sequence: i64) -> i64:
+    """One number for a message."""
+    return (sequence << 31) | sender

@@ -116,13 +116,15 @@ def rename(sketch: Sketch, names: tuple[int, ...]) -> Sketch:
     """The sketch in which process p is called `names[p]`."""
     own: list[tuple[tuple[tuple[int, ...], MessageId], ...]] = [()] * len(names)
     for sender, sends in enumerate(sketch):
-        own[names[sender]] = tuple([
-            (
-                tuple(sorted([names[target] for target in targets])),
-                SPONTANEOUS if cause == SPONTANEOUS else (names[cause[0]], cause[1]),
-            )
-            for targets, cause in sends
-        ])
+        own[names[sender]] = tuple(
+            [
+                (
+                    tuple(sorted([names[target] for target in targets])),
+                    SPONTANEOUS if cause == SPONTANEOUS else (names[cause[0]], cause[1]),
+                )
+                for targets, cause in sends
+            ]
+        )
     return tuple(own)
 
 

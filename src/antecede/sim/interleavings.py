@@ -14,7 +14,15 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.sim.moves import Flight, Local, Move, Moves
-from antecede.sim.programs import Program, Send, objection
+from antecede.sim.programs import (
+    Program,
+    Send,
+    addressed_messages,
+    awaited_messages,
+    earlier_messages,
+    first_indices,
+    objection,
+)
 from antecede.sim.verdicts import INVENTED, MISADDRESSED, ORDER, TWICE, Verdict
 
 SUBMIT: Final = 0
@@ -101,7 +109,6 @@ class World:
         self.info: Final = info
         self.program: Final = program
         self.sends: Final[list[Send]] = [send for _, send in program.messages]
-        self._senders: Final = [sender for sender, _ in program.messages]
         self._moves: Final = Moves(info, program)
         self._causal: Final = info.ordering == "causal"
         self._first: Final = first_indices(program)
@@ -130,6 +137,15 @@ class World:
         index: i64 = self._first[me] + seat.submitted
         waits: i64 = self._waits[index]
         return -1 if waits & ~seat.delivered else index
+
+    def submitted(self, state: State) -> i64:
+        """The messages that have been submitted, as bits."""
+        total: i64 = 0
+        one: i64 = 1
+        for seat in state.seats:
+            first: i64 = self._first[seat.local.me]
+            total |= ((one << seat.submitted) - 1) << first
+        return total
 
     def undelivered(self, seat: Seat) -> i64:
         """The messages addressed to this process that it has not delivered, as bits."""
@@ -219,9 +235,22 @@ class World:
                 past |= before | one << index
         for flight in move.transmissions:
             flights = including(flights, flight)
-        after = Seat(move.local, seat.submitted, seat.expiries, delivered, past)
-        seats = replaced(state.seats, after)
-        return State(seats, flights, state.pasts, state.losses, state.duplications, verdict)
+        seats = replaced(
+            state.seats, Seat(move.local, seat.submitted, seat.expiries, delivered, past)
+        )
+        pasts = state.pasts
+        if self._causal and move.deliveries:
+            pending = self._pending(seats)
+            seats = [with_past(other, other.past & pending) for other in seats]
+            pasts = [old & pending if pending >> i & 1 else 0 for i, old in enumerate(pasts)]
+        return State(seats, flights, pasts, state.losses, state.duplications, verdict)
+
+    def _pending(self, seats: list[Seat]) -> int:
+        """The messages not yet delivered everywhere, as bits: no other can ever come too late."""
+        pending: i64 = 0
+        for seat in seats:
+            pending |= self.undelivered(seat)
+        return pending
 
     def _judge(
         self, state: State, process: i64, index: i64, past: i64, delivered: i64
@@ -233,49 +262,13 @@ class World:
             return Verdict(TWICE, process, name)
         if not addressed >> index & 1:
             return Verdict(MISADDRESSED, process, name)
-        sender = self._senders[index]
-        if index >= self._first[sender] + state.seats[sender].submitted:
+        if not self.submitted(state) >> index & 1:
             return Verdict(INVENTED, process, detail=name)
         required: i64 = past if self._causal else self._earlier[index]
         missing = required & addressed & ~delivered
         if missing == 0:
             return None
         return Verdict(ORDER, process, name, self.sends[lowest_bit(missing)].name)
-
-
-def first_indices(program: Program) -> list[int]:
-    """For each process, the index of its first message."""
-    first: list[int] = []
-    total = 0
-    for own in program.sends:
-        first.append(total)
-        total += len(own)
-    return first
-
-
-def addressed_messages(program: Program) -> list[int]:
-    """For each process, as bits, the messages addressed to it."""
-    addressed = [0] * program.processes
-    for index, (_, send) in enumerate(program.messages):
-        for target in send.targets:
-            addressed[target] |= 1 << index
-    return addressed
-
-
-def awaited_messages(program: Program) -> list[int]:
-    """For each message, as bits, what its sender must have delivered before it submits it."""
-    messages = program.messages
-    index_of = {send.name: index for index, (_, send) in enumerate(messages)}
-    return [sum([1 << index_of[cause] for cause in send.after]) for _, send in messages]
-
-
-def earlier_messages(program: Program, fifo: bool) -> list[int]:
-    """For each message, as bits, the messages its sender submits before it; none unless `fifo`."""
-    first = first_indices(program)
-    return [
-        (1 << index) - (1 << first[sender]) if fifo else 0
-        for index, (sender, _) in enumerate(program.messages)
-    ]
 
 
 def lowest_bit(mask: i64) -> i64:
@@ -291,6 +284,13 @@ def replaced(seats: list[Seat], seat: Seat) -> list[Seat]:
     others = seats.copy()
     others[seat.local.me] = seat
     return others
+
+
+def with_past(seat: Seat, past: i64) -> Seat:
+    """The same seat with another past."""
+    if past == seat.past:
+        return seat
+    return Seat(seat.local, seat.submitted, seat.expiries, seat.delivered, past)
 
 
 def including(flights: list[Flight], flight: Flight) -> list[Flight]:

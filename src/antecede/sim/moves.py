@@ -123,22 +123,27 @@ class Moves:
         actor = local.process.clone()
         now_ns = overdue_ns(actor, local.now_ns) if key == EXPIRY else local.now_ns
         try:
-            if flight is not None:
-                effects = actor.arrive(flight.source, flight.packet, now_ns)
-            elif key == EXPIRY:
-                effects = actor.expire(now_ns)
-            else:
-                send = self._sends[EXPIRY - 1 - key]
-                effects = actor.submit(list(send.targets), send.name.encode(), now_ns)
-            move = self._outcome(local, actor, now_ns, effects)
+            effects = self._told(actor, key, flight, now_ns)
         except RemoteError as error:
             move = Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(error)))
-        except LocalError:
-            raise
         except Exception as error:  # whatever a protocol raises is a finding about it
+            if key < EXPIRY and isinstance(error, LocalError):
+                raise  # unless it says that this program makes no sense to it
             move = Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(error)))
+        else:
+            move = self._outcome(local, actor, now_ns, effects)
         local.moves[key] = move
         return move
+
+    def _told(
+        self, actor: CausalProcess, key: i64, flight: Flight | None, now_ns: i64
+    ) -> list[Effect]:
+        if flight is not None:
+            return actor.arrive(flight.source, flight.packet, now_ns)
+        if key == EXPIRY:
+            return actor.expire(now_ns)
+        send = self._sends[EXPIRY - 1 - key]
+        return actor.submit(list(send.targets), send.name.encode(), now_ns)
 
     def _outcome(
         self, local: Local, actor: CausalProcess, now_ns: i64, effects: list[Effect]

@@ -177,6 +177,41 @@ def objection(info: ProtocolInfo, program: Program) -> str:
     return ""
 
 
+def first_indices(program: Program) -> list[int]:
+    """For each process, the index of its first message."""
+    first: list[int] = []
+    total = 0
+    for own in program.sends:
+        first.append(total)
+        total += len(own)
+    return first
+
+
+def addressed_messages(program: Program) -> list[int]:
+    """For each process, as bits, the messages addressed to it."""
+    addressed = [0] * program.processes
+    for index, (_, send) in enumerate(program.messages):
+        for target in send.targets:
+            addressed[target] |= 1 << index
+    return addressed
+
+
+def awaited_messages(program: Program) -> list[int]:
+    """For each message, as bits, what its sender must have delivered before it submits it."""
+    messages = program.messages
+    index_of = {send.name: index for index, (_, send) in enumerate(messages)}
+    return [sum([1 << index_of[cause] for cause in send.after]) for _, send in messages]
+
+
+def earlier_messages(program: Program, fifo: bool) -> list[int]:
+    """For each message, as bits, the messages its sender submits before it; none unless `fifo`."""
+    first = first_indices(program)
+    return [
+        (1 << index) - (1 << first[sender]) if fifo else 0
+        for index, (sender, _) in enumerate(program.messages)
+    ]
+
+
 PROGRAMS: Final[dict[str, Program]] = {
     name: parse(text, name)
     for name, text in (

@@ -240,8 +240,9 @@ class FairRun:
 
     def stuck(self) -> Finding | None:
         """Whether some message is missing where it was sent to."""
+        submitted = self._world.submitted(self._state)
         for seat in self._state.seats:
-            missing = self._world.undelivered(seat)
+            missing = self._world.undelivered(seat) & submitted
             if missing:
                 name = self._world.sends[lowest_bit(missing)].name
                 return Finding(self.steps, Verdict(STUCK, int(seat.local.me), missing=name))

@@ -36,7 +36,7 @@ BLOCK_ROWS: Final = 1 << 16
 PROCESS_LIMIT: Final = 1 << 31
 """Process ids are below this: the column is an int32."""
 
-DENSE_PROCESSES: Final = 1 << 20
+DENSE_PROCESSES: Final = 1 << 16
 """Below this id a process's next position lives in an array, above it in a dictionary."""
 
 PACKET_KIND_OFFSET: Final = 56

@@ -13,7 +13,7 @@ answers anything else with `RemoteError`, so a packet has one form only.
    family has room;
 3. add a hypothesis strategy for it to the tests of this module, which fail until there is one.
 
-The kinds of the hybrid family also stand in `write_packet`, `read_packet` and `metadata_size`,
+The kinds of the hybrid family also stand in `write_packet`, `read_body` and `metadata_size`,
 ahead of the table: those run per message, and a chain of `isinstance` is what compiles well.
 """
 
@@ -21,13 +21,35 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 from librt.strings import BytesWriter
-from mypy_extensions import u8
+from mypy_extensions import i64, u8
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
+from antecede.core.link_packets import LinkAck, LinkData
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.protocols.bss import BssPacket
+from antecede.core.protocols.cykas import CykasAck, CykasMessage, YouCanTell
+from antecede.core.protocols.ks import KsPacket
+from antecede.core.protocols.mf import MfAck, MfMessage
+from antecede.core.protocols.newtop import NewtopMessage, NewtopNull
+from antecede.core.protocols.prs import PrsPacket
+from antecede.core.protocols.rst import RstPacket
+from antecede.core.protocols.ses import SesPacket
+from antecede.core.protocols.tree import TreePacket
 from antecede.core.values import Packet
+from antecede.wire.classic import (
+    read_bss,
+    read_ks,
+    read_prs,
+    read_rst,
+    read_ses,
+    write_bss,
+    write_ks,
+    write_prs,
+    write_rst,
+    write_ses,
+)
 from antecede.wire.hybrid import (
     message_size,
     read_ack,
@@ -38,6 +60,32 @@ from antecede.wire.hybrid import (
     write_ask,
     write_message,
     write_permit,
+)
+from antecede.wire.link import (
+    LINK_ACK,
+    LINK_DATA,
+    check_inside,
+    read_link_ack,
+    write_link_ack,
+    write_link_number,
+)
+from antecede.wire.sender_buffering import (
+    read_cykas_ack,
+    read_cykas_message,
+    read_mf_ack,
+    read_mf_message,
+    read_newtop_message,
+    read_newtop_null,
+    read_tree_packet,
+    read_yct,
+    write_cykas_ack,
+    write_cykas_message,
+    write_mf_ack,
+    write_mf_message,
+    write_newtop_message,
+    write_newtop_null,
+    write_tree_packet,
+    write_yct,
 )
 from antecede.wire.varint import Reader, varint_size
 
@@ -80,6 +128,23 @@ def row(
     return PacketKind(number, packet_class, cast(WriteBody, write), read)
 
 
+# A packet inside another one can only be written here, where all kinds are known.
+
+
+def write_link_data(packet: LinkData, writer: BytesWriter) -> None:
+    """Append the number, and the packet inside as it would be alone, but for the version."""
+    write_link_number(packet, writer)
+    write_packet(packet.inner, writer)
+
+
+def read_link_data(reader: Reader, source: int) -> LinkData:
+    """What `write_link_data` wrote."""
+    number = reader.positive()
+    kind = reader.byte()
+    check_inside(kind)
+    return LinkData(number, read_body(kind, reader, source))
+
+
 PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     # 1-15: the hybrid family and whatever shares its packets.
     row(MESSAGE, DataPacket, write_message, read_message),
@@ -87,8 +152,23 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     row(PERMIT, Permit, write_permit, read_permit),
     row(ASK, Ask, write_ask, read_ask),
     # 16-31: the classic algorithms that buffer at the receiver.
-    # 32-47: the algorithms that buffer at the sender, and the tree.
+    row(16, RstPacket, write_rst, read_rst),
+    row(17, KsPacket, write_ks, read_ks),
+    row(18, PrsPacket, write_prs, read_prs),
+    row(19, SesPacket, write_ses, read_ses),
+    row(20, BssPacket, write_bss, read_bss),
+    # 32-47: the algorithms that buffer at the sender, Newtop and the tree.
+    row(32, MfMessage, write_mf_message, read_mf_message),
+    row(33, MfAck, write_mf_ack, read_mf_ack),
+    row(34, CykasMessage, write_cykas_message, read_cykas_message),
+    row(35, CykasAck, write_cykas_ack, read_cykas_ack),
+    row(36, YouCanTell, write_yct, read_yct),
+    row(37, NewtopMessage, write_newtop_message, read_newtop_message),
+    row(38, NewtopNull, write_newtop_null, read_newtop_null),
+    row(39, TreePacket, write_tree_packet, read_tree_packet),
     # 48-63: links.
+    row(LINK_DATA, LinkData, write_link_data, read_link_data),
+    row(LINK_ACK, LinkAck, write_link_ack, read_link_ack),
 )
 
 KIND_OF_CLASS: Final[dict[type[Packet], PacketKind]] = {
@@ -111,7 +191,7 @@ def decode(data: bytes, source: int) -> Packet:
     version = reader.byte()
     if version != WIRE_VERSION:
         raise RemoteError(f"wire version {version}, only {WIRE_VERSION} is understood")
-    packet = read_packet(reader, source)
+    packet = read_body(reader.byte(), reader, source)
     reader.end()
     return packet
 
@@ -136,7 +216,7 @@ def payload_size(packet: Packet) -> int:
 
 
 def write_packet(packet: Packet, writer: BytesWriter) -> None:
-    """Append kind and body; also for a packet inside another one."""
+    """Append kind and body."""
     if isinstance(packet, DataPacket):
         writer.append(MESSAGE)
         write_message(packet, writer)
@@ -157,9 +237,8 @@ def write_packet(packet: Packet, writer: BytesWriter) -> None:
         kind.write(packet, writer)
 
 
-def read_packet(reader: Reader, source: int) -> Packet:
-    """Read kind and body; also of a packet inside another one."""
-    number = reader.byte()
+def read_body(number: i64, reader: Reader, source: int) -> Packet:
+    """Read the body of a packet of this kind; also of a packet inside another one."""
     if number == MESSAGE:
         return read_message(reader, source)
     if number == ACK:

@@ -31,6 +31,7 @@ from antecede.core.checks import (
 )
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.permits import Debt, MissingPermits
 from antecede.core.process import NEVER_NS, CausalProcess, EffectList, Outbox
@@ -140,7 +141,8 @@ class HybridProcess(CausalProcess):
                 if index > peer.copies.first:
                     previous = peer.copies.at(index - 1).message.sequence
                 self._transmit_copy(peer, peer.copies.at(index), previous, outbox)
-                peer.since_ns = now_ns
+                peer.acks_since_ns = now_ns
+                peer.watch()
         return outbox.effects
 
     def waiting(self) -> list[HeldBack]:
@@ -168,9 +170,7 @@ class HybridProcess(CausalProcess):
 
     # The same for drivers on a hot path.
 
-    def submit_into(
-        self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox
-    ) -> None:
+    def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
         check_distinct(targets)
         checked_payload(payload, self._payload_limit)
         if self._unacked.next - self._unacked.first >= self._send_limit:
@@ -214,11 +214,16 @@ class HybridProcess(CausalProcess):
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
         for alarm in self._alarms.ringing(now_ns):
             peer = self._peers[alarm.owner]
-            self._transmit_again(peer, outbox)
+            due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
+            if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
+                peer.acks_since_ns = now_ns
+                self._transmit_again(peer, outbox)
             lowest = peer.lowest_missing()
-            if lowest > 0:
+            if lowest > 0 and peer.permits_since_ns <= due_since_ns:
+                peer.permits_since_ns = now_ns
                 outbox.transmit(peer.id, Ask(peer.delivered, lowest))
-            self._alarms.again(alarm, now_ns)
+            self._alarms.again(peer, now_ns)
+            peer.watch()
 
     def wake_ns(self) -> i64:
         return self._alarms.next_ns()
@@ -308,6 +313,8 @@ class HybridProcess(CausalProcess):
 
     def _transmit_first(self, peer: Peer, entry: Entry, now_ns: i64, outbox: Outbox) -> None:
         previous = peer.last_transmitted
+        if not peer.awaits_acks():
+            peer.acks_since_ns = now_ns
         entry.unsent -= 1
         peer.unsent_at += 1
         peer.last_transmitted = entry.message.sequence
@@ -337,7 +344,7 @@ class HybridProcess(CausalProcess):
 
     def _on_message(self, peer: Peer, packet: DataPacket, now_ns: i64, outbox: Outbox) -> None:
         sequence = packet.carried.sequence
-        check_chain(packet, sequence, peer.delivered)
+        check_chain(peer.id, packet, peer.delivered)
         if not packet.flagged:
             self._on_permit(peer, sequence, now_ns, outbox)
         if sequence <= peer.delivered:
@@ -359,21 +366,30 @@ class HybridProcess(CausalProcess):
             sequence = following.carried.sequence
             peer.delivered = sequence
             if following.flagged and sequence > peer.permitted:
-                if peer.debt is None:
-                    peer.debt = Debt(peer.id)
-                self._missing.add(peer.debt, sequence)
-                self._alarms.start(peer, now_ns)
+                self._miss(peer, sequence, now_ns)
             outbox.deliver(following.carried)
             following = None if peer.early is None else peer.early.pop(sequence, None)
         if peer.early is not None and not peer.early:
             peer.early = None
         outbox.transmit(peer.id, Ack(peer.delivered))
 
+    def _miss(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
+        """From now on the permit of `sequence` is missing."""
+        if peer.debt is None:
+            peer.debt = Debt(peer.id)
+        if peer.debt.lowest() == 0:
+            peer.permits_since_ns = now_ns
+        self._missing.add(peer.debt, sequence)
+        self._alarms.start(peer, now_ns)
+
     def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
         copies = peer.copies
-        if sequence > peer.last_submitted or copies.first == peer.unsent_at:
+        if sequence > peer.last_transmitted or copies.first == peer.unsent_at:
             return
-        if copies.peek().message.sequence > sequence:
+        oldest = copies.peek().message.sequence
+        # Nobody delivers what was not sent to it: such an ack is a mistake, or a trick to make us
+        # forget what is before it.
+        if sequence < oldest or (sequence > oldest and find_copy(copies, sequence) < 0):
             return
         while copies.first < peer.unsent_at and copies.peek().message.sequence <= sequence:
             entry = copies.remove()
@@ -381,7 +397,8 @@ class HybridProcess(CausalProcess):
             entry.unacked_key ^= peer.id
             peer.acked = entry.message.sequence
         peer.progress(now_ns)
-        self._rest(peer)
+        peer.acks_since_ns = now_ns
+        peer.watch()
         self._advance(outbox)
 
     def _on_permit(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
@@ -390,7 +407,8 @@ class HybridProcess(CausalProcess):
         peer.permitted = sequence
         if peer.debt is not None and self._missing.grant(peer.debt, sequence):
             peer.progress(now_ns)
-            self._rest(peer)
+            peer.permits_since_ns = now_ns
+            peer.watch()
             self._release(now_ns, outbox)
 
     def _on_ask(self, peer: Peer, packet: Ask, now_ns: i64, outbox: Outbox) -> None:
@@ -402,11 +420,6 @@ class HybridProcess(CausalProcess):
             if peer.covered < frontier:
                 peer.covered = frontier
             outbox.transmit(peer.id, Permit(frontier))
-
-    def _rest(self, peer: Peer) -> None:
-        """Turn the peer's alarm off if nothing is outstanding with it."""
-        if peer.copies.first == peer.unsent_at and peer.lowest_missing() == 0:
-            peer.on = False
 
     # For the model checker.
 
@@ -448,16 +461,6 @@ class HybridProcess(CausalProcess):
         peers = sorted(state for state in states if state)
         window = (self._unacked.next, self._settled, self._released, self._missing.next)
         return repr((self._me, window, entries, missing, peers)).encode()
-
-
-def check_chain(packet: DataPacket, sequence: i64, delivered: i64) -> None:
-    """`RemoteError` if no correct sender numbers its messages like this."""
-    if packet.previous < 0 or packet.previous >= sequence:
-        raise RemoteError(f"message {sequence} cannot follow {packet.previous}")
-    if packet.previous < delivered < sequence:
-        raise RemoteError(
-            f"message {sequence} claims to follow {packet.previous}, but {delivered} did"
-        )
 
 
 def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:

@@ -51,6 +51,7 @@ class Peer(Alarm):
 
     __slots__ = (
         "acked",
+        "acks_since_ns",
         "copies",
         "covered",
         "debt",
@@ -60,6 +61,7 @@ class Peer(Alarm):
         "id",
         "last_submitted",
         "last_transmitted",
+        "permits_since_ns",
         "permitted",
         "unsent_at",
     )
@@ -81,6 +83,10 @@ class Peer(Alarm):
         self.permitted: i64 = 0
         self.early: dict[int, DataPacket] | None = None
         self.debt: Debt | None = None
+        # Since when its acks, and its permits, have been waited for without any progress. Two
+        # clocks, because a steady stream of permits is no reason not to repeat a lost message.
+        self.acks_since_ns: i64 = 0
+        self.permits_since_ns: i64 = 0
 
     def adopt(self, other: "Peer", unacked: SlidingArray[Entry]) -> None:
         """Become a copy of `other`, with the entries of `unacked` in place of its own."""
@@ -98,6 +104,22 @@ class Peer(Alarm):
         self.on = other.on
         self.since_ns = other.since_ns
         self.doublings = other.doublings
+        self.acks_since_ns = other.acks_since_ns
+        self.permits_since_ns = other.permits_since_ns
+
+    def awaits_acks(self) -> bool:
+        """Whether a copy that left has not been acknowledged."""
+        return self.copies.first < self.unsent_at
+
+    def watch(self) -> None:
+        """Set the alarm by what has been waited for longest; off, if nothing is."""
+        acks = self.copies.first < self.unsent_at
+        permits = self.lowest_missing() > 0
+        self.on = acks or permits
+        if acks and (not permits or self.acks_since_ns < self.permits_since_ns):
+            self.since_ns = self.acks_since_ns
+        else:
+            self.since_ns = self.permits_since_ns
 
     def lowest_missing(self) -> i64:
         """The lowest id of its messages whose permit it owes us, or 0."""
@@ -121,9 +143,18 @@ def early_key(item: tuple[int, DataPacket]) -> int:
 
 
 def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
-    """The index of the message with this id, by bisection, or -1 if it is not among them."""
+    """The index of the message with this id, or -1 if it is not among them.
+
+    Doubles its reach from the oldest, then bisects: few steps for what is near the front.
+    """
     low = copies.first
-    high = copies.next
+    reach: i64 = 1
+    while low + reach < copies.next and copies.at(low + reach).message.sequence <= sequence:
+        reach <<= 1
+    high = low + reach
+    if high > copies.next:
+        high = copies.next
+    low += reach >> 1
     while low < high:
         middle = (low + high) >> 1
         if copies.at(middle).message.sequence < sequence:

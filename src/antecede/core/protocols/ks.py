@@ -25,7 +25,6 @@ from antecede.core.process import CausalProcess
 from antecede.core.protocols.ks_log import (
     Log,
     Sends,
-    Targets,
     adding,
     in_log_order,
     log_integers,
@@ -108,10 +107,11 @@ class KsProcess(CausalProcess):
         effects: list[Effect] = []
         if remote:
             everyone = frozenset(remote)
+            listed = tuple(sorted(remote))
             for target in remote:
                 # This message makes all others of its targets wait for what is in the log.
                 told = without(self._log, everyone - {target})
-                effects.append(Transmit(target, KsPacket(message, remote, told)))
+                effects.append(Transmit(target, KsPacket(message, listed, told)))
             rest = without(self._log, everyone)
             self._log = adding(rest, self._members.me, self._sequence, everyone)
         if to_self:
@@ -200,13 +200,5 @@ def check_sends(members: Members, sender: int, sends: Sends) -> None:
             raise RemoteError(f"message {before} of {sender} is logged for nobody")
         before = time
         left = len(targets)
-        check_logged_targets(members, sender, targets)
-
-
-def check_logged_targets(members: Members, sender: int, targets: Targets) -> None:
-    """`RemoteError` unless `sender` may have sent a message to `targets`."""
-    if sender in targets:
-        raise RemoteError(f"a message of {sender} to itself is logged")
-    for target in sorted(targets):
-        if not members.knows(target):
-            raise RemoteError(f"a message of {sender} to {target} is logged, which is nobody")
+        if sender in targets or not members.knows_each(targets):
+            raise RemoteError(f"a message of {sender} to {sorted(targets)} is logged")

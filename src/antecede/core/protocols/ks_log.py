@@ -48,24 +48,26 @@ def merged(mine: Log, theirs: Log) -> Log:
 
 
 def merged_sends(mine: Sends, theirs: Sends) -> Sends:
-    """Two logs of one sender: whoever lacks an entry but has a newer one knows it is settled."""
-    newest_mine = max(mine)
-    newest_theirs = max(theirs)
+    """Two logs of one sender: who lacks an entry but has a newer one knows it is settled.
+
+    So whatever only one of them has is dropped, unless it is newer than all that the other has;
+    of what both have, the targets stay that are in doubt for both.
+    """
+    newer, older = (mine, theirs) if max(mine) >= max(theirs) else (theirs, mine)
+    newest_older = max(older)
     kept: Sends = {}
-    for time in sorted({**mine, **theirs}):
-        if time not in mine:
-            if newest_mine < time:
-                kept[time] = theirs[time]
-        elif time not in theirs:
-            if newest_theirs < time:
-                kept[time] = mine[time]
-        else:
-            kept[time] = mine[time] & theirs[time]
-    result = purged(kept)
-    # Handing back what one of them has keeps logs sharing, and merging equal ones cheap.
-    if result == theirs:
-        return theirs
-    return mine if result == mine else result
+    changed = False
+    for time, targets in newer.items():
+        left = targets
+        if time <= newest_older:
+            if time not in older:
+                changed = True
+                continue
+            left = targets & older[time]
+            changed = changed or len(left) < len(targets)
+        kept[time] = left
+    # Handing back the same dictionary keeps logs sharing, and merging equal ones cheap.
+    return purged(kept) if changed else newer
 
 
 def purged(sends: Sends) -> Sends:

@@ -148,15 +148,12 @@ class NewtopProcess(CausalProcess):
     ) -> list[Effect]:
         remote, to_self = self._members.split(targets)
         content = checked_payload(payload, self._payload_limit)
-        if remote and len(remote) < len(self._heard):
-            raise LocalError(f"newtop only broadcasts: {remote} leaves somebody out")
+        if len(remote) < len(self._heard):
+            raise LocalError(f"newtop only broadcasts: {targets} leaves somebody out")
         message = Message(self._members.me, self._next_sequence, content)
         self._next_sequence += 1
-        effects: list[Effect] = []
-        if remote:
-            packet = NewtopMessage(message, self._tick())
-            for target in remote:
-                effects.append(Transmit(target, packet))
+        packet = NewtopMessage(message, self._tick())
+        effects: list[Effect] = [Transmit(target, packet) for target in remote]
         if to_self:
             effects.append(Deliver(message))
         return effects

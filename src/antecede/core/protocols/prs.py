@@ -103,7 +103,7 @@ class PrsProcess(CausalProcess):
         message = Message(me, self._sequence, content)
         effects: list[Effect] = []
         if remote:
-            packet = PrsPacket(message, remote, dict(self._barriers))
+            packet = PrsPacket(message, tuple(sorted(remote)), dict(self._barriers))
             barrier = Vector({me: self._sequence})
             for target in remote:
                 self._barriers[target] = barrier

@@ -112,7 +112,9 @@ class RstProcess(CausalProcess):
         effects: list[Effect] = []
         if remote:
             counted = self._sent.get(me, EMPTY).plus(remote, self._line)
-            packet = RstPacket(message, remote, self._members.size, dict(self._sent), counted)
+            packet = RstPacket(
+                message, tuple(sorted(remote)), self._members.size, dict(self._sent), counted
+            )
             self._sent[me] = counted
             for target in remote:
                 effects.append(Transmit(target, packet))

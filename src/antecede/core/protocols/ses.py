@@ -107,8 +107,9 @@ class SesProcess(CausalProcess):
         message = Message(me, self._time.get(me), content)
         effects: list[Effect] = []
         if remote:
+            listed = tuple(sorted(remote))
             latest = dict(self._latest)
-            packet = SesPacket(message, remote, self._members.size, self._time, latest)
+            packet = SesPacket(message, listed, self._members.size, self._time, latest)
             for target in remote:
                 self._latest[target] = self._time
                 effects.append(Transmit(target, packet))

@@ -151,7 +151,7 @@ class TreeProcess(CausalProcess):
             raise RemoteError(f"message {message.sequence} of {message.sender} came too late")
         self._heard[message.sender] = message.sequence
         me = self._members.me
-        remote = tuple([target for target in packet.targets if target != me])
+        remote = [target for target in packet.targets if target != me]
         return self._pass_on(message, remote, len(remote) < len(packet.targets))
 
     def _check_route(self, source: int, packet: TreePacket) -> None:
@@ -176,7 +176,7 @@ class TreeProcess(CausalProcess):
             return False
         return self._tree.next_hop(me, process) == neighbour
 
-    def _pass_on(self, message: Message, remote: tuple[int, ...], to_self: bool) -> list[Effect]:
+    def _pass_on(self, message: Message, remote: list[int], to_self: bool) -> list[Effect]:
         """Forward before delivering: an answer to the delivery must not leave ahead of it."""
         behind: dict[int, list[int]] = {}
         for target in remote:

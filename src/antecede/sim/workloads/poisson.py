@@ -10,12 +10,8 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import Chance
-from antecede.sim.workloads.workload import Agenda, Workload
-
-UNIFORM: Final = 0
-FAVOURITES: Final = 1
-ZIPF: Final = 2
+from antecede.link.chance import WORKLOAD, Chance
+from antecede.sim.workloads.workload import Agenda, Workload, check_share, check_traffic
 
 TARGETS: Final = 1
 """Keys the draw of targets, apart from that of the waiting time."""
@@ -39,16 +35,25 @@ class Poisson(Workload):
         fan_out: int = 3,
     ) -> None:
         super().__init__(processes)
-        check_poisson(processes, messages, interval_ns, favourites, zipf, multicast)
+        check_traffic(processes, messages, interval_ns, payload_bytes)
+        check_peers(favourites, zipf, fan_out)
+        check_share("the multicast share", multicast)
         self._left: i64 = messages
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes
-        self._chance: Final = Chance(seed)
+        self._chance: Final = Chance(seed, WORKLOAD)
         self._favourites: Final[i64] = min(favourites, processes - 1)
         self._multicast: Final = multicast
         self._fan_out: Final[i64] = min(fan_out, processes - 1)
         self._sent: Final = [0] * processes
         self._popularity: Final = zipf_steps(processes, zipf)
+
+    @property
+    def multicasts(self) -> bool:
+        return self._multicast > 0 and self._fan_out > 1
+
+    def remaining(self) -> int:
+        return self._left
 
     def start(self, agenda: Agenda) -> None:
         process: i64 = 0
@@ -111,20 +116,11 @@ def zipf_steps(processes: int, exponent: float) -> list[float]:
     return steps
 
 
-def check_poisson(
-    processes: int,
-    messages: int,
-    interval_ns: int,
-    favourites: int,
-    zipf: float,
-    multicast: float,
-) -> None:
-    """`LocalError` if a parameter makes no sense."""
-    if processes < 2:
-        raise LocalError("traffic needs at least two processes")
-    if messages < 1 or interval_ns < 1:
-        raise LocalError("messages and interval must be positive")
-    if not 0 <= multicast <= 1:
-        raise LocalError(f"the multicast share {multicast} is not between 0 and 1")
+def check_peers(favourites: int, zipf: float, fan_out: int) -> None:
+    """`LocalError` if the choice of peers makes no sense."""
+    if favourites < 0 or not 0 <= zipf <= 10:
+        raise LocalError(f"favourites {favourites} or zipf {zipf} is below 0, or zipf above 10")
     if favourites > 0 and zipf > 0:
         raise LocalError("choose favourite peers or Zipf, not both")
+    if fan_out < 1:
+        raise LocalError(f"a multicast needs a fan-out of at least one, not {fan_out}")

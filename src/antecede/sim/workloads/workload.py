@@ -10,9 +10,14 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.checks import ID_LIMIT, PAYLOAD_LIMIT
+from antecede.core.errors import LocalError
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
 from antecede.sim.calendar import WAKE, Calendar
+
+INTERVAL_NS_MAX: Final = 3_600_000_000_000
+"""The longest mean time between two messages of one process: an hour."""
 
 UNTAGGED: Final = -1
 """The tag of a message whose workload does not ask for it back."""
@@ -65,6 +70,20 @@ class Workload(ABC):
         """Whether `delivered` does anything: if not, it is not called."""
         return False
 
+    @property
+    def multicasts(self) -> bool:
+        """Whether a message may have several targets."""
+        return False
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether every message goes to all other processes."""
+        return False
+
+    def remaining(self) -> int:
+        """How many messages it knows that it still wants to send; 0 when it is through."""
+        return 0
+
     @abstractmethod
     def start(self, agenda: Agenda) -> None:
         """The run begins, at time 0."""
@@ -73,8 +92,27 @@ class Workload(ABC):
     def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
         """A wake-up is due."""
 
-    def delivered(
+    def delivered(  # noqa: B027 most workloads do not react
         self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
     ) -> None:
         """`process` has been handed a message (and has handled it, where handling takes time)."""
-        return
+
+
+def check_traffic(processes: int, messages: int, interval_ns: int, payload_bytes: int) -> None:
+    """`LocalError` if one of the parameters that all workloads share makes no sense."""
+    if processes < 2:
+        raise LocalError(f"traffic needs at least two processes, not {processes}")
+    if processes >= ID_LIMIT:
+        raise LocalError(f"{processes} processes are more than ids")
+    if messages < 1:
+        raise LocalError(f"there must be at least one message, not {messages}")
+    if not 1 <= interval_ns <= INTERVAL_NS_MAX:
+        raise LocalError(f"the interval of {interval_ns} ns is outside 1 to {INTERVAL_NS_MAX} ns")
+    if not 0 <= payload_bytes <= PAYLOAD_LIMIT:
+        raise LocalError(f"a payload of {payload_bytes} bytes is outside 0 to {PAYLOAD_LIMIT}")
+
+
+def check_share(name: str, share: float) -> None:
+    """`LocalError` unless the share is between 0 and 1."""
+    if not 0 <= share <= 1:
+        raise LocalError(f"{name} {share} is not between 0 and 1")

@@ -1,0 +1,44 @@
+"""Causal delivery by definition: the slow oracle, what it finds, and the same in words."""
+
+from antecede.audit.explain import explain, explain_verdict
+from antecede.audit.findings import (
+    VIOLATION_COLUMNS,
+    Duplicate,
+    Finding,
+    Invention,
+    Loss,
+    MessageId,
+    SelfCause,
+    Verdict,
+    Violation,
+)
+from antecede.audit.oracle import (
+    check_log,
+    find_duplicates,
+    find_fifo_breaks,
+    find_inventions,
+    find_losses,
+    find_self_causes,
+    find_violations,
+)
+
+__all__ = [
+    "VIOLATION_COLUMNS",
+    "Duplicate",
+    "Finding",
+    "Invention",
+    "Loss",
+    "MessageId",
+    "SelfCause",
+    "Verdict",
+    "Violation",
+    "check_log",
+    "explain",
+    "explain_verdict",
+    "find_duplicates",
+    "find_fifo_breaks",
+    "find_inventions",
+    "find_losses",
+    "find_self_causes",
+    "find_violations",
+]

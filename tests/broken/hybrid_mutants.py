@@ -1,0 +1,172 @@
+"""Ways to get `hybrid` wrong."""
+
+from tests.broken.mutants import Mutant
+
+
+def hybrid(name: str, why: str, *changes: tuple[str, str], caught_by: str) -> Mutant:
+    """A mutant of the product's own protocol."""
+    return Mutant(
+        name=name,
+        protocol="hybrid",
+        source="hybrid.py",
+        process="HybridProcess",
+        why=why,
+        changes=changes,
+        caught_by=frozenset(caught_by.split()),
+    )
+
+
+HYBRID_MUTANTS = [
+    hybrid(
+        "never-flags",
+        "nobody ever waits for a permit",
+        ("flagged = sequence > self._frontier(peer)", "flagged = False"),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "always-flags",
+        "safe, but everything waits a round trip longer",
+        ("flagged = sequence > self._frontier(peer)", "flagged = True"),
+        caught_by="optimal",
+    ),
+    hybrid(
+        "frontier-too-far",
+        "the copy next to be settled counts as settled",
+        (
+            "flagged = sequence > self._frontier(peer)",
+            "flagged = sequence > self._frontier(peer) + 1",
+        ),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "permit-n-plus-1",
+        "a permit covers one message more than has been settled",
+        (
+            "outbox.transmit(peer.id, Permit(peer.due))",
+            "outbox.transmit(peer.id, Permit(peer.due + 1))",
+        ),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "permit-across-senders",
+        "a permit of one sender is taken for one of everybody",
+        (
+            "if peer.debt is not None and self._missing.grant(peer.debt, sequence):",
+            "if [self._missing.grant(p.debt, sequence) for p in self._peers.values() if p.debt]:",
+        ),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "ack-at-arrival",
+        "an early packet is acknowledged before it can be delivered",
+        (
+            "            self._keep_early(peer, packet)\n",
+            "            self._keep_early(peer, packet)\n"
+            "            outbox.transmit(peer.id, Ack(sequence))\n",
+        ),
+        caught_by="order loss search",
+    ),
+    hybrid(
+        "ack-all-destinations",
+        "the ack of one destination counts for all",
+        ("            entry.unacked -= 1\n", "            entry.unacked = 0\n"),
+        caught_by="order loss error optimal",
+    ),
+    hybrid(
+        "no-watermark",
+        "E8: a permit that overtakes its message is forgotten",
+        ("if following.flagged and sequence > peer.permitted:", "if following.flagged:"),
+        caught_by="loss optimal search",
+    ),
+    hybrid(
+        "append-does-not-settle",
+        "E4: the settled prefix does not grow with a submission",
+        (
+            "        self._advance(outbox)\n        self._release(now_ns",
+            "        self._release(now_ns",
+        ),
+        caught_by="optimal",
+    ),
+    hybrid(
+        "no-fifo",
+        "a message is delivered although its predecessor is missing",
+        ("elif packet.previous == peer.delivered:", "elif packet.previous >= peer.delivered:"),
+        caught_by="loss search",
+    ),
+    hybrid(
+        "releases-at-once",
+        "nothing is held back for missing permits",
+        ("if entry.permits_before > first_missing:", "if entry.permits_before < 0:"),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "releases-past-second-sender",
+        "what goes to the sender of the first missing permit does not wait for the others",
+        ("if entry.permits_before > self._missing.second:", "if entry.permits_before < 0:"),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "never-releases-early",
+        "CSPS where SPS was promised: safe, but later than need be",
+        ("if self._sps and first_missing < self._missing.next:", "if not self._sps:"),
+        caught_by="optimal",
+    ),
+    hybrid(
+        "settles-over-others",
+        "entries that others have not acknowledged are passed over",
+        ("if not entry.only_unacked_by(waited_for.id):", "if entry.unacked < 0:"),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "shared-predecessor",
+        "E9: the predecessor named is the last message to anybody",
+        (
+            "DataPacket(entry.message, previous, flagged)",
+            "DataPacket(entry.message, sequence - 1, flagged)",
+        ),
+        caught_by="loss search",
+    ),
+    hybrid(
+        "repeats-unflagged",
+        "a copy transmitted again loses its flag",
+        (
+            "            self._transmit_copy(peer, entry, previous, outbox)\n"
+            "            previous = entry.message.sequence\n",
+            "            outbox.transmit(peer.id, DataPacket(entry.message, previous, False))\n"
+            "            previous = entry.message.sequence\n",
+        ),
+        caught_by="order search",
+    ),
+    hybrid(
+        "never-repeats",
+        "what was lost stays lost",
+        ("                self._transmit_again(peer, outbox)\n", ""),
+        caught_by="loss search",
+    ),
+    hybrid(
+        "ignores-asks",
+        "E15: a lost permit is never sent again",
+        ("        if frontier >= packet.lowest:", "        if frontier < 0:"),
+        caught_by="loss search",
+    ),
+    hybrid(
+        "delivers-duplicates",
+        "what has been delivered is delivered again",
+        (
+            "            outbox.transmit(peer.id, Ack(peer.delivered))\n        elif",
+            "            outbox.deliver(packet.carried)\n        elif",
+        ),
+        caught_by="once loss search",
+    ),
+    hybrid(
+        "full-buffer-drops-the-next",
+        "a full receive buffer drops the very packet that would empty it",
+        (
+            "elif packet.previous == peer.delivered:",
+            "elif packet.previous == peer.delivered and not (\n"
+            "            peer.early and len(peer.early) >= self._receive_limit\n"
+            "        ):",
+        ),
+        caught_by="loss",
+    ),
+]

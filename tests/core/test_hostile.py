@@ -1,0 +1,251 @@
+"""A hostile or confused peer, and a confused caller, can do little harm.
+
+Two sorts of injected packets are told apart. A *liar* says anything in its own name: it can forget
+messages sent to it and keep others waiting, but once it has acknowledged what it was sent and
+permitted what it said, everything between the others has been delivered, exactly once and in
+causal order. A *forger* says things in an honest peer's name that this peer can be seen not to
+mean: nothing at all is lost then. (A forger that invents plausible messages or acknowledges what is
+still under way cannot be told from the peer itself; keys are for that.)
+"""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antecede.core import CausalProcess, LocalError, Message, Packet
+from antecede.core.catalogue import PROTOCOLS
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.link_packets import LinkAck
+from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.protocols.cykas import YouCanTell
+from antecede.core.protocols.mf import MfAck, MfMessage
+from tests.core.hostile_run import HostileRun
+
+LOSSY = [name for name, info in PROTOCOLS.items() if info.network == "lossy"]
+each_lossy = pytest.mark.parametrize("name", LOSSY)
+each_protocol = pytest.mark.parametrize("name", PROTOCOLS)
+
+HONEST = (0, 1, 2)
+LIAR = 3
+STRANGER = 99
+STEPS = 40
+
+ids = st.one_of(
+    st.integers(0, 15),
+    st.sampled_from([-1, -(1 << 40), 1 << 31, 1 << 61, (1 << 62) - 1, (1 << 63) - 1]),
+)
+messages = st.builds(Message, st.sampled_from([LIAR, LIAR, LIAR, 0, STRANGER]), ids, st.binary())
+lies = st.one_of(
+    st.builds(DataPacket, messages, ids, st.booleans()),
+    st.builds(Ack, ids),
+    st.builds(Permit, ids),
+    st.builds(Ask, ids, ids),
+    st.builds(MfMessage, messages),
+    st.builds(MfAck, ids),
+    st.just(LinkAck(0, ())),
+    st.just(YouCanTell()),
+)
+seeds = st.integers(0, 1 << 32)
+
+
+@each_lossy
+@given(told=st.lists(lies, max_size=40), seed=seeds)
+def test_a_liar_loses_nothing_that_others_say_to_each_other(
+    name: str, told: list[Packet], seed: int
+) -> None:
+    random = Random(seed)
+    run = HostileRun(PROTOCOLS[name], HONEST, (*HONEST, LIAR), random)
+    for lie in told:
+        for _ in range(random.randrange(4)):
+            run.stir()
+        run.arrive(LIAR, random.choice(HONEST), lie)
+
+    run.settle(told)
+
+
+@each_lossy
+@given(told=lies, seed=seeds)
+def test_packets_from_a_stranger_or_from_oneself_are_refused(
+    name: str, told: Packet, seed: int
+) -> None:
+    random = Random(seed)
+    run = HostileRun(PROTOCOLS[name], HONEST, HONEST, random)
+    for _ in range(random.randrange(10)):
+        run.stir()
+
+    for me in HONEST:
+        assert not run.arrive(STRANGER, me, told)
+        assert not run.arrive(me, me, told)
+
+
+# A forger.
+
+
+class Forger:
+    """Says things in an honest peer's name that can be seen to be wrong, or are old."""
+
+    def __init__(self, run: HostileRun, random: Random) -> None:
+        self.run = run
+        self.random = random
+
+    def forge(self) -> None:
+        """Let something wrong arrive."""
+        source, me = self.random.sample(list(self.run.processes), 2)
+        number = self.random.choice([-1, 0, *range(1, 12), 1 << 40])
+        sorts = [self.old, self.acknowledgements, self.chains, misplaced]
+        for packet in self.random.choice(sorts)(source, me, number):
+            self.run.arrive(source, me, packet)
+
+    def old(self, source: int, me: int, number: int) -> list[Packet]:
+        """What it said once, perhaps long ago; or the same with a flag, if it had none."""
+        said = self.run.transmitted.get((source, me), [])[-max(1, number) :][:3]
+        return [again for packet in said for again in (packet, flagged(packet))]
+
+    def acknowledgements(self, source: int, me: int, number: int) -> list[Packet]:
+        """Of what was never sent, was sent to somebody else, or has not left yet."""
+        sent = self.run.transmitted.get((me, source), [])
+        if number in [packet.message.sequence for packet in sent if packet.message is not None]:
+            return []
+        return [Ack(number), MfAck(number), Ask(number, number), Ask(number, 0)]
+
+    def chains(self, source: int, me: int, number: int) -> list[Packet]:
+        """Messages that follow themselves, or the future, or what another one followed already."""
+        delivered = [sequence for sender, sequence in self.run.delivered[me] if sender == source]
+        wrong = [(number, number), (number, number + 1), (number, -1)]
+        if delivered and self.run.ordering != "none":
+            last = max(delivered)
+            wrong += [(last + 1, last - 1), (1 << 40, last - 1)]
+        return [
+            DataPacket(Message(source, sequence, b"forged"), previous, number % 2 == 0)
+            for sequence, previous in wrong
+        ]
+
+
+def misplaced(source: int, me: int, number: int) -> list[Packet]:  # noqa: ARG001 - like the others
+    """Packets that belong elsewhere."""
+    other = Message(me, max(1, number), b"forged")
+    return [LinkAck(0, ()), YouCanTell(), DataPacket(other, 0, False), MfMessage(other)]
+
+
+def flagged(packet: Packet) -> Packet:
+    if isinstance(packet, DataPacket):
+        return DataPacket(packet.carried, packet.previous, True)
+    return packet
+
+
+@each_lossy
+@given(seed=seeds)
+def test_a_forger_loses_nothing_and_reorders_nothing(name: str, seed: int) -> None:
+    random = Random(seed)
+    run = HostileRun(PROTOCOLS[name], HONEST, HONEST, random)
+    forger = Forger(run, random)
+    for _ in range(STEPS):
+        run.stir()
+        forger.forge()
+
+    run.settle()
+
+
+@each_lossy
+@given(seed=seeds)
+def test_forged_permits_lose_nothing(name: str, seed: int) -> None:
+    """They may come before their message, so nobody can tell them from real ones."""
+    random = Random(seed)
+    run = HostileRun(PROTOCOLS[name], HONEST, HONEST, random)
+    if run.ordering == "causal":
+        run.ordering = "fifo"
+    for _ in range(STEPS):
+        run.stir()
+        source, me = random.sample(HONEST, 2)
+        run.arrive(source, me, Permit(random.choice([0, 3, 7, 12, 1 << 40])))
+
+    run.settle()
+
+
+# A confused caller.
+
+
+BAD_TARGETS = {
+    "unknown": ([99], "unknown target 99"),
+    "unknown among others": ([1, 99], "unknown target 99"),
+    "negative": ([-1], "unknown target -1"),
+    "huge": ([1 << 70], f"unknown target {1 << 70}"),
+    "none at all": ([], "no targets"),
+    "one twice": ([1, 1], r"duplicate targets in \[1, 1\]"),
+    "oneself twice": ([0, 0], r"duplicate targets in \[0, 0\]"),
+    "a name": (["bob"], "must be an int, not 'bob'"),
+    "a fraction": ([1.0], r"must be an int, not 1\.0"),
+    "a truth": ([True], "must be an int, not True"),
+    "nobody": ([None], "must be an int, not None"),
+    "not a sequence": (1, "expected a sequence of process ids, not int"),
+    "a set, which has no order": ({1}, "expected a sequence of process ids, not set"),
+    "a string": ("1", "expected a sequence of process ids, not str"),
+    "bytes": (b"\x01", "expected a sequence of process ids, not bytes"),
+}
+BAD_PAYLOADS = {
+    "str": ("x", "must be bytes, not str"),
+    "bytearray": (bytearray(b"x"), "must be bytes, not bytearray"),
+    "memoryview": (memoryview(b"x"), "must be bytes, not memoryview"),
+    "None": (None, "must be bytes, not NoneType"),
+    "too large": (bytes(PAYLOAD_LIMIT + 1), f"has {PAYLOAD_LIMIT + 1} bytes; the limit is"),
+}
+
+
+def good_targets(name: str) -> list[int]:
+    return [1, 2] if PROTOCOLS[name].broadcast_only else [1]
+
+
+def assert_refused(process: CausalProcess, targets: object, payload: object, why: str) -> None:
+    before = process.fingerprint()
+    with pytest.raises(LocalError, match=why):
+        process.submit(targets, payload, 0)  # type: ignore[arg-type]  # this is the mistake
+    assert process.fingerprint() == before
+
+
+@pytest.mark.parametrize("mistake", BAD_TARGETS)
+@each_protocol
+def test_a_message_to_targets_that_make_no_sense_is_not_sent(name: str, mistake: str) -> None:
+    targets, why = BAD_TARGETS[mistake]
+    process, fresh = (PROTOCOLS[name].create(0, [0, 1, 2]) for _ in range(2))
+
+    assert_refused(process, targets, b"x", why)
+    assert process.submit(good_targets(name), b"x", 0) == fresh.submit(good_targets(name), b"x", 0)
+
+
+@pytest.mark.parametrize("mistake", BAD_PAYLOADS)
+@each_protocol
+def test_a_payload_that_is_not_one_is_not_sent(name: str, mistake: str) -> None:
+    payload, why = BAD_PAYLOADS[mistake]
+    process, fresh = (PROTOCOLS[name].create(0, [0, 1, 2]) for _ in range(2))
+
+    assert_refused(process, good_targets(name), payload, why)
+    assert process.submit(good_targets(name), b"x", 0) == fresh.submit(good_targets(name), b"x", 0)
+
+
+@pytest.mark.parametrize(
+    ("me", "processes", "why"),
+    [
+        (0, [], "no targets|no processes|is not one of"),
+        (3, [0, 1, 2], "3 is not one of the processes"),
+        (0, [0, 1, 1], r"duplicate .*1"),
+        (0, [0, -1], "-1 .*outside 0 <= id"),
+        (0, [0, 1 << 31], "2147483648 .*outside 0 <= id"),
+        (0, [0, "1"], "must be an int, not '1'"),
+        (0, 3, "not int"),
+    ],
+    ids=repr,
+)
+@each_protocol
+def test_a_group_that_makes_no_sense_is_not_made(
+    name: str, me: int, processes: object, why: str
+) -> None:
+    with pytest.raises(LocalError, match=why):
+        PROTOCOLS[name].create(me, processes)  # type: ignore[arg-type]  # this is the mistake
+
+
+@each_protocol
+def test_an_option_that_does_not_exist_is_named(name: str) -> None:
+    with pytest.raises(LocalError, match="no_such_option"):
+        PROTOCOLS[name].create(0, [0, 1, 2], no_such_option=1)

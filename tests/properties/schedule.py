@@ -1,0 +1,180 @@
+"""Any schedule at all: processes, a bag of packets under way, and somebody who picks what is next.
+
+The network does whatever the protocol's assumption allows. For "lossy" packets are lost, repeated
+and overtaken as long as the faults last; for "reliable" they are only overtaken; for "fifo" not
+even that. There is no simulator in here: what happens next is a choice, not a time, so that schedules are
+reached which no distribution of delays would produce. Everything is written to an event log.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from antecede.core import CausalProcess, Deliver, Effect, Packet, RemoteError
+from antecede.core.catalogue import ProtocolInfo
+from antecede.trace.log import ARRIVED, DELIVERED, SUBMITTED, TRANSMITTED, EventLog
+
+NULL = -1
+
+STEP_NS = 1_000
+"""A step takes a microsecond: time passes, but never decides anything."""
+
+
+class EndlessError(AssertionError):
+    """The run did not come to rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What the network may do, in shares of the choices made."""
+
+    loss: float = 0.0
+    duplication: float = 0.0
+    expiry: float = 0.0
+
+
+CALM = Trouble()
+ROUGH = Trouble(loss=0.2, duplication=0.15, expiry=0.02)
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A packet under way."""
+
+    number: int
+    source: int
+    target: int
+    packet: Packet
+
+
+class Schedule:
+    """One run of a protocol under a schedule."""
+
+    def __init__(self, info: ProtocolInfo, processes: int, **options: object) -> None:
+        everyone = list(range(processes))
+        self.info = info
+        self.everyone = everyone
+        self.processes: list[CausalProcess] = [
+            info.create(me, everyone, **options) for me in everyone
+        ]
+        self.flights: list[Flight] = []
+        self.log = EventLog()
+        self.now_ns = 0
+        self.submitted = [0] * processes
+        self.transmitted = 0
+        self.refused = 0
+
+    def submit(self, sender: int, targets: list[int]) -> None:
+        """One more message, written down for every target before its effects."""
+        self.now_ns += STEP_NS
+        self.submitted[sender] += 1
+        payload = b"%d.%d" % (sender, self.submitted[sender])
+        effects = self.processes[sender].submit(targets, payload, self.now_ns)
+        for target in targets:
+            self.write(sender, SUBMITTED, (sender, self.submitted[sender]), target)
+        self.perform(sender, effects)
+
+    def arrive(self, index: int, *, keep: bool = False) -> None:
+        """Let a packet under way arrive; `keep`: and arrive again later."""
+        self.now_ns += STEP_NS
+        flight = self.flights[index] if keep else self.flights.pop(index)
+        self.write_packet(flight.target, ARRIVED, flight)
+        try:
+            effects = self.processes[flight.target].arrive(
+                flight.source, flight.packet, self.now_ns
+            )
+        except RemoteError:
+            self.refused += 1
+        else:
+            self.perform(flight.target, effects)
+
+    def expire(self, me: int) -> bool:
+        """Let the timer of a process fire, as if its time had come; False: it wants none."""
+        deadline_ns = self.processes[me].deadline_ns()
+        if deadline_ns is None:
+            return False
+        self.now_ns = max(self.now_ns + STEP_NS, deadline_ns)
+        self.perform(me, self.processes[me].expire(self.now_ns))
+        return True
+
+    def perform(self, me: int, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                message = effect.message
+                self.write(me, DELIVERED, (message.sender, message.sequence), me)
+            else:
+                flight = Flight(self.transmitted, me, effect.target, effect.packet)
+                self.transmitted += 1
+                self.write_packet(me, TRANSMITTED, flight)
+                self.flights.append(flight)
+
+    def write(self, me: int, kind: int, message: tuple[int, int], target: int) -> None:
+        self.log.append(me, kind, *message, target, NULL, NULL, self.now_ns, 0, 0)
+
+    def write_packet(self, me: int, kind: int, flight: Flight) -> None:
+        carried = flight.packet.message
+        message = (NULL, NULL) if carried is None else (carried.sender, carried.sequence)
+        packet_kind = self.log.intern(flight.packet.kind)
+        self.log.append(
+            me, kind, *message, flight.target, flight.number, packet_kind, self.now_ns, 0, 0
+        )
+
+    def next_of_some_pair(self, random: Random) -> int:
+        """A packet that may arrive now: any, or on FIFO channels the oldest of some pair."""
+        index = random.randrange(len(self.flights))
+        if self.info.network != "fifo":
+            return index
+        pair = (self.flights[index].source, self.flights[index].target)
+        pairs = [(flight.source, flight.target) for flight in self.flights]
+        return pairs.index(pair)
+
+
+def random_targets(info: ProtocolInfo, me: int, everyone: list[int], random: Random) -> list[int]:
+    """Targets such as this protocol takes; oneself may be among them."""
+    others = [process for process in everyone if process != me]
+    to_self = [me] if random.random() < 0.1 else []
+    if info.broadcast_only:
+        return others + to_self
+    if info.multicast and random.random() < 0.4:
+        return random.sample(others, random.randint(1, len(others))) + to_self
+    return [random.choice(others)] if not to_self else to_self
+
+
+def run_randomly(
+    schedule: Schedule, random: Random, *, messages: int, eagerness: float, trouble: Trouble
+) -> None:
+    """Submit, carry, lose, repeat and let timers fire at random; then let everything come to rest."""
+    left = messages
+    faulty = trouble if schedule.info.network == "lossy" else CALM
+    while left or schedule.flights:
+        if left and (not schedule.flights or random.random() < eagerness):
+            left -= 1
+            me = random.choice(schedule.everyone)
+            schedule.submit(me, random_targets(schedule.info, me, schedule.everyone, random))
+        elif random.random() < faulty.loss:
+            schedule.flights.pop(schedule.next_of_some_pair(random))
+        else:
+            index = schedule.next_of_some_pair(random)
+            schedule.arrive(index, keep=random.random() < faulty.duplication)
+        if random.random() < faulty.expiry:
+            schedule.expire(random.choice(schedule.everyone))
+    come_to_rest(schedule, random)
+
+
+def come_to_rest(schedule: Schedule, random: Random, rounds: int = 200) -> None:
+    """The faults are over: carry everything and fire every timer until nobody wants anything."""
+    for _ in range(rounds):
+        carry_all(schedule, random.random)
+        if not any([schedule.expire(me) for me in schedule.everyone]):
+            return
+    raise EndlessError(f"still busy after {rounds} rounds of timers")
+
+
+def carry_all(schedule: Schedule, draw: Callable[[], float], steps: int = 100_000) -> None:
+    """Let every packet arrive, in any order the network allows."""
+    random = Random(int(draw() * 1_000_000))
+    for _ in range(steps):
+        if not schedule.flights:
+            return
+        schedule.arrive(schedule.next_of_some_pair(random))
+    raise EndlessError(f"packets still under way after {steps} steps")

@@ -1,0 +1,47 @@
+"""What the documents show is what happens."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from antecede.core.catalogue import PROTOCOLS
+
+ROOT = Path(__file__).parent.parent
+
+BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    found = BLOCK.finditer(document.read_text(encoding="utf-8"))
+    return [block["body"] for block in found if block["language"] == language]
+
+
+def output_of(*command: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return ran.stdout
+
+
+def test_example_of_the_readme_prints_what_the_readme_says() -> None:
+    [code] = blocks(ROOT / "README.md", "python")
+    [shown] = blocks(ROOT / "README.md", "text")
+    assert output_of("-c", code) == shown
+
+
+def carol_reads(protocol: str) -> list[str]:
+    lines = output_of("examples/triangle.py", protocol).splitlines()
+    return [line.removeprefix("Carol reads: ") for line in lines if line.startswith("Carol")]
+
+
+@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-csps"])
+def test_triangle_is_ordered_by_causal_protocols(protocol: str) -> None:
+    assert PROTOCOLS[protocol].ordering == "causal"
+    assert carol_reads(protocol) == ["Lunch at noon?", "I am coming too!"]
+
+
+def test_triangle_goes_wrong_without_order() -> None:
+    assert carol_reads("none") == ["I am coming too!", "Lunch at noon?"]

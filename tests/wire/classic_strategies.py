@@ -1,0 +1,58 @@
+"""Packets of the algorithms that buffer at the receiver, as hypothesis strategies."""
+
+from typing import Final
+
+from hypothesis import strategies as st
+
+from antecede.core.protocols.bss import BssPacket
+from antecede.core.protocols.ks import KsPacket
+from antecede.core.protocols.ks_log import Log
+from antecede.core.protocols.prs import PrsPacket
+from antecede.core.protocols.rst import RstPacket
+from antecede.core.protocols.ses import SesPacket
+from antecede.core.values import Message, Packet
+from antecede.core.vectors import Vector
+
+counts: Final = st.one_of(st.integers(1, 300), st.integers(1, (1 << 62) - 1))
+# Few small ids make neighbours, and so runs; large ones try the limits.
+ids: Final = st.one_of(st.integers(0, 12), st.integers(0, (1 << 31) - 1))
+payloads: Final = st.binary(max_size=40)
+targets: Final = st.sets(ids, min_size=1, max_size=6).map(lambda chosen: tuple(sorted(chosen)))
+vectors: Final = st.dictionaries(ids, counts, min_size=1, max_size=8).map(Vector)
+matrices: Final = st.dictionaries(ids, vectors, max_size=5)
+sends: Final = st.dictionaries(counts, st.frozensets(ids, max_size=4), min_size=1, max_size=4).map(
+    lambda entries: dict(sorted(entries.items()))
+)
+logs: Final[st.SearchStrategy[Log]] = st.dictionaries(ids, sends, max_size=5)
+
+
+@st.composite
+def dated(draw: st.DrawFn, source: int) -> tuple[Message, Vector]:
+    """A message and a vector time that counts it."""
+    sequence = draw(counts)
+    time = Vector(draw(vectors).counts | {source: sequence})
+    return Message(source, sequence, draw(payloads)), time
+
+
+@st.composite
+def ses_packets(draw: st.DrawFn, source: int) -> SesPacket:
+    message, time = draw(dated(source))
+    return SesPacket(message, draw(targets), draw(counts), time, draw(matrices))
+
+
+@st.composite
+def bss_packets(draw: st.DrawFn, source: int) -> BssPacket:
+    message, time = draw(dated(source))
+    return BssPacket(message, draw(counts), time)
+
+
+def classic_packets(source: int) -> dict[type[Packet], st.SearchStrategy[Packet]]:
+    """A strategy for each class."""
+    messages = st.builds(Message, st.just(source), counts, payloads)
+    return {
+        RstPacket: st.builds(RstPacket, messages, targets, counts, matrices),
+        KsPacket: st.builds(KsPacket, messages, targets, logs),
+        PrsPacket: st.builds(PrsPacket, messages, targets, matrices),
+        SesPacket: ses_packets(source),
+        BssPacket: bss_packets(source),
+    }
