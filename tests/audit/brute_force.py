@@ -1,4 +1,4 @@
-"""The definition once more, as dumb as possible: a matrix of all pairs of messages, closed by force.
+"""The definition once more, as dumb as can be: a matrix of all pairs of messages, closed by force.
 
 Shares nothing with the oracle but the events it reads and the shape of the rows it returns.
 """
@@ -26,7 +26,8 @@ class BruteForce:
                 self.submissions.append((message, event.position, event.target))
             if event.kind == "delivered":
                 self.deliveries.append((message, event.position, event.process, event.time_ns))
-        self.messages = sorted({fact[0] for fact in [*self.submissions, *self.deliveries]})
+        sent = {message for message, _, _ in self.submissions}
+        self.messages = sorted(sent | {message for message, _, _, _ in self.deliveries})
         self.before = self._closure()
 
     def submitted_at(self, message: Message) -> int | None:
@@ -56,15 +57,29 @@ class BruteForce:
         one, other = self.delivered_at(first, second[0]), self.submitted_at(second)
         return one is not None and other is not None and one[0] < other
 
-    def _closure(self) -> dict[tuple[Message, Message], bool]:
-        before = {
+    def _direct(self) -> dict[tuple[Message, Message], bool]:
+        return {
             (first, second): self.sent_before(first, second) or self.delivered_before(first, second)
             for first, second in product(self.messages, repeat=2)
         }
+
+    def _closure(self) -> dict[tuple[Message, Message], bool]:
+        before = self._direct()
         for middle, first, second in product(self.messages, repeat=3):
             if before[first, middle] and before[middle, second]:
                 before[first, second] = True
         return before
+
+    def distance(self, first: Message, second: Message) -> int:
+        """The fewest steps from one message to another that it happens before."""
+        direct = self._direct()
+        steps, reached = 0, {first}
+        while second not in reached:
+            reached |= {
+                after for (before, after), true in direct.items() if true and before in reached
+            }
+            steps += 1
+        return steps
 
     def violations(self) -> list[Row]:
         """A row for each message that overtook one that happened before it."""
@@ -72,8 +87,13 @@ class BruteForce:
 
     def fifo_breaks(self) -> list[Row]:
         """A row for each message that overtook an earlier one of its sender."""
-        pairs = product(self.messages, repeat=2)
-        return self._overtakings([pair for pair in pairs if self.sent_before(*pair)])
+        return self._overtakings(
+            [
+                (first, second)
+                for first, second in product(self.messages, repeat=2)
+                if self.sent_before(first, second)
+            ]
+        )
 
     def _overtakings(self, pairs: list[tuple[Message, Message]]) -> list[Row]:
         rows = []

@@ -1,6 +1,4 @@
-"""Random logs: of runs that may have gone wrong in any way, of runs that went right, and of chaos."""
-
-from collections.abc import Iterator
+"""Random logs: of runs that go wrong in any way, of runs that go right, and of chaos."""
 
 from hypothesis import strategies as st
 
@@ -93,16 +91,3 @@ def submit(log: EventLog, sender: int, sequence: int, target: int, time_ns: int)
 def deliver(log: EventLog, process: int, message: MessageId, time_ns: int) -> None:
     sender, sequence = message
     log.append(process, DELIVERED, sender, sequence, process, NULL, NULL, time_ns, 0, 0)
-
-
-def swappable(events: list[Event]) -> Iterator[tuple[int, int]]:
-    """Where two neighbouring deliveries at one process have the same sender."""
-    for first, one in enumerate(events):
-        for second, other in enumerate(events):
-            if (
-                one.kind == other.kind == "delivered"
-                and one.process == other.process
-                and one.position + 1 == other.position
-                and one.sender == other.sender
-            ):
-                yield first, second

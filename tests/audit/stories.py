@@ -29,7 +29,9 @@ class Story:
         for message in messages:
             time_ns = self._time_ns(at)
             sender, sequence = message
-            self.log.append(process, DELIVERED, sender, sequence, process, NULL, NULL, time_ns, 0, 0)
+            self.log.append(
+                process, DELIVERED, sender, sequence, process, NULL, NULL, time_ns, 0, 0
+            )
 
     def _time_ns(self, at: int | None) -> int:
         self._now_us = self._now_us + 1 if at is None else at

@@ -31,12 +31,8 @@ PROGRAMS = (
     "0 sends a to 1, b to 2; 1 sends c to 0, d to 2; 2 sends e to 0 after b+d",
 )
 
-FAULTS = (
-    {"losses": 0},
-    {"losses": 1},
-    {"duplications": 1},
-    {"expiries": 1},
-)
+FAULTS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+"""Losses, duplications and expiries: none, and one of each kind."""
 
 
 def by_schedules(info: ProtocolInfo) -> set[str]:
@@ -106,7 +102,7 @@ def by_search(info: ProtocolInfo, states_max: int = 3_000) -> set[str]:
     for faults in FAULTS:
         for program in programs:
             try:
-                failure = check(info, program, states_max=states_max, **faults).failure
+                failure = check(info, program, *faults, states_max=states_max).failure
             except Exception as error:
                 return crashed(error)
             if failure is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from antecede.core import CausalProcess, Deliver, Packet, Transmit
+from antecede.core import CausalProcess, Deliver, Packet, RemoteError, Transmit
 
 Key = tuple[int, int]
 """A message: its sender and its sequence."""
@@ -256,6 +256,14 @@ def first_difference(create: Create, schedule: Schedule) -> str | None:
         if run.delivered != run.expected:
             return f"step {number}, {step}: {run.delivered} instead of {run.expected}"
     return None
+
+
+def differs(create: Create, schedule: Schedule) -> bool:
+    """Whether a protocol delivers otherwise than the ideal, or refuses what its peers sent."""
+    try:
+        return first_difference(create, schedule) is not None
+    except RemoteError:
+        return True
 
 
 def overtakings(run: Run) -> list[tuple[int, Key, Key]]:

@@ -92,6 +92,16 @@ def test_what_is_lost_is_transmitted_again_less_and_less_often() -> None:
     assert alice.deadline_ns() is None
 
 
+def test_an_acknowledgement_makes_the_timer_patient_afresh() -> None:
+    alice = MfProcess(0, [0, 1])
+    alice.submit([1], b"a", 0)
+    alice.submit([1], b"b", 0)
+    alice.expire(PATIENCE_NS)
+    alice.arrive(1, MfAck(1), 3 * PATIENCE_NS // 2)
+    assert alice.expire(5 * PATIENCE_NS // 2 - 1) == []
+    assert alice.expire(5 * PATIENCE_NS // 2) == [Transmit(1, packet(0, 2, b"b"))]
+
+
 def test_messages_to_oneself_do_not_queue_and_take_a_number() -> None:
     alice = MfProcess(0, [0, 1])
     alice.submit([1], b"a", 0)

@@ -90,6 +90,16 @@ def message_of(payload: bytes) -> NewtopMessage:
     return NewtopMessage(Message(1, 1, payload), 2)
 
 
+def test_whoever_has_sent_a_higher_clock_owes_no_null() -> None:
+    alice = group(3)[0]
+    alice.arrive(1, NewtopNull(7), 0)
+    alice.submit([1, 2], b"", 0)
+    alice.arrive(2, message(2, 1, 8), 0)
+    assert alice.deadline_ns() is None
+    alice.arrive(2, message(2, 2, 9), 0)
+    assert alice.deadline_ns() is not None
+
+
 def test_nulls_are_not_answered() -> None:
     alice = group(3)[0]
     alice.arrive(1, NewtopNull(7), 0)

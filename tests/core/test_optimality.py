@@ -5,7 +5,6 @@ causal but too cautious.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import cast
 
@@ -21,6 +20,7 @@ from tests.core.optimality_oracle import (
     WatchedRun,
     random_run,
 )
+from tests.core.patched import patched
 
 DEFINITIONS = {
     "hybrid": Definition(sps=True),
@@ -34,8 +34,6 @@ RUNS = 400
 DECISIONS_MIN = 20_000
 LONG_RUNS = 6_000
 LONG_DECISIONS_MIN = 300_000
-
-HYBRID_SOURCE = Path(__file__).parents[2] / "src/antecede/core/protocols/hybrid.py"
 
 Create = Callable[[int, list[int]], CausalProcess]
 
@@ -120,13 +118,8 @@ TOO_CAUTIOUS = {
 
 def too_cautious(sound: str, changed: str) -> Create:
     """The hybrid process with one condition changed."""
-    source = HYBRID_SOURCE.read_text(encoding="utf-8")
-    assert source.count(sound) == 1, f"this is not in the source any more: {sound}"
-    names: dict[str, object] = {"__name__": "too_cautious"}
-    exec(compile(source.replace(sound, changed), str(HYBRID_SOURCE), "exec"), names)
-    process_class = names["HybridProcess"]
-    assert isinstance(process_class, type)
-    return cast(Create, process_class)
+    module = patched("hybrid.py", (sound, changed), as_module="too_cautious")
+    return cast(Create, module.HybridProcess)
 
 
 @pytest.mark.parametrize("change", TOO_CAUTIOUS)

@@ -120,7 +120,7 @@ def come_and_go(count: int, order: list[int]) -> None:
 def test_the_cost_of_a_permit_does_not_depend_on_how_many_are_missing() -> None:
     for name in ("in order", "newest first", "oldest last", "shuffled"):
         steps = {}
-        for count in (100, 1_000, 5_000):
+        for count in (100, 400, 1_600):
             order = list(range(count))
             if name == "newest first":
                 order.reverse()

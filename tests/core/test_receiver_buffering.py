@@ -129,7 +129,7 @@ class DeliversAtOnce(CausalProcess):
         self._processes = processes
         self._sequence = 0
 
-    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
+    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
         self._sequence += 1
         message = Message(self._me, self._sequence, payload)
         packet = KsPacket(message, tuple(targets), {})
@@ -138,7 +138,7 @@ class DeliversAtOnce(CausalProcess):
             for target in targets
         ]
 
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - it cares for neither
         assert packet.message is not None
         return [Deliver(packet.message)]
 

@@ -23,8 +23,10 @@ from antecede.core.link_packets import RANGES_LIMIT, LinkAck, LinkData
 from antecede.core.protocols.cykas import CykasAck, CykasMessage, CykasProcess
 from antecede.core.protocols.mf import MfAck
 from antecede.core.protocols.newtop import NewtopMessage, NewtopProcess
+from antecede.core.protocols.tree import TreePacket
 from antecede.link.link_codec import LinkCodec
 from antecede.link.reliable import RESEND_BATCH, ReliableProcess, over_lossy
+from antecede.wire import decode, encode, metadata_size
 from tests.random_network import play
 
 LINKED = [over_lossy(info) for info in PROTOCOLS.values() if info.network != "lossy"]
@@ -126,6 +128,16 @@ def test_the_derived_protocol_says_what_it_is() -> None:
     assert isinstance(process.inner, NewtopProcess)
     with pytest.raises(LocalError):
         info.create(0, range(3), no_such_option=1)
+
+
+def test_only_what_needs_order_waits_for_its_turn() -> None:
+    unordered = over_lossy(PROTOCOLS["cykas"]).create(0, range(3))
+    early = LinkData(2, CykasMessage(Message(1, 1, b"m"), False))
+    assert Deliver(Message(1, 1, b"m")) in unordered.arrive(1, early, 0)
+
+    ordered = over_lossy(PROTOCOLS["tree"]).create(0, range(3))
+    early = LinkData(2, TreePacket(Message(1, 1, b"m"), (0,)))
+    assert ordered.arrive(1, early, 0) == [Transmit(1, LinkAck(0, ((2, 2),)))]
 
 
 # Sending.
@@ -307,10 +319,11 @@ def test_what_no_link_sends_is_refused() -> None:
 def test_an_inner_protocol_without_room_is_only_delayed() -> None:
     """Newtop refuses a third waiting message; the link brings it again once there is room."""
     info = over_lossy(PROTOCOLS["newtop"])
-    for seed in range(10):
-        run = play(info, seed, receive_limit=1)
-        assert run.ledger.violations == []
-        assert run.ledger.undelivered() == []
+    runs = [play(info, seed, receive_limit=2) for seed in range(10)]
+
+    assert [run.ledger.violations for run in runs] == [[]] * len(runs)
+    assert [run.ledger.undelivered() for run in runs] == [[]] * len(runs)
+    assert sum(run.refused for run in runs) > 0
 
 
 # Values, clones and bytes.
@@ -344,6 +357,32 @@ def test_a_clone_goes_its_own_way(info: ProtocolInfo) -> None:
     assert alice.fingerprint() == before
     assert twin.expire(PATIENCE_NS) != []
     assert alice.fingerprint() == before
+
+
+def test_links_inside_links_are_refused_however_deep() -> None:
+    with pytest.raises(RemoteError):
+        decode(encode(LinkData(1, CykasAck(1)))[:1] + b"\x30\x01" * 100_000, 0)
+    with pytest.raises(LocalError):
+        encode(LinkData(1, LinkData(1, CykasAck(1))))
+
+
+def test_the_number_costs_two_bytes_as_long_as_it_is_small() -> None:
+    packet = CykasMessage(Message(0, 9, b"payload"), True)
+    assert metadata_size(LinkData(100, packet)) == metadata_size(packet) + 2
+
+
+def test_a_clone_keeps_what_came_early_for_itself() -> None:
+    link = over_lossy(PROTOCOLS["tree"]).create(0, range(3))
+    packets = [TreePacket(Message(1, number, b"m"), (0,)) for number in (1, 2)]
+    link.arrive(1, LinkData(2, packets[1]), 0)
+    twin = link.clone()
+    before = link.fingerprint()
+    assert twin.arrive(1, LinkData(1, packets[0]), 0) == [
+        Deliver(Message(1, 1, b"m")),
+        Deliver(Message(1, 2, b"m")),
+        Transmit(1, LinkAck(2, ())),
+    ]
+    assert link.fingerprint() == before
 
 
 class Backwards(PacketCodec):

@@ -141,7 +141,7 @@ def test_e15_a_request_is_answered_while_earlier_messages_to_the_same_process_ar
     net.drop(permit)
     [request] = net.ring(1)
     assert request.packet == Ask(3, 3)
-    assert [letter.packet for letter in net.carry(request)] == [Permit(4)]
+    assert [letter.packet for letter in net.carry(request) if letter.target == 1] == [Permit(4)]
 
 
 def test_e15_algorithm_2_repeats_it_later() -> None:

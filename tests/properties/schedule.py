@@ -2,8 +2,8 @@
 
 The network does whatever the protocol's assumption allows. For "lossy" packets are lost, repeated
 and overtaken as long as the faults last; for "reliable" they are only overtaken; for "fifo" not
-even that. There is no simulator in here: what happens next is a choice, not a time, so that schedules are
-reached which no distribution of delays would produce. Everything is written to an event log.
+even that. There is no simulator in here: what happens next is a choice, not a time, so that
+schedules are reached which no distribution of delays would produce. All goes to an event log.
 """
 
 from collections.abc import Callable
@@ -109,15 +109,17 @@ class Schedule:
                 self.flights.append(flight)
 
     def write(self, me: int, kind: int, message: tuple[int, int], target: int) -> None:
-        self.log.append(me, kind, *message, target, NULL, NULL, self.now_ns, 0, 0)
+        sender, sequence = message
+        self.log.append(me, kind, sender, sequence, target, NULL, NULL, self.now_ns, 0, 0)
 
     def write_packet(self, me: int, kind: int, flight: Flight) -> None:
         carried = flight.packet.message
-        message = (NULL, NULL) if carried is None else (carried.sender, carried.sequence)
+        sender = NULL if carried is None else carried.sender
+        sequence = NULL if carried is None else carried.sequence
         packet_kind = self.log.intern(flight.packet.kind)
-        self.log.append(
-            me, kind, *message, flight.target, flight.number, packet_kind, self.now_ns, 0, 0
-        )
+        now_ns = self.now_ns
+        target, number = flight.target, flight.number
+        self.log.append(me, kind, sender, sequence, target, number, packet_kind, now_ns, 0, 0)
 
     def next_of_some_pair(self, random: Random) -> int:
         """A packet that may arrive now: any, or on FIFO channels the oldest of some pair."""
@@ -137,13 +139,13 @@ def random_targets(info: ProtocolInfo, me: int, everyone: list[int], random: Ran
         return others + to_self
     if info.multicast and random.random() < 0.4:
         return random.sample(others, random.randint(1, len(others))) + to_self
-    return [random.choice(others)] if not to_self else to_self
+    return to_self or [random.choice(others)]
 
 
 def run_randomly(
     schedule: Schedule, random: Random, *, messages: int, eagerness: float, trouble: Trouble
 ) -> None:
-    """Submit, carry, lose, repeat and let timers fire at random; then let everything come to rest."""
+    """Submit, carry, lose, repeat, let timers fire, all at random; then come to rest."""
     left = messages
     faulty = trouble if schedule.info.network == "lossy" else CALM
     while left or schedule.flights:
@@ -165,7 +167,8 @@ def come_to_rest(schedule: Schedule, random: Random, rounds: int = 200) -> None:
     """The faults are over: carry everything and fire every timer until nobody wants anything."""
     for _ in range(rounds):
         carry_all(schedule, random.random)
-        if not any([schedule.expire(me) for me in schedule.everyone]):
+        expired = [schedule.expire(me) for me in schedule.everyone]
+        if not any(expired):
             return
     raise EndlessError(f"still busy after {rounds} rounds of timers")
 

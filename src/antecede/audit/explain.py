@@ -5,7 +5,7 @@ events by which the late message caused the early one.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from antecede.audit.findings import (
     Duplicate,
@@ -21,7 +21,7 @@ from antecede.trace.events import Event
 
 Names: TypeAlias = Mapping[int, str]
 
-SHOWN = 5
+SHOWN: Final = 5
 """How many findings of a verdict are told unless the caller wants more."""
 
 
@@ -55,8 +55,9 @@ def explain_verdict(verdict: Verdict, names: Names | None = None, shown: int = S
     """What there was to look at, and the first few findings, a line each."""
     findings = verdict.findings
     lines = [
-        f"{verdict.messages} messages between {verdict.processes} processes, "
-        f"{verdict.deliveries} deliveries: {tally(verdict)}"
+        f"{counted(verdict.messages, 'message', 'messages')} between "
+        f"{counted(verdict.processes, 'process', 'processes')}, "
+        f"{counted(verdict.deliveries, 'delivery', 'deliveries')}: {tally(verdict)}"
     ]
     lines += [explain(finding, names) for finding in findings[:shown]]
     if len(findings) > shown:
@@ -126,6 +127,11 @@ def message_name(message: MessageId, names: Names) -> str:
 def name(process: int, names: Names) -> str:
     """What to call a process."""
     return names.get(process, f"P{process}")
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """A number and its noun."""
+    return f"{count} {one if count == 1 else many}"
 
 
 def times(count: int) -> str:

@@ -222,7 +222,7 @@ class World:
 
     def _moved(self, state: State, seat: Seat, move: Move, flights: list[Flight]) -> State:
         """The state after a move: what it transmits is in flight, what it delivers is judged."""
-        verdict = move.verdict
+        verdict = self._moves.suspicion if move.verdict is None else move.verdict
         delivered = seat.delivered
         past = seat.past
         one: i64 = 1

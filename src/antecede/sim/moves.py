@@ -2,8 +2,8 @@
 
 A *local* is a real protocol object that is never touched again. An event happens to a clone of it;
 the outcome, a *move*, is remembered. Exploring all interleavings asks for the same few moves over
-and over, so a search costs little more than looking them up. It also makes room for suspicion:
-each move checks that clones are independent and that their fingerprints agree.
+and over, so a search costs little more than looking them up. That leaves time for suspicion: clones
+must be independent of their originals, and objects with equal fingerprints must answer alike.
 """
 
 from typing import Final, final
@@ -48,9 +48,12 @@ class Flight:
 
 @final
 class Local:
-    """One process in one of its states, never touched again, and what may become of it."""
+    """One process in one of its states, never touched again, and what may become of it.
 
-    __slots__ = ("fingerprint", "id", "me", "moves", "now_ns", "process", "wants_timer")
+    `double` is another object that came to the same state another way, once there is one.
+    """
+
+    __slots__ = ("double", "fingerprint", "id", "me", "moves", "now_ns", "process", "wants_timer")
 
     def __init__(
         self, id: i64, me: i64, process: CausalProcess, fingerprint: bytes, now_ns: i64
@@ -61,6 +64,7 @@ class Local:
         self.fingerprint: Final = fingerprint
         self.now_ns: Final[i64] = now_ns
         self.wants_timer: Final = process.deadline_ns() is not None
+        self.double: Local | None = None
         self.moves: dict[int, Move] = {}
 
 
@@ -97,6 +101,8 @@ class Moves:
         self._index_of: Final = message_indices(program)
         self._locals: dict[bytes, Local] = {}
         self._flights: dict[str, Flight] = {}
+        self._uncompared: list[Local] = []
+        self.suspicion: Verdict | None = None
 
     def beginning(self, me: int) -> Local:
         """Process `me` before anything has happened."""
@@ -119,21 +125,27 @@ class Moves:
         return self._made(local, EXPIRY, None) if move is None else move
 
     def _made(self, local: Local, key: i64, flight: Flight | None) -> Move:
-        """Let the event happen to a clone, and remember what came of it."""
+        """Let the event happen to a clone, and to one of the double; remember what came of it."""
+        move = self._tried(local, key, flight)
+        local.moves[key] = move
+        if local.double is not None:
+            self._expect(move, self._tried(local.double, key, flight))
+        while self._uncompared:
+            self._compare(self._uncompared.pop())
+        return move
+
+    def _tried(self, local: Local, key: i64, flight: Flight | None) -> Move:
         actor = local.process.clone()
         now_ns = overdue_ns(actor, local.now_ns) if key == EXPIRY else local.now_ns
         try:
             effects = self._told(actor, key, flight, now_ns)
         except RemoteError as error:
-            move = Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(error)))
+            return Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(error)))
         except Exception as error:  # whatever a protocol raises is a finding about it
             if key < EXPIRY and isinstance(error, LocalError):
                 raise  # unless it says that this program makes no sense to it
-            move = Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(error)))
-        else:
-            move = self._outcome(local, actor, now_ns, effects)
-        local.moves[key] = move
-        return move
+            return Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(error)))
+        return self._outcome(local, actor, now_ns, effects)
 
     def _told(
         self, actor: CausalProcess, key: i64, flight: Flight | None, now_ns: i64
@@ -168,7 +180,8 @@ class Moves:
         if local.process.fingerprint() != local.fingerprint:
             verdict = Verdict(UNFAITHFUL, local.me, detail="a clone shares state with its original")
         after = self._intern(local.me, twin, fingerprint, now_ns)
-        return Move(after, transmissions, deliveries, not effects and after is local, verdict)
+        idle = not effects and after.fingerprint == local.fingerprint
+        return Move(after, transmissions, deliveries, idle, verdict)
 
     def _flight(self, source: i64, target: i64, packet: Packet) -> Flight:
         text = repr(packet)
@@ -186,7 +199,36 @@ class Moves:
     def _intern(self, me: i64, process: CausalProcess, fingerprint: bytes, now_ns: i64) -> Local:
         local = Local(len(self._locals), me, process, fingerprint, now_ns)
         key = f"{me} {local.wants_timer} ".encode() + fingerprint
-        return self._locals.setdefault(key, local)
+        known = self._locals.setdefault(key, local)
+        if known is not local and known.double is None:
+            known.double = local
+            self._uncompared.append(known)
+        return known
+
+    def _compare(self, local: Local) -> None:
+        """Let what happened to a local before it had a double happen to the double."""
+        double = local.double
+        assert double is not None, "only locals that have one are compared"
+        flights = list(self._flights.values())
+        for key, move in list(local.moves.items()):
+            flight = flights[key] if key > EXPIRY else None
+            self._expect(move, self._tried(double, key, flight))
+
+    def _expect(self, one: Move, other: Move) -> None:
+        """Two objects with equal fingerprints made these moves; they had better be the same."""
+        if not same(one, other) and self.suspicion is None:
+            detail = "two objects with equal fingerprints do different things"
+            self.suspicion = Verdict(UNFAITHFUL, one.local.me, detail=detail)
+
+
+def same(one: Move, other: Move) -> bool:
+    """Whether two moves have the same effects and lead to the same state."""
+    return (
+        one.local.fingerprint == other.local.fingerprint
+        and one.transmissions == other.transmissions
+        and one.deliveries == other.deliveries
+        and one.verdict == other.verdict
+    )
 
 
 def overdue_ns(process: CausalProcess, now_ns: int) -> int:

@@ -184,11 +184,14 @@ def settled(world: World, state: State, steps: list[Step]) -> Finding | None:
         finding = run.drain()
         if finding is not None:
             return finding
-        if run.is_at_rest():
+        restless = run.restless()
+        if restless < 0:
             return run.stuck()
         run.expire_all()
-    finding = run.stuck()
-    return Finding(run.steps, endless(run.restless())) if finding is None else finding
+    finding = run.drain()
+    if finding is None:
+        finding = run.stuck()
+    return Finding(run.steps, endless(restless)) if finding is None else finding
 
 
 def endless(process: int) -> Verdict:
@@ -220,10 +223,6 @@ class FairRun:
         if self._state.verdict is None:
             return Finding(self.steps, endless(int(self.steps[-1].process)))
         return Finding(self.steps, self._state.verdict)
-
-    def is_at_rest(self) -> bool:
-        """Whether no timer would change anything."""
-        return self.restless() < 0
 
     def restless(self) -> int:
         """The first process whose timer would change something, or -1."""

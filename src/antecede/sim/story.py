@@ -29,8 +29,11 @@ from antecede.sim.verdicts import (
     in_words,
 )
 
-LINES_MAX: Final = 60
+STEPS_SHOWN: Final = 60
 """A longer story is told without its middle."""
+
+ENDLESS_STEPS_SHOWN: Final = 12
+"""How much is told of a story without an end."""
 
 
 @final
@@ -57,15 +60,13 @@ class Failure:
         """The failure in words, a line for each step, the verdict last."""
         stage = Stage(self.info, self.program)
         lines = [f"{n + 1}. {stage.perform(step)}" for n, step in enumerate(self.steps)]
-        if len(lines) > LINES_MAX:
-            half = LINES_MAX // 2
+        if self.verdict.kind == RESTLESS:
+            lines[ENDLESS_STEPS_SHOWN:] = ["And so on."]
+        elif len(lines) > STEPS_SHOWN:
+            half = STEPS_SHOWN // 2
             lines[half:-half] = [f"... {len(lines) - 2 * half} more steps ..."]
-        reason = stage.reason(self.verdict)
-        return [
-            f"{self.info.name} runs: {self.program.text}",
-            *lines,
-            f"Verdict: {in_words(self.verdict)}{reason}.",
-        ]
+        verdict = f"Verdict: {in_words(self.verdict)}{stage.reason(self.verdict)}."
+        return [f"{self.info.name} runs: {self.program.text}", *lines, verdict]
 
     def __repr__(self) -> str:
         return f"Failure({self.info.name!r}, {self.program.text!r}, {self.verdict!r})"
@@ -159,9 +160,11 @@ class Stage:
             self._note(Verdict(CRASHED, me, detail=repr(error)))
             return "and it breaks down"
         if not effects:
-            return "and keeps it" if kind == SUBMIT else "and nothing follows"
-        words = [self._take(me, effect) for effect in effects]
-        return f"{'which' if packet is not None else 'and'} {listed(words)}"
+            return "and holds it back" if kind == SUBMIT else "and nothing follows"
+        words = listed([self._take(me, effect) for effect in effects])
+        if packet is not None:
+            return f"which {words}"
+        return f"and it {words}" if kind == EXPIRE else f"and {words}"
 
     def _take(self, me: int, effect: Effect) -> str:
         if isinstance(effect, Deliver):

@@ -62,7 +62,8 @@ def in_words(verdict: Verdict) -> str:
     if kind == MISADDRESSED:
         return f"{who} delivers {verdict.message}, which was not sent to it"
     if kind == STUCK:
-        return f"{who} never delivers {verdict.missing}, though nothing is lost any more"
+        words = "nothing is in flight any more, and no timer helps"
+        return f"{who} never delivers {verdict.missing}: {words}"
     if kind == RESTLESS:
         return f"{who} never comes to rest: {verdict.detail}"
     if kind == REFUSED:

@@ -7,6 +7,7 @@ none, after the start of the run. Replays that keep these causes keep the causal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import replacing
@@ -32,7 +33,7 @@ class WorkloadRow:
     payload_bytes: int = 0
 
 
-WORKLOAD_COLUMNS = tuple(WorkloadRow.__dataclass_fields__)
+WORKLOAD_COLUMNS: Final = tuple(WorkloadRow.__dataclass_fields__)
 
 
 def write_workload(path: AnyPath, rows: Sequence[WorkloadRow]) -> None:

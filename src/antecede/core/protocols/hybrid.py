@@ -178,13 +178,13 @@ class HybridProcess(CausalProcess):
         to_self = False
         peers: list[Peer] = []
         for target in targets:
-            if target == self._me:
-                to_self = True
-                continue
             peer = self._peer(target)
-            if peer is None:
+            if peer is not None:
+                peers.append(peer)
+            elif target in self._known:
+                to_self = True
+            else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
-            peers.append(peer)
         message = Message(self._me, self._unacked.next, payload)
         entry = Entry(message, self._missing.next, peers)
         self._unacked.add(entry)
@@ -228,10 +228,11 @@ class HybridProcess(CausalProcess):
     def wake_ns(self) -> i64:
         return self._alarms.next_ns()
 
-    def _peer(self, process: i64) -> Peer | None:
+    def _peer(self, process: int) -> Peer | None:
         """The record of another process, or None if there is no such process."""
         peer = self._peers.get(process)
-        if peer is None and process != self._me and process in self._known:
+        # Membership first: an int of any size may be asked for, and only a known one fits an i64.
+        if peer is None and process in self._known and process != self._me:
             peer = Peer(process)
             self._peers[process] = peer
         return peer

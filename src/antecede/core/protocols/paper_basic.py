@@ -154,13 +154,13 @@ class PaperBasicProcess(CausalProcess):
     def _on_ack(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
         """Lines 57-70."""
         u = self._u
-        if n < 1 or n > self._ls.get(j, 0) or n >= u.next:
-            return  # E10: no message to j that has been sent
+        if n < 1 or n > self._ls.get(j, 0):
+            return  # E10: no message to j
         if n < u.first:
             effects.append(Transmit(j, Permit(n)))
             return
         if not self._unacked.answer(j, n, now_ns):
-            return  # E10: to somebody else; or acked before
+            return  # E10: to somebody else, or unsent; or acked before
         u.at(n).message = None
         if n == u.first:
             u.remove()

@@ -174,13 +174,13 @@ class PaperMulticastProcess(CausalProcess):
     def _on_ack(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
         """Lines 24-39."""
         u = self._u
-        if n < 1 or n > self._ls.get(j, 0) or n >= u.next:
-            return  # E10: no message to j that has been sent
+        if n < 1 or n > self._ls.get(j, 0):
+            return  # E10: no message to j
         if n < u.first:
             effects.append(Transmit(j, Permit(n)))
             return
         if not self._unacked.answer(j, n, now_ns):
-            return  # E10: not to j; E11: acked by j before
+            return  # E10: not to j, or unsent; E11: acked by j before
         acked = u.at(n)
         del acked.unack[j]
         if not acked.unack:

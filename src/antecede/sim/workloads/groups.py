@@ -90,7 +90,8 @@ class Groups(Workload):
         group = choices[self._chance.below(len(choices))]
         self._say(token, self._posted * DEPTH_LIMIT, group, agenda)
         self._posted += 1
-        self._wait(token, now_ns, agenda)
+        if self._posted < self._posts:
+            self._wait(token, now_ns, agenda)
 
     def delivered(
         self,

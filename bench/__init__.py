@@ -1,0 +1,1 @@
+"""Benchmarks: every figure compares with a peer in the same run, and says so."""

@@ -1,0 +1,139 @@
+"""One model, two simulators: ours, and SimPy driving the very same compiled protocol objects.
+
+Poisson traffic among n processes, uniform delays, no loss; the same chance, so the same messages
+and delays in both. An event is one entry of the event queue: a submission that comes due, a packet that
+arrives, a timer that fires.
+"""
+
+import gc
+from collections.abc import Generator
+from dataclasses import dataclass
+from time import perf_counter
+
+import simpy
+
+from antecede.core import CausalProcess, Deliver, Effect
+from antecede.core.catalogue import PROTOCOLS
+from antecede.core.values import Packet
+from antecede.link.chance import Chance
+from antecede.link.faults import Faults
+from antecede.link.latency import Uniform
+from antecede.sim.engine import Simulation
+from antecede.sim.workloads.poisson import Poisson
+
+LOW_NS = 500_000
+HIGH_NS = 1_500_000
+INTERVAL_NS = 1_000_000
+PAYLOAD = bytes(64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """How much was simulated, and how fast."""
+
+    events: int
+    deliveries: int
+    seconds: float
+
+    @property
+    def events_per_second(self) -> float:
+        """Entries of the event queue dealt with per second."""
+        return self.events / self.seconds
+
+
+def ours(processes: int, messages: int, neighbours: int, seed: int = 1) -> Speed:
+    """Our simulator."""
+    workload = Poisson(
+        processes,
+        messages=messages,
+        interval_ns=INTERVAL_NS,
+        seed=seed,
+        favourites=neighbours,
+    )
+    faults = Faults(latency=Uniform(LOW_NS, HIGH_NS))
+    simulation = Simulation(PROTOCOLS["hybrid"], workload, faults=faults, seed=seed)
+    started = perf_counter()
+    simulation.run()
+    seconds = perf_counter() - started
+    return Speed(events=simulation.events, deliveries=simulation.deliveries, seconds=seconds)
+
+
+class SimpyModel:
+    """The same in SimPy, as fast as it goes: packets and timers are timeouts with a callback."""
+
+    def __init__(self, processes: int, messages: int, neighbours: int, seed: int) -> None:
+        self.env = simpy.Environment()
+        self.latency = Uniform(LOW_NS, HIGH_NS)
+        self.chance = Chance(seed)
+        self.left = messages
+        self.neighbours = neighbours
+        everyone = range(processes)
+        info = PROTOCOLS["hybrid"]
+        self.processes = [info.create(me, everyone) for me in everyone]
+        self.timers = [1 << 62] * processes
+        self.events = 0
+        self.deliveries = 0
+
+    def sender(self, me: int) -> Generator[simpy.Event, None, None]:
+        """One process's application."""
+        sent = 0
+        while True:
+            self.chance.key(me, sent)
+            yield self.env.timeout(int(self.chance.exponential(INTERVAL_NS)))
+            self.events += 1
+            if self.left <= 0:
+                return
+            self.left -= 1
+            sent += 1
+            self.chance.key(me, sent, 1)
+            target = (me + 1 + self.chance.below(self.neighbours)) % len(self.processes)
+            process = self.processes[me]
+            self.perform(me, process, process.submit([target], PAYLOAD, int(self.env.now)))
+
+    def perform(self, me: int, process: CausalProcess, effects: list[Effect]) -> None:
+        """Carry out effects, and wind the timer."""
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                self.deliveries += 1
+            else:
+                self.post(me, effect.target, effect.packet)
+        deadline_ns = process.deadline_ns()
+        if deadline_ns is not None and deadline_ns < self.timers[me]:
+            self.timers[me] = deadline_ns
+            timer = self.env.timeout(deadline_ns - int(self.env.now))
+            assert timer.callbacks is not None
+            timer.callbacks.append(lambda _: self.expire(me))
+
+    def post(self, me: int, target: int, packet: Packet) -> None:
+        """Put a packet on its way."""
+        arrival = self.env.timeout(self.latency.draw(me, target, self.chance))
+        assert arrival.callbacks is not None
+        arrival.callbacks.append(lambda _: self.arrive(me, target, packet))
+
+    def arrive(self, source: int, target: int, packet: Packet) -> None:
+        """A packet has come."""
+        self.events += 1
+        process = self.processes[target]
+        self.perform(target, process, process.arrive(source, packet, int(self.env.now)))
+
+    def expire(self, me: int) -> None:
+        """A timer fires."""
+        self.events += 1
+        self.timers[me] = 1 << 62
+        process = self.processes[me]
+        self.perform(me, process, process.expire(int(self.env.now)))
+
+
+def with_simpy(processes: int, messages: int, neighbours: int, seed: int = 1) -> Speed:
+    """The peer, with the garbage collector out of its way as well."""
+    model = SimpyModel(processes, messages, neighbours, seed)
+    for me in range(processes):
+        model.env.process(model.sender(me))
+    gc.freeze()
+    gc.disable()
+    started = perf_counter()
+    model.env.run()
+    seconds = perf_counter() - started
+    gc.enable()
+    gc.unfreeze()
+    return Speed(events=model.events, deliveries=model.deliveries, seconds=seconds)

@@ -1,0 +1,32 @@
+"""Between packets and the network: the fault model, and a reliable link for those who need one."""
+
+from antecede.link.chance import Chance
+from antecede.link.faults import Faults, FaultyNetwork, Partition, SlowLink
+from antecede.link.latency import (
+    Constant,
+    Empirical,
+    Exponential,
+    Geography,
+    Latency,
+    Lognormal,
+    Pareto,
+    Uniform,
+)
+from antecede.link.reliable import over_lossy
+
+__all__ = [
+    "Chance",
+    "Constant",
+    "Empirical",
+    "Exponential",
+    "Faults",
+    "FaultyNetwork",
+    "Geography",
+    "Latency",
+    "Lognormal",
+    "Pareto",
+    "Partition",
+    "SlowLink",
+    "Uniform",
+    "over_lossy",
+]

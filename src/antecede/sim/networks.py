@@ -1,0 +1,211 @@
+"""Networks by name, in plain sight, and networks put together from parts written as text.
+
+`build_network("lossy", loss=0.2, latency=parse_latency("exponential:1ms"))` takes a named network
+and changes what is given. The figures are round numbers that make a protocol's behaviour visible,
+not measurements of anybody's network.
+"""
+
+from dataclasses import replace
+from typing import Final, final
+
+from antecede.core.errors import LocalError
+from antecede.link.faults import Faults, Partition, SlowLink
+from antecede.link.latency import (
+    Constant,
+    Empirical,
+    Exponential,
+    Geography,
+    Latency,
+    Lognormal,
+    Pareto,
+    Uniform,
+)
+from antecede.sim.notation import parse_count, parse_duration, parse_number
+
+REGIONS: Final = ("us-east", "us-west", "eu-west", "sa-east", "ap-northeast", "ap-southeast")
+REGION_DELAYS_MS: Final = (
+    (1, 32, 38, 58, 75, 110),
+    (32, 1, 66, 88, 52, 86),
+    (38, 66, 1, 92, 106, 84),
+    (58, 88, 92, 1, 130, 162),
+    (75, 52, 106, 130, 1, 35),
+    (110, 86, 84, 162, 35, 1),
+)
+"""Illustrative one-way delays between six regions: the right order of magnitude, no more.
+
+Process p lives in region p modulo 6.
+"""
+
+MS: Final = 1_000_000
+
+
+@final
+class NetworkInfo:
+    """A named network: what it does, and how long a protocol on it should wait for an answer."""
+
+    def __init__(self, name: str, faults: Faults, patience_ns: int, purpose: str) -> None:
+        self.name: Final = name
+        self.faults: Final = faults
+        self.patience_ns: Final = patience_ns
+        self.purpose: Final = purpose
+
+
+NETWORKS: Final[dict[str, NetworkInfo]] = {
+    info.name: info
+    for info in (
+        NetworkInfo(
+            "reliable",
+            Faults(latency=Uniform(MS // 2, 3 * MS // 2)),
+            1000 * MS,
+            "loses nothing, keeps no order: 0.5 to 1.5 ms",
+        ),
+        NetworkInfo(
+            "fifo",
+            Faults(latency=Uniform(MS // 2, 3 * MS // 2), fifo=True),
+            1000 * MS,
+            "the same, but nothing overtakes between two processes",
+        ),
+        NetworkInfo(
+            "lossy",
+            Faults(
+                latency=Uniform(MS // 2, 3 * MS // 2),
+                loss=0.05,
+                duplication=0.02,
+                reordering=0.1,
+                reordering_ns=5 * MS,
+            ),
+            20 * MS,
+            "the same as reliable, with 5% lost, 2% doubled, 10% up to 5 ms late",
+        ),
+        NetworkInfo(
+            "lan",
+            Faults(latency=Lognormal(MS // 5, 0.4), loss=0.0001),
+            5 * MS,
+            "around 0.2 ms, one packet in ten thousand lost",
+        ),
+        NetworkInfo(
+            "wan",
+            Faults(
+                latency=Geography([[ms * MS for ms in row] for row in REGION_DELAYS_MS]),
+                loss=0.005,
+            ),
+            1000 * MS,
+            f"six regions 1 to 162 ms apart ({', '.join(REGIONS)}), 0.5% lost",
+        ),
+    )
+}
+
+
+def find_network(name: str) -> NetworkInfo:
+    """The network called `name`."""
+    info = NETWORKS.get(name)
+    if info is None:
+        raise LocalError(f"no network is called {name!r}; there are {', '.join(NETWORKS)}")
+    return info
+
+
+def build_network(
+    name: str,
+    *,
+    latency: Latency | None = None,
+    loss: float | None = None,
+    duplication: float | None = None,
+    reordering: float | None = None,
+    reordering_ns: int | None = None,
+    partitions: tuple[Partition, ...] = (),
+    slow_links: tuple[SlowLink, ...] = (),
+) -> Faults:
+    """The network called `name`, with whatever is given instead of its own."""
+    faults = find_network(name).faults
+    if latency is not None:
+        faults = replace(faults, latency=latency)
+    if loss is not None:
+        faults = replace(faults, loss=loss)
+    if duplication is not None:
+        faults = replace(faults, duplication=duplication)
+    if reordering is not None:
+        lateness_ns = faults.reordering_ns or 5 * MS
+        faults = replace(faults, reordering=reordering, reordering_ns=lateness_ns)
+    if reordering_ns is not None:
+        faults = replace(faults, reordering_ns=reordering_ns)
+    faults = replace(faults, partitions=partitions, slow_links=slow_links)
+    faults.check()
+    return faults
+
+
+LATENCY_FORMS: Final = (
+    "constant:1ms",
+    "uniform:0.5ms:1.5ms",
+    "exponential:1ms[:BASE]",
+    "lognormal:MEDIAN:SIGMA",
+    "pareto:LEAST:ALPHA",
+    "empirical:FILE",
+    "matrix:FILE",
+)
+
+
+def parse_latency(text: str) -> Latency:
+    """A latency written as one of `LATENCY_FORMS`."""
+    kind, _, rest = text.partition(":")
+    parts = rest.split(":")
+    try:
+        if kind == "empirical" and rest:
+            return Empirical([delay for row in read_delays(rest) for delay in row])
+        if kind == "matrix" and rest:
+            return Geography(read_delays(rest))
+        if kind == "constant" and len(parts) == 1:
+            return Constant(parse_duration(rest))
+        if kind == "uniform" and len(parts) == 2:
+            return Uniform(parse_duration(parts[0]), parse_duration(parts[1]))
+        if kind == "exponential" and len(parts) <= 2:
+            base_ns = parse_duration(parts[1]) if len(parts) == 2 else 0
+            return Exponential(parse_duration(parts[0]), base_ns)
+        if kind == "lognormal" and len(parts) == 2:
+            return Lognormal(parse_duration(parts[0]), parse_number(parts[1]))
+        if kind == "pareto" and len(parts) == 2:
+            return Pareto(parse_duration(parts[0]), parse_number(parts[1]))
+    except LocalError as error:
+        raise LocalError(f"latency {text!r}: {error}") from None
+    raise LocalError(f"{text!r} is not a latency; write one of {', '.join(LATENCY_FORMS)}")
+
+
+def read_delays(file: str) -> list[list[int]]:
+    """Durations from a text file: a row per line, with spaces or commas between them.
+
+    What follows a # is a remark.
+    """
+    rows: list[list[int]] = []
+    with open(file, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            words = line.partition("#")[0].replace(",", " ").split()
+            try:
+                row = [parse_duration(word) for word in words]
+            except LocalError as error:
+                raise LocalError(f"{file}, line {number}: {error}") from None
+            if row:
+                rows.append(row)
+    return rows
+
+
+def parse_partition(text: str) -> Partition:
+    """A partition that heals, as START:END:P,P,…: those processes are cut off from all others."""
+    parts = text.split(":")
+    if len(parts) != 3 or not parts[2]:
+        raise LocalError(f"{text!r} is not a partition; write START:END:P,P,… as in 10ms:50ms:0,1")
+    return Partition(
+        start_ns=parse_duration(parts[0]),
+        end_ns=parse_duration(parts[1]),
+        island=frozenset([parse_count(process) for process in parts[2].split(",")]),
+    )
+
+
+def parse_slow_link(text: str) -> SlowLink:
+    """A slow link, as SOURCE:TARGET:EXTRA."""
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise LocalError(f"{text!r} is not a slow link; write SOURCE:TARGET:EXTRA as in 0:1:20ms")
+    return SlowLink(
+        source=parse_count(parts[0]),
+        target=parse_count(parts[1]),
+        extra_ns=parse_duration(parts[2]),
+    )

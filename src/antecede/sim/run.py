@@ -1,0 +1,214 @@
+"""One simulation from start to end: what goes in by name or value, what comes out as values.
+
+result = simulate("hybrid", Poisson(8, messages=1000, interval_ns=1_000_000, seed=1))
+print(result.measures.delays.latency.quantile(0.99))
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from antecede.core.catalogue import ProtocolInfo, find_protocol
+from antecede.core.errors import LocalError
+from antecede.core.process import NEVER_NS
+from antecede.link.faults import Faults
+from antecede.link.reliable import over_lossy
+from antecede.sim.engine import Progress, Simulation
+from antecede.sim.fit import check_workload, needs_link
+from antecede.sim.measures import Measures
+from antecede.sim.meter import Meter
+from antecede.sim.observer import Observer
+from antecede.sim.recorder import Recorder
+from antecede.sim.scale import Scale
+from antecede.sim.workloads.workload import Workload
+from antecede.trace.log import EventLog
+
+SEED_LIMIT: Final = 1 << 62
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Leftovers:
+    """What was still to be done when a run ended; all 0 when every buffer has emptied."""
+
+    unsent: int
+    """Messages that the workload still wanted to send, as far as it knew."""
+    blocked: int
+    """Submissions for which the protocol had no room."""
+    undelivered: int
+    """Copies of submitted messages that were not delivered."""
+    unhandled: int
+    """Packets and messages that waited for a process busy handling another."""
+    timers: int
+    """Processes that still wanted their timer: something is unacknowledged."""
+    pending: int
+    """Arrivals, timers and wake-ups that the end of the run forestalled."""
+    oldest: tuple[tuple[int, int, int], ...]
+    """The first few undelivered copies (sender, sequence, target), if the run was measured."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was left."""
+        return not any(
+            (
+                self.unsent,
+                self.blocked,
+                self.undelivered,
+                self.unhandled,
+                self.timers,
+                self.pending,
+            )
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What came of a run."""
+
+    protocol: str
+    """Its name; over the reliable link with `+link` behind it."""
+    processes: int
+    seed: int
+    events: int
+    """Arrivals, timers, wake-ups and the like."""
+    messages: int
+    copies: int
+    packets: int
+    deliveries: int
+    refused: int
+    """Packets that a process refused as a peer's fault: 0, or a bug."""
+    blocked: int
+    """Submissions that had to wait for room."""
+    end_ns: int
+    """The time of the last event; timers that found nothing to do come late."""
+    leftovers: Leftovers
+    measures: Measures | None
+    log: EventLog | None
+
+
+OLDEST_SHOWN: Final = 10
+
+
+def simulate(
+    protocol: str | ProtocolInfo,
+    workload: Workload,
+    *,
+    faults: Faults | None = None,
+    seed: int = 1,
+    record: bool | EventLog = False,
+    measure: bool = True,
+    handling_ns: int = 0,
+    options: dict[str, object] | None = None,
+    patience_ns: int | None = None,
+    until_ns: int = NEVER_NS,
+    events_max: int = NEVER_NS,
+    progress: Progress | None = None,
+    link: bool = False,
+) -> RunResult:
+    """Run `workload` over `protocol` until nothing is left to happen, or a limit is reached.
+
+    `record` writes an event log, into the given one if there is one. `link` runs a protocol that
+    needs a better network over the reliable link; without it that is a `LocalError`. `patience_ns`
+    is how long to wait before transmitting again, wherever the protocol or its link does that;
+    `options` go to every process as they are. The same arguments give the same run.
+    """
+    if not 0 <= seed < SEED_LIMIT:
+        raise LocalError(f"seed {seed} is outside 0 <= seed < 2**62")
+    network = Faults() if faults is None else faults
+    info = find_protocol(protocol) if isinstance(protocol, str) else protocol
+    check_workload(info, workload)
+    if link and needs_link(info, network):
+        info = over_lossy(info)
+    scale = Scale(info)
+    log = EventLog() if record is True else record
+    meter = Meter(workload.processes, scale) if measure else None
+    simulation = Simulation(
+        info,
+        workload,
+        faults=network,
+        seed=seed,
+        observers=observers_of(log, meter, scale),
+        handling_ns=handling_ns,
+        options=with_patience(info, patience_ns, {} if options is None else options),
+    )
+    simulation.run(until_ns=until_ns, events_max=events_max, progress=progress)
+    return result_of(simulation, info, seed, meter, log if isinstance(log, EventLog) else None)
+
+
+def observers_of(log: EventLog | bool, meter: Meter | None, scale: Scale) -> list[Observer]:
+    """Who watches the run."""
+    observers: list[Observer] = []
+    if isinstance(log, EventLog):
+        observers.append(Recorder(log, scale))
+    if meter is not None:
+        observers.append(meter)
+    return observers
+
+
+def with_patience(
+    info: ProtocolInfo, patience_ns: int | None, options: dict[str, object]
+) -> dict[str, object]:
+    """The options, with the patience for whatever transmits again, if anything does."""
+    if patience_ns is None:
+        return options
+    for name in ("link_patience_ns", "patience_ns"):
+        if name in options:
+            return options
+        patient = options | {name: patience_ns}
+        if accepts(info, patient):
+            return patient
+    return options
+
+
+def accepts(info: ProtocolInfo, options: dict[str, object]) -> bool:
+    """Whether a process can be made with these options."""
+    try:
+        info.create(0, range(2), **options)
+    except LocalError:
+        return False
+    return True
+
+
+def result_of(
+    simulation: Simulation, info: ProtocolInfo, seed: int, meter: Meter | None, log: EventLog | None
+) -> RunResult:
+    """What came of a simulation that has ended."""
+    return RunResult(
+        protocol=info.name,
+        processes=simulation.workload.processes,
+        seed=seed,
+        events=simulation.events,
+        messages=simulation.submissions,
+        copies=simulation.copies,
+        packets=simulation.packets,
+        deliveries=simulation.deliveries,
+        refused=simulation.refused,
+        blocked=simulation.blocked,
+        end_ns=simulation.now_ns,
+        leftovers=leftovers_of(simulation, meter),
+        measures=None if meter is None else meter.measures(),
+        log=log,
+    )
+
+
+def leftovers_of(simulation: Simulation, meter: Meter | None) -> Leftovers:
+    """What the simulation left undone."""
+    blocked = 0
+    unhandled = 0
+    timers = 0
+    for host in simulation.hosts:
+        blocked += 0 if host.blocked is None else host.blocked.size
+        unhandled += 0 if host.handling is None else host.handling.size
+        unhandled += 0 if host.inbox is None else host.inbox.size
+        timers += 1 if host.process.wake_ns() < NEVER_NS else 0
+    oldest = [] if meter is None else meter.undelivered()
+    missing = int(simulation.copies) - int(simulation.deliveries)
+    return Leftovers(
+        unsent=simulation.workload.remaining(),
+        blocked=blocked,
+        undelivered=missing if meter is None else len(oldest),
+        unhandled=unhandled,
+        timers=timers,
+        pending=simulation.pending,
+        oldest=tuple(oldest[:OLDEST_SHOWN]),
+    )

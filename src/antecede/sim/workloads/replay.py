@@ -1,0 +1,127 @@
+"""Replays a workload table: every message leaves when all its causes have been delivered.
+
+A message with causes leaves `delay_ns` after the last of them was delivered at its sender, one
+without leaves `delay_ns` after the start. So a replay keeps the causality of what was recorded and
+lets the protocol decide the times.
+"""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.errors import LocalError
+from antecede.core.values import Message
+from antecede.sim.workloads.workload import Agenda, Workload
+from antecede.trace.workload import WorkloadRow, check_workload
+
+PROCESSES_LIMIT: Final = 1 << 20
+"""Process ids are below this: every id up to the highest becomes a simulated process."""
+
+DELAY_NS_LIMIT: Final = 1 << 60
+"""Delays are below this (36 years), so that no sum of them overflows."""
+
+
+@final
+class Planned:
+    """A row of the table, and how many of its causes are not delivered at its sender yet."""
+
+    __slots__ = ("delay_ns", "missing", "payload_bytes", "sender", "targets")
+
+    def __init__(self, row: WorkloadRow) -> None:
+        self.sender: Final[i64] = row.sender
+        self.targets: Final = list(row.targets)
+        self.delay_ns: Final[i64] = row.delay_ns
+        self.payload_bytes: Final[i64] = row.payload_bytes
+        self.missing: i64 = 0
+
+
+@final
+class Replay(Workload):
+    """The messages of a workload table; there are as many processes as the highest id asks for."""
+
+    def __init__(self, rows: Sequence[WorkloadRow], *, processes: int = 0) -> None:
+        check_replay(rows)
+        super().__init__(max(processes, highest_process(rows) + 1))
+        self._planned: Final = [Planned(row) for row in rows]
+        # By cause and process: the rows that wait for its delivery there.
+        self._effects: Final[dict[tuple[int, int], list[int]]] = {}
+        self._left: i64 = len(rows)
+        widths = [len(remote(planned)) for planned in self._planned]
+        self._widest: Final = max(widths)
+        self._narrowest: Final = min(widths)
+        self._link_causes(rows)
+
+    @property
+    def reacts(self) -> bool:
+        return True
+
+    @property
+    def multicasts(self) -> bool:
+        return self._widest > 1
+
+    @property
+    def broadcasts(self) -> bool:
+        return self._narrowest == self.processes - 1
+
+    def remaining(self) -> int:
+        return self._left
+
+    def start(self, agenda: Agenda) -> None:
+        for number, planned in enumerate(self._planned):
+            if planned.missing == 0:
+                agenda.wake(planned.delay_ns, number)
+
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:  # noqa: ARG002 it leaves now
+        planned = self._planned[token]
+        self._left -= 1
+        agenda.submit(planned.sender, planned.targets, planned.payload_bytes, token)
+
+    def delivered(
+        self,
+        process: i64,
+        message: Message,  # noqa: ARG002 the tag is the row
+        tag: i64,
+        now_ns: i64,
+        agenda: Agenda,
+    ) -> None:
+        for number in self._effects.pop((int(tag), int(process)), []):
+            planned = self._planned[number]
+            planned.missing -= 1
+            if planned.missing == 0:
+                agenda.wake(now_ns + planned.delay_ns, number)
+
+    def _link_causes(self, rows: Sequence[WorkloadRow]) -> None:
+        number_of = {row.message_id: number for number, row in enumerate(rows)}
+        for number, row in enumerate(rows):
+            for cause in dict.fromkeys(row.causes):
+                self._planned[number].missing += 1
+                key = number_of[cause], row.sender
+                self._effects.setdefault(key, []).append(number)
+
+
+def remote(planned: Planned) -> list[int]:
+    """The targets other than the sender."""
+    return [target for target in planned.targets if target != planned.sender]
+
+
+def highest_process(rows: Sequence[WorkloadRow]) -> int:
+    """The highest process id in the table."""
+    return max([max(row.sender, *row.targets) for row in rows])
+
+
+def check_replay(rows: Sequence[WorkloadRow]) -> None:
+    """`LocalError` if the table is empty, or no simulation can perform it."""
+    if not rows:
+        raise LocalError("there is nothing to replay: the workload has no rows")
+    check_workload(rows)
+    if highest_process(rows) >= PROCESSES_LIMIT:
+        raise LocalError(f"process ids must be below {PROCESSES_LIMIT}: number them from 0")
+    for row in rows:
+        if row.payload_bytes > PAYLOAD_LIMIT:
+            raise LocalError(
+                f"message {row.message_id} has {row.payload_bytes} bytes; at most {PAYLOAD_LIMIT}"
+            )
+        if row.delay_ns >= DELAY_NS_LIMIT:
+            raise LocalError(f"message {row.message_id} waits {row.delay_ns} ns: too long")
