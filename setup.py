@@ -105,6 +105,7 @@ class CompileIfPossible(build_ext):
         self.distribution.ext_modules = list(translate())
         self.reinitialize_command(self)
         self.ensure_finalized()
+        self.parallel = os.cpu_count()
         super().run()
         say(f"compiled {len(compiled_sources(SOURCE))} modules")
 

@@ -22,7 +22,7 @@ COMPILED_TREE = ROOT / "build" / "compiled"
 SOURCE_TREE = ROOT / "src"
 
 
-def in_build(tree: Path, *arguments: str) -> Any:
+def in_build(tree: Path, *arguments: str) -> Any:  # noqa: ANN401 - JSON has no better type
     """Run a module of ours on the build in `tree`; what it printed last, as JSON."""
     path = os.pathsep.join([str(tree), str(ROOT)])
     answer = subprocess.run(

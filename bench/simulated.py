@@ -1,8 +1,8 @@
 """One model, two simulators: ours, and SimPy driving the very same compiled protocol objects.
 
 Poisson traffic among n processes, uniform delays, no loss; the same chance, so the same messages
-and delays in both. An event is one entry of the event queue: a submission that comes due, a packet that
-arrives, a timer that fires.
+and delays in both. An event is one entry of the event queue: a submission that comes due, a packet
+that arrives, a timer that fires.
 """
 
 import gc

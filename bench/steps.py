@@ -62,22 +62,21 @@ class Ring:
     """Processes of which everybody talks to the next few, over a network that reorders."""
 
     def __init__(self, name: str, processes: int, seed: int) -> None:
-        everyone = range(processes)
         self.random = Random(seed)
         self.processes: dict[int, CausalProcess] = {}
-        self.create = lambda me: PROTOCOLS[name].create(me, everyone)
-        self.count = processes
+        self.info = PROTOCOLS[name]
+        self.everyone = range(processes)
         self.flights: list[tuple[int, int, Packet]] = []
 
     def process(self, me: int) -> CausalProcess:
         """The process, made when first needed: most of ten thousand are idle here."""
         if me not in self.processes:
-            self.processes[me] = self.create(me)
+            self.processes[me] = self.info.create(me, self.everyone)
         return self.processes[me]
 
     def submit(self, me: int) -> None:
         """Somebody sends to one of its neighbours."""
-        target = (me + 1 + self.random.randrange(DEGREE)) % self.count
+        target = (me + 1 + self.random.randrange(DEGREE)) % len(self.everyone)
         self.perform(me, self.process(me).submit([target], b"", 0))
 
     def carry(self) -> None:

@@ -48,6 +48,15 @@ def test_processes_without_names_go_by_their_numbers() -> None:
     )
 
 
+def test_without_a_witness_only_the_violation_is_told() -> None:
+    (violation,) = find_violations(triangle().log, witnesses=False)
+
+    assert explain(violation, NAMES) == (
+        "Carol delivered message 2 of Bob at 3.0 ms, but message 1 of Alice, which caused it, "
+        "only at 9.0 ms."
+    )
+
+
 def test_a_fifo_violation_says_that_one_was_sent_before_the_other() -> None:
     story = Story()
     first, second = story.send(ALICE, BOB, at=1), story.send(ALICE, BOB, at=2)

@@ -16,7 +16,7 @@ from antecede.audit import (
     find_self_causes,
     find_violations,
 )
-from antecede.trace import Event, EventLog
+from antecede.trace import NULL, SUBMITTED, Event, EventLog
 from tests.audit.stories import ALICE, BOB, CAROL, DAVE, Story
 
 
@@ -306,6 +306,16 @@ def test_a_copy_that_never_comes_is_a_loss_and_nobody_waits_for_it() -> None:
     assert len(find_losses(story.log)) == 1
 
 
+def test_a_loss_dates_from_the_first_row_that_names_its_target() -> None:
+    story = Story()
+    for time_ns in [10, 20]:
+        story.log.append(ALICE, SUBMITTED, ALICE, 1, BOB, NULL, NULL, time_ns, 0, 0)
+
+    assert find_losses(story.log) == [
+        Loss(target=BOB, message=MessageId(ALICE, 1), submitted_ns=10)
+    ]
+
+
 def test_a_message_nobody_sent_is_an_invention() -> None:
     story = Story()
     story.deliver(BOB, MessageId(ALICE, 7), at=5)
@@ -362,6 +372,7 @@ def test_a_log_in_which_causes_run_in_a_circle_is_reported_not_refused() -> None
 
     assert find_self_causes(story.log) == [SelfCause(message=egg), SelfCause(message=hen)]
     assert check_log(story.log).violations == []
+    assert not check_log(story.log).ok
 
 
 def test_rows_that_name_no_message_or_pretend_to_be_anothers_are_passed_over() -> None:

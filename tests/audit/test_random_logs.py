@@ -126,6 +126,9 @@ def check_agreement(events: Sequence[Event]) -> None:
     assert sorted((loss.target, loss.message) for loss in verdict.losses) == brute.losses()
     assert sorted((i.process, i.message) for i in verdict.inventions) == brute.inventions()
     assert [found.message for found in verdict.self_causes] == brute.self_causes()
+    bare = check_log(events, witnesses=False)
+    assert [v.row() for v in bare.violations] == [v.row() for v in verdict.violations]
+    assert [v.witness for v in bare.violations + bare.fifo_breaks if v.witness] == []
     for violation in [*verdict.violations, *verdict.fifo_breaks]:
         check_witness(events, brute, violation)
 

@@ -1,4 +1,4 @@
-"""What a hybrid process does, one situation at a time: flags, permits, what waits and what leaves."""
+"""What a hybrid process does, one situation at a time: flags, permits, what waits, what leaves."""
 
 import pytest
 
@@ -110,9 +110,26 @@ def test_an_acknowledgement_covers_everything_before_it(variant: str) -> None:
     alice.submit([CAROL], b"", 0)
     assert packet_of(alice.submit([BOB], b"", 0)) == DataPacket(Message(ALICE, 3, b""), 0, True)
 
-    assert alice.arrive(CAROL, Ack(2), 0) == [Transmit(BOB, Permit(3))]
+    assert alice.arrive(CAROL, Ack(2), 0)[-1] == Transmit(BOB, Permit(3))
     assert alice.arrive(CAROL, Ack(1), 0) == [], "an old one that was overtaken"
     assert alice.arrive(CAROL, Ack(2), 0) == [], "a duplicate"
+
+
+@both_variants
+@pytest.mark.parametrize("number", [-1, 0, 2, 4, 5, 6, 1 << 62])
+def test_an_acknowledgement_of_what_was_not_sent_to_that_peer_acknowledges_nothing(
+    variant: str, number: int
+) -> None:
+    """Bob's are 1, 3 and 5, of which 5 has not left; 2 and 4 are Carol's."""
+    alice = process(ALICE, variant)
+    for targets in ([BOB], [CAROL], [BOB], [CAROL]):
+        alice.submit(targets, b"", 0)
+    alice.arrive(DAVE, DataPacket(Message(DAVE, 1, b""), 0, True), 0)
+    alice.submit([BOB], b"held back", 0)
+    before = alice.fingerprint()
+
+    assert alice.arrive(BOB, Ack(number), 0) == []
+    assert alice.fingerprint() == before
 
 
 @both_variants
@@ -124,6 +141,15 @@ def test_one_permit_stands_for_all_that_became_due_together(variant: str) -> Non
     assert alice.arrive(BOB, Ack(4), 0) == []
 
     assert alice.arrive(CAROL, Ack(1), 0) == [Transmit(BOB, Permit(4))]
+
+
+def test_acknowledged_messages_in_between_are_no_obstacle() -> None:
+    alice = process(ALICE)
+    alice.submit([BOB], b"", 0)
+    alice.submit([CAROL], b"", 0)
+    assert packet_of(alice.submit([BOB], b"", 0)) == DataPacket(Message(ALICE, 3, b""), 1, True)
+
+    assert alice.arrive(CAROL, Ack(2), 0) == [Transmit(BOB, Permit(3))]
 
 
 @both_variants

@@ -163,15 +163,6 @@ class HandCarried:
         while self.table:
             self.carry(self.table[0])
 
-    def carry_all_but(self, absent: int) -> None:
-        """The same, but whatever is for `absent` gets lost."""
-        while self.table:
-            letter = self.table[0]
-            if letter.target == absent:
-                self.drop(letter)
-            else:
-                self.carry(letter)
-
     def ring(self, process: int) -> list[Letter]:
         """Let time pass until a timer of `process` transmits something; [] if none ever does."""
         for _ in range(20):

@@ -94,6 +94,15 @@ def test_equal_logs_make_equal_files(name: str, tmp_path: Path) -> None:
     assert (tmp_path / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
 
 
+def test_a_gzip_file_does_not_say_when_it_was_made_or_under_which_name(tmp_path: Path) -> None:
+    write_events(tmp_path / "run.jsonl.gz", small_log())
+
+    header = (tmp_path / "run.jsonl.gz").read_bytes()[:8]
+
+    assert header[3] == 0  # no flag is set, so no name follows
+    assert header[4:8] == bytes(4)
+
+
 def test_a_json_line_has_every_column_in_order_and_its_nulls(tmp_path: Path) -> None:
     write_events(tmp_path / "run.jsonl.gz", small_log())
 

@@ -85,14 +85,16 @@ def explain_violation(violation: Violation, names: Names) -> str:
         f"{name(violation.process, names)} delivered {message_name(violation.early, names)} "
         f"at {milliseconds(violation.early_delivered_ns)}, "
         f"but {message_name(violation.late, names)}, {relation}, "
-        f"only at {milliseconds(violation.late_delivered_ns)}: {explain_path(violation, names)}."
+        f"only at {milliseconds(violation.late_delivered_ns)}{explain_path(violation, names)}."
     )
 
 
 def explain_path(violation: Violation, names: Names) -> str:
-    """The witness as a story: who sent what to whom, who delivered it, what they sent then."""
+    """The witness, if there is one, as a story: who sent what, who delivered it and sent then."""
+    if not violation.witness:
+        return ""
     first = violation.witness[0]
-    story = sending(first, names)
+    story = f": {sending(first, names)}"
     if first.target != violation.process:
         story += f" and {name(violation.process, names)}"
     before = first

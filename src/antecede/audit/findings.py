@@ -46,7 +46,7 @@ class Violation:
     """Why `late` happened before `early`: each event follows from the one before it.
 
     It begins with the submission of `late` and ends with that of `early`; every delivery stands
-    right after the submission of the same message.
+    right after the submission of the same message. It is empty if nobody looked for it.
     """
 
     @property

@@ -20,15 +20,15 @@ from antecede.trace.events import Event
 Events: TypeAlias = Iterable[Event] | History
 
 
-def check_log(events: Events) -> Verdict:
-    """Everything that is wrong with a log."""
+def check_log(events: Events, *, witnesses: bool = True) -> Verdict:
+    """Everything that is wrong with a log; looking for witnesses takes most of the time."""
     history = history_of(events)
     return Verdict(
         processes=len(history.local),
         messages=len(history.submitted),
         deliveries=sum(len(repeats) for _, _, repeats in history.all_deliveries()),
-        violations=find_violations(history),
-        fifo_breaks=find_fifo_breaks(history),
+        violations=find_violations(history, witnesses=witnesses),
+        fifo_breaks=find_fifo_breaks(history, witnesses=witnesses),
         duplicates=find_duplicates(history),
         losses=find_losses(history),
         inventions=find_inventions(history),
@@ -36,27 +36,25 @@ def check_log(events: Events) -> Verdict:
     )
 
 
-def find_violations(events: Events) -> list[Violation]:
+def find_violations(events: Events, *, witnesses: bool = True) -> list[Violation]:
     """One for each message delivered too early at a process, by process and position."""
     history = history_of(events)
-    violations = []
-    for process in sorted(history.local):
-        deliveries = history.first_deliveries(process)
-        violations += violations_among(history, process, deliveries)
-    return violations
+    return [
+        violation(history, early, late, witnesses)
+        for process in sorted(history.local)
+        for early, late in overtakings(history, process)
+    ]
 
 
-def find_fifo_breaks(events: Events) -> list[Violation]:
+def find_fifo_breaks(events: Events, *, witnesses: bool = True) -> list[Violation]:
     """One for each message delivered before an earlier one of the same sender."""
     history = history_of(events)
-    breaks = []
-    for process in sorted(history.local):
-        by_sender: dict[int | None, list[Event]] = {}
-        for delivery in history.first_deliveries(process):
-            by_sender.setdefault(delivery.sender, []).append(delivery)
-        for deliveries in by_sender.values():
-            breaks += breaks_among(history, process, deliveries)
-    return breaks
+    return [
+        violation(history, early, late, witnesses)
+        for process in sorted(history.local)
+        for deliveries in by_sender(history.first_deliveries(process))
+        for early, late in fifo_overtakings(history, process, deliveries)
+    ]
 
 
 def find_duplicates(events: Events) -> list[Duplicate]:
@@ -105,9 +103,10 @@ def find_self_causes(events: Events) -> list[SelfCause]:
     ]
 
 
-def violations_among(history: History, process: int, deliveries: list[Event]) -> list[Violation]:
-    """Those among the first deliveries at a process that should have waited for a later one."""
+def overtakings(history: History, process: int) -> list[tuple[Event, Event]]:
+    """Each delivery that came too early at a process, and the last one it should have awaited."""
     past = history.past()
+    deliveries = history.first_deliveries(process)
     found = []
     later = 0
     for early in reversed(deliveries):
@@ -115,14 +114,16 @@ def violations_among(history: History, process: int, deliveries: list[Event]) ->
         overtaken = past.of(message) & later
         if overtaken:
             late = next(e for e in reversed(deliveries) if past.bit[message_of(e)] & overtaken)
-            found.append(violation(history, early, late))
+            found.append((early, late))
         if history.is_addressed(message, process):
             later |= past.bit[message]
     return found[::-1]
 
 
-def breaks_among(history: History, process: int, deliveries: list[Event]) -> list[Violation]:
-    """Those among one sender's deliveries at a process that it had submitted after a later one."""
+def fifo_overtakings(
+    history: History, process: int, deliveries: list[Event]
+) -> list[tuple[Event, Event]]:
+    """The same among the deliveries of one sender's messages, by the order of their submission."""
     found = []
     later: list[Event] = []
     lowest = math.inf
@@ -132,22 +133,32 @@ def breaks_among(history: History, process: int, deliveries: list[Event]) -> lis
         place = history.submitted[message_of(early)].position
         if lowest < place:
             late = next(e for e in later if history.submitted[message_of(e)].position < place)
-            found.append(violation(history, early, late))
+            found.append((early, late))
         if history.is_addressed(message_of(early), process):
             later.append(early)
             lowest = min(lowest, place)
     return found[::-1]
 
 
-def violation(history: History, early: Event, late: Event) -> Violation:
-    """That `late` was delivered after `early`, and how it happened before it."""
+def by_sender(deliveries: list[Event]) -> list[list[Event]]:
+    """The deliveries of each sender's messages, in order."""
+    groups: dict[int, list[Event]] = {}
+    for delivery in deliveries:
+        groups.setdefault(message_of(delivery).sender, []).append(delivery)
+    return list(groups.values())
+
+
+def violation(history: History, early: Event, late: Event, witness: bool) -> Violation:
+    """That `late` was delivered after `early` and, if wanted, how it happened before it."""
     return Violation(
         process=early.process,
         early=message_of(early),
         early_delivered_ns=early.time_ns,
         late=message_of(late),
         late_delivered_ns=late.time_ns,
-        witness=find_witness(history, message_of(late), message_of(early), early.process),
+        witness=find_witness(history, message_of(late), message_of(early), early.process)
+        if witness
+        else (),
     )
 
 

@@ -42,7 +42,7 @@ def find_reasons(history: History, late: MessageId, early: MessageId) -> dict[Me
         reason = queue.popleft()
         for submission in history.sent_after(reason):
             message = message_of(submission)
-            if message in reasons or message == late or not past.bit[message] & relevant:
+            if message in reasons or not past.bit[message] & relevant:
                 break
             reasons[message] = reason
             queue += first_deliveries(history, message)

@@ -139,8 +139,8 @@ class Moves:
         now_ns = overdue_ns(actor, local.now_ns) if key == EXPIRY else local.now_ns
         try:
             effects = self._told(actor, key, flight, now_ns)
-        except RemoteError as error:
-            return Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(error)))
+        except RemoteError as refusal:
+            return Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(refusal)))
         except Exception as error:  # whatever a protocol raises is a finding about it
             if key < EXPIRY and isinstance(error, LocalError):
                 raise  # unless it says that this program makes no sense to it
@@ -186,7 +186,8 @@ class Moves:
     def _flight(self, source: i64, target: i64, packet: Packet) -> Flight:
         text = repr(packet)
         if text.startswith("<") and " at 0x" in text:
-            raise LocalError(f"a {type(packet).__name__} needs a __repr__ that shows what is in it")
+            kind = type(packet).__name__
+            raise LocalError(f"packets of type {kind} need a __repr__ that shows what is in them")
         key = f"{source}>{target} {text}"
         known = self._flights.get(key)
         if known is None:

@@ -174,16 +174,20 @@ def read_delays(file: str) -> list[list[int]]:
 
     What follows a # is a remark.
     """
+    try:
+        with open(file, encoding="utf-8") as lines:
+            texts = lines.readlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LocalError(f"cannot read {file}: {error}") from error
     rows: list[list[int]] = []
-    with open(file, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            words = line.partition("#")[0].replace(",", " ").split()
-            try:
-                row = [parse_duration(word) for word in words]
-            except LocalError as error:
-                raise LocalError(f"{file}, line {number}: {error}") from None
-            if row:
-                rows.append(row)
+    for number, line in enumerate(texts, start=1):
+        words = line.partition("#")[0].replace(",", " ").split()
+        try:
+            row = [parse_duration(word) for word in words]
+        except LocalError as error:
+            raise LocalError(f"{file}, line {number}: {error}") from None
+        if row:
+            rows.append(row)
     return rows
 
 

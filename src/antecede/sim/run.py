@@ -115,10 +115,7 @@ def simulate(
     if not 0 <= seed < SEED_LIMIT:
         raise LocalError(f"seed {seed} is outside 0 <= seed < 2**62")
     network = Faults() if faults is None else faults
-    info = find_protocol(protocol) if isinstance(protocol, str) else protocol
-    check_workload(info, workload)
-    if link and needs_link(info, network):
-        info = over_lossy(info)
+    info = fitted(protocol, workload, network, link=link)
     scale = Scale(info)
     log = EventLog() if record is True else record
     meter = Meter(workload.processes, scale) if measure else None
@@ -133,6 +130,15 @@ def simulate(
     )
     simulation.run(until_ns=until_ns, events_max=events_max, progress=progress)
     return result_of(simulation, info, seed, meter, log if isinstance(log, EventLog) else None)
+
+
+def fitted(
+    protocol: str | ProtocolInfo, workload: Workload, faults: Faults, *, link: bool
+) -> ProtocolInfo:
+    """The protocol, over the reliable link if that is allowed and needed to carry this workload."""
+    info = find_protocol(protocol) if isinstance(protocol, str) else protocol
+    check_workload(info, workload)
+    return over_lossy(info) if link and needs_link(info, faults) else info
 
 
 def observers_of(log: EventLog | bool, meter: Meter | None, scale: Scale) -> list[Observer]:
@@ -152,12 +158,19 @@ def with_patience(
     if patience_ns is None:
         return options
     for name in ("link_patience_ns", "patience_ns"):
-        if name in options:
-            return options
-        patient = options | {name: patience_ns}
+        patient = {name: patience_ns} | options
         if accepts(info, patient):
             return patient
     return options
+
+
+def option_of(info: ProtocolInfo, name: str, value: int) -> dict[str, object]:
+    """The option called `name` if the protocol has it, else that of its link; else `LocalError`."""
+    for known_as in (name, f"link_{name}"):
+        option: dict[str, object] = {known_as: value}
+        if accepts(info, option):
+            return option
+    raise LocalError(f"{info.name} has no {name.replace('_', ' ')}")
 
 
 def accepts(info: ProtocolInfo, options: dict[str, object]) -> bool:

@@ -153,8 +153,8 @@ class Stage:
             else:
                 targets = list(self._send_of[name].targets)
                 effects = process.submit(targets, name.encode(), self._now_ns[me])
-        except RemoteError as error:
-            self._note(Verdict(REFUSED, me, detail=str(error)))
+        except RemoteError as refusal:
+            self._note(Verdict(REFUSED, me, detail=str(refusal)))
             return "which refuses it"
         except Exception as error:  # whatever a protocol raises is a finding about it
             self._note(Verdict(CRASHED, me, detail=repr(error)))

@@ -145,6 +145,8 @@ class MfProcess(CausalProcess):
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        if source == self._members.me or not self._members.knows(source):
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         if isinstance(packet, MfMessage):
             return self._on_message(source, packet.carried)
         if isinstance(packet, MfAck):

@@ -15,7 +15,8 @@ start at 1, for 0 means none (E1); a duplicate is acked with its own id (E2); a 
 overtakes its message is remembered in `pw` (E8); acks that cannot be true are ignored (E10); a
 message to oneself is delivered at once and enters `u` as acked (E13). Of an acked message no
 payload is left, which is not the same as an empty payload; a message is delivered before it is
-acked; and "periodically" (lines 74-79) means per peer, with patience that grows.
+acked; and "periodically" (lines 74-79) means per peer, with patience that grows. The option
+`watermark=False` leaves E8 unmended, for the scenario that shows what it does.
 """
 
 from collections import deque
@@ -76,9 +77,11 @@ class PaperBasicProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
+        watermark: bool = True,
     ) -> None:
         self._known: Final = known_processes(me, processes)
         self._me: Final[i64] = me
+        self._watermark: Final = watermark
         self._send_limit: Final[i64] = send_limit
         self._payload_limit: Final[i64] = payload_limit
         self._ck: i64 = 1  # line 21: clock for message ids, E1
@@ -174,7 +177,7 @@ class PaperBasicProcess(CausalProcess):
 
     def _on_permit(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
         """Lines 71-73."""
-        if n > self._pw.get(j, 0):
+        if self._watermark and n > self._pw.get(j, 0):
             self._pw[j] = n  # E8
         if self._p.remove((j, n)):
             self._unpermitted.answer(j, n, now_ns)
@@ -205,6 +208,7 @@ class PaperBasicProcess(CausalProcess):
             receive_limit=self._received.limit,
             payload_limit=self._payload_limit,
             patience_ns=self._unacked.patience_ns,
+            watermark=self._watermark,
         )
         twin._ck = self._ck
         twin._u = SlidingArray(self._u.first)

@@ -1,0 +1,97 @@
+"""`antecede scenario`: short runs told in words."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from antecede.sim.scenarios.catalogue import SCENARIOS, Act, Scenario, find_scenario
+from antecede.sim.scenarios.stage import Performance
+from antecede.sim.scenarios.telling import tell, verdict_lines
+
+LINES_MAX = 60
+"""Longer acts are told by the messages that the story is about, unless --all asks for more."""
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  antecede scenario --list
+  antecede scenario triangle
+  antecede scenario figure --act cykas
+  antecede scenario starvation --all | less
+"""
+)
+@click.argument("name", required=False)
+@click.option("--list", "listing", is_flag=True, help="Show what there is and stop.")
+@click.option("--act", "label", help="Play only the act whose label begins like this.")
+@click.option("--all", "everything", is_flag=True, help="Tell every step, however many there are.")
+def command(name: str | None, listing: bool, label: str | None, everything: bool) -> None:
+    """Play a short run with several protocols and tell what happens, step by step.
+
+    Times are in units of the usual one-way delay. Every act ends with the verdict of the oracle.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    if listing or name is None:
+        for line in overview():
+            console.print(line)
+        return
+    scenario = find_scenario(name)
+    chosen = [act for act in scenario.acts if label is None or act.label.startswith(label)]
+    if not chosen:
+        labels = ", ".join(act.label for act in scenario.acts)
+        raise click.UsageError(f"no act begins with {label!r}; there are: {labels}")
+    console.print(f"[bold]{scenario.title}[/bold]\n")
+    performances = [play(act, scenario, everything, console) for act in chosen]
+    console.print(summary(scenario, chosen, performances))
+    console.print(f"\n{scenario.lesson}")
+
+
+def overview() -> list[str]:
+    """The scenarios, a line each."""
+    width = max(len(name) for name in SCENARIOS)
+    lines: list[str] = []
+    for scenario in SCENARIOS.values():
+        players = dict.fromkeys(act.info.name for act in scenario.acts)
+        lines.append(f"{scenario.name:{width}}  {scenario.title} ({', '.join(players)})")
+    return lines
+
+
+def play(act: Act, scenario: Scenario, everything: bool, console: Console) -> Performance:
+    """Perform an act, and tell it."""
+    performance = act.play()
+    lines = tell(performance)
+    if len(lines) > LINES_MAX and not everything:
+        left_out = len(lines)
+        lines = tell(performance, only=scenario.watched)
+        left_out -= len(lines)
+        lines.append(f"          ({left_out} steps left out; --all tells them)")
+    console.print(f"[bold]{act.label}[/bold]")
+    for line in lines:
+        console.print(line, markup=False)
+    for line in verdict_lines(performance)[:5]:
+        console.print(f"  => {line}", markup=False)
+    console.print()
+    return performance
+
+
+def summary(scenario: Scenario, acts: list[Act], performances: list[Performance]) -> Table:
+    """When the watched messages left and were delivered, act by act."""
+    table = Table("act", "message", "wanted", "left", "delivered", "causal", box=None)
+    for act, performance in zip(acts, performances, strict=True):
+        kept = "no" if performance.verdict.violations else "yes"
+        for message in scenario.watched:
+            wanted = performance.when("submitted", message)
+            if wanted:
+                left = performance.when("transmitted", message)
+                delivered = performance.when("delivered", message)
+                table.add_row(
+                    act.label, message, moments(wanted[:1]), moments(left), moments(delivered), kept
+                )
+    return table
+
+
+def moments(times: list[float]) -> str:
+    """A few times, or a dash."""
+    distinct = list(dict.fromkeys(times))
+    shown = ", ".join(f"{time:.2f}" for time in distinct[:3])
+    return (shown or "never") + (", ..." if len(distinct) > 3 else "")

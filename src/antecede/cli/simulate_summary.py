@@ -1,0 +1,235 @@
+"""What a simulation came to: a page for people, or an object for programs."""
+
+from antecede.audit.explain import explain_verdict
+from antecede.audit.findings import Verdict
+from antecede.core.catalogue import ProtocolInfo
+from antecede.sim.histogram import Histogram
+from antecede.sim.measures import Measures, PacketTotals, per
+from antecede.sim.notation import duration_text, three_digits
+from antecede.sim.run import Leftovers, RunResult
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+def summary_text(result: RunResult, title: str, promised: str | None) -> str:
+    """The page for people; `promised` is what the audit said, or None if there was none."""
+    measures = measured(result)
+    lines = [
+        title,
+        f"{result.messages:,} messages in {duration_text(measures.makespan_ns)} of simulated time, "
+        f"{three_digits(measures.throughput)} deliveries/s",
+        "",
+        *delay_lines(measures),
+        "",
+        *packet_lines(measures),
+        "",
+        *buffer_lines(result, measures),
+        row("left over", left_text(result.leftovers)),
+    ]
+    if result.refused:
+        lines.append(row("refused", f"{result.refused:,} packets, as a peer's fault"))
+    if promised is not None:
+        lines.append(row("audit", promised.replace("\n", "\n" + " " * 15)))
+    return "\n".join(lines)
+
+
+def measured(result: RunResult) -> Measures:
+    """The measures of a run that was measured."""
+    assert result.measures is not None, "this command always measures"
+    return result.measures
+
+
+def row(name: str, text: str) -> str:
+    """A line with its name in front."""
+    return f"{name:<15}{text}"
+
+
+def delay_lines(measures: Measures) -> list[str]:
+    """Where the time went, as a table."""
+    delays = measures.delays
+    heading = ("mean", *(f"p{100 * share:g}" for share in QUANTILES), "max")
+    lines = [row("", "".join(f"{name:>11}" for name in heading))]
+    for name, histogram in (
+        ("sender wait", delays.sender_wait),
+        ("channel", delays.channel),
+        ("receiver wait", delays.receiver_wait),
+        ("latency", delays.latency),
+    ):
+        figures = [
+            histogram.mean(),
+            *(histogram.quantile(share) for share in QUANTILES),
+            histogram.greatest,
+        ]
+        lines.append(row(name, "".join(f"{duration_text(figure):>11}" for figure in figures)))
+    return lines
+
+
+def packet_lines(measures: Measures) -> list[str]:
+    """What was sent, by kind and for one message."""
+    lines = [
+        row(
+            "per message",
+            f"{three_digits(measures.packets_per_message)} packets, of them "
+            f"{three_digits(measures.control_per_message)} control; "
+            f"{three_digits(measures.metadata_bytes_per_message)} bytes of metadata",
+        )
+    ]
+    name = "packets"
+    for totals in sorted(measures.packets, key=by_frequency):
+        metadata = three_digits(per(totals.metadata_bytes, totals.packets))
+        lines.append(
+            row(name, f"{totals.packets:>9,} {totals.kind} with {metadata} bytes of metadata each")
+        )
+        name = ""
+    return lines
+
+
+def by_frequency(totals: PacketTotals) -> tuple[int, str]:
+    """The most frequent kind first."""
+    return -totals.packets, totals.kind
+
+
+def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
+    """How full the buffers of the fullest process were."""
+    occupancy = measures.occupancy
+    mean = sum(occupancy.in_transit_mean) / len(occupancy.in_transit_mean)
+    lines = [
+        row(
+            "buffers",
+            f"at most {max(occupancy.sender_buffer_max):,} copies at a sender, "
+            f"{max(occupancy.receiver_buffer_max):,} at a receiver",
+        ),
+        row(
+            "in transit",
+            f"at most {max(occupancy.in_transit_max):,} copies of one sender, "
+            f"{three_digits(mean)} on average",
+        ),
+    ]
+    if result.blocked:
+        lines.append(row("no room", f"{result.blocked:,} submissions had to wait for it"))
+    return lines
+
+
+def left_text(leftovers: Leftovers) -> str:
+    """What was not finished, in words."""
+    if leftovers.empty:
+        return "nothing: everything was delivered, all buffers are empty"
+    counts = {
+        "messages not yet sent": leftovers.unsent,
+        "submissions without room": leftovers.blocked,
+        "copies undelivered": leftovers.undelivered,
+        "unhandled": leftovers.unhandled,
+        "processes still waiting for an answer": leftovers.timers,
+        "events cut off by the end": leftovers.pending,
+    }
+    text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if leftovers.oldest:
+        sender, sequence, target = leftovers.oldest[0]
+        text += f"; the oldest is message {sequence} of P{sender} to P{target}"
+    return text
+
+
+def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, object]:
+    """The same for programs; times are in nanoseconds."""
+    measures = measured(result)
+    occupancy = measures.occupancy
+    return {
+        "protocol": result.protocol,
+        "processes": result.processes,
+        "seed": result.seed,
+        "messages": result.messages,
+        "copies": result.copies,
+        "deliveries": result.deliveries,
+        "packets": result.packets,
+        "events": result.events,
+        "refused": result.refused,
+        "blocked": result.blocked,
+        "end_ns": result.end_ns,
+        "makespan_ns": measures.makespan_ns,
+        "throughput": measures.throughput,
+        "delays_ns": {
+            "sender_wait": histogram_object(measures.delays.sender_wait),
+            "channel": histogram_object(measures.delays.channel),
+            "receiver_wait": histogram_object(measures.delays.receiver_wait),
+            "latency": histogram_object(measures.delays.latency),
+        },
+        "per_message": {
+            "packets": measures.packets_per_message,
+            "control": measures.control_per_message,
+            "metadata_bytes": measures.metadata_bytes_per_message,
+        },
+        "packet_kinds": {totals.kind: kind_object(totals) for totals in measures.packets},
+        "occupancy": {
+            "sender_buffer_max": list(occupancy.sender_buffer_max),
+            "receiver_buffer_max": list(occupancy.receiver_buffer_max),
+            "in_transit_max": list(occupancy.in_transit_max),
+            "in_transit_mean": list(occupancy.in_transit_mean),
+        },
+        "left_over": left_object(result.leftovers),
+        "audit": None if verdict is None else verdict_object(verdict),
+    }
+
+
+def histogram_object(histogram: Histogram) -> dict[str, float]:
+    """The figures of a distribution."""
+    return {
+        "count": histogram.count,
+        "mean": histogram.mean(),
+        **{f"p{100 * share:g}": histogram.quantile(share) for share in QUANTILES},
+        "max": histogram.greatest,
+    }
+
+
+def kind_object(totals: PacketTotals) -> dict[str, int]:
+    """The figures of a kind of packet."""
+    return {
+        "packets": totals.packets,
+        "carrying": totals.carrying,
+        "payload_bytes": totals.payload_bytes,
+        "metadata_bytes": totals.metadata_bytes,
+        "metadata_integers": totals.metadata_integers,
+    }
+
+
+def left_object(leftovers: Leftovers) -> dict[str, int]:
+    """The counts of what was left."""
+    return {
+        "unsent": leftovers.unsent,
+        "blocked": leftovers.blocked,
+        "undelivered": leftovers.undelivered,
+        "unhandled": leftovers.unhandled,
+        "timers": leftovers.timers,
+        "pending": leftovers.pending,
+    }
+
+
+def verdict_object(verdict: Verdict) -> dict[str, object]:
+    """How many findings of each sort there are."""
+    return {
+        "ok": verdict.ok,
+        "violations": len(verdict.violations),
+        "fifo_breaks": len(verdict.fifo_breaks),
+        "duplicates": len(verdict.duplicates),
+        "losses": len(verdict.losses),
+        "inventions": len(verdict.inventions),
+    }
+
+
+def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:
+    """What the audit found, and whether that was to be expected."""
+    text = explain_verdict(verdict, shown=2)
+    if verdict.violations and info.ordering != "causal":
+        promise = "per pair only" if info.ordering == "fifo" else "of no kind"
+        text += f"\n{info.name} promises order {promise}, so this is no fault of it"
+    return text
+
+
+def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool:
+    """Whether something was found that this protocol rules out."""
+    if verdict.duplicates or verdict.inventions or verdict.self_causes:
+        return True
+    if verdict.losses and finished:
+        return True
+    if info.ordering == "causal" and verdict.violations:
+        return True
+    return info.ordering != "none" and bool(verdict.fifo_breaks)

@@ -1,0 +1,49 @@
+"""Types of command-line options that are written as people write them: `1.5ms`, `5%`, `20k`."""
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import click
+
+from antecede.core.errors import LocalError
+from antecede.sim.networks import parse_latency, parse_partition, parse_slow_link
+from antecede.sim.notation import parse_count, parse_duration, parse_number, parse_share
+
+Value = TypeVar("Value")
+
+
+class Written(click.ParamType, Generic[Value]):
+    """An option whose text a function understands, or explains why it does not."""
+
+    def __init__(self, name: str, parse: Callable[[str], Value]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
+        """What the text means; a default that is no text means itself."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except LocalError as error:
+            self.fail(str(error), param, ctx)
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise LocalError(f"{text!r} is not a setting; write KEY=VALUE")
+    return key.strip().replace("-", "_"), value.strip()
+
+
+DURATION: Final = Written("duration", parse_duration)
+SHARE: Final = Written("share", parse_share)
+COUNT: Final = Written("count", parse_count)
+NUMBER: Final = Written("number", parse_number)
+LATENCY: Final = Written("latency", parse_latency)
+PARTITION: Final = Written("start:end:p,p,…", parse_partition)
+SLOW_LINK: Final = Written("from:to:extra", parse_slow_link)
+SETTING: Final = Written("key=value", parse_setting)
