@@ -26,7 +26,8 @@ COMPILED = (
     "antecede/core/**/*.py",
     "antecede/wire/**/*.py",
     "antecede/link/**/*.py",
-    "antecede/sim/**/*.py",
+    "antecede/sim/*.py",
+    "antecede/sim/workloads/*.py",
     "antecede/audit/kernel.py",
     "antecede/trace/log.py",
 )
@@ -70,10 +71,9 @@ def translate() -> list[Extension]:
         target_dir=fresh_folder(),
     )
     for extension in extensions:
+        # Warnings about generated code help nobody, and must not stop a build with a newer compiler.
         flags = extension.extra_compile_args
-        if "-Werror" in flags:
-            # A compiler newer than mypyc may warn about generated code; that is no reason to stop.
-            extension.extra_compile_args = [flag for flag in flags if flag != "-Werror"]
+        extension.extra_compile_args = ["-w" if flag == "-Werror" else flag for flag in flags]
     return cast(list[Extension], extensions)
 
 

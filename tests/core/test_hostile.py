@@ -92,40 +92,50 @@ class Forger:
     def forge(self) -> None:
         """Let something wrong arrive."""
         source, me = self.random.sample(list(self.run.processes), 2)
-        number = self.random.choice([-1, 0, *range(1, 12), 1 << 40])
-        sorts = [self.old, self.acknowledgements, self.chains, misplaced]
-        for packet in self.random.choice(sorts)(source, me, number):
+        choice = self.random.randrange(4)
+        if choice == 0:
+            self.repeat(source, me)
+        elif choice == 1:
+            self.acknowledge(source, me)
+        elif choice == 2:
+            self.break_the_chain(source, me)
+        else:
+            self.misplace(source, me)
+
+    def repeat(self, source: int, me: int) -> None:
+        """What it said before, perhaps long ago; or the same with a flag, if it had none."""
+        said = self.run.transmitted.get((source, me), [])
+        for packet in self.random.sample(said, min(len(said), 3)):
             self.run.arrive(source, me, packet)
+            self.run.arrive(source, me, flagged(packet))
 
-    def old(self, source: int, me: int, number: int) -> list[Packet]:
-        """What it said once, perhaps long ago; or the same with a flag, if it had none."""
-        said = self.run.transmitted.get((source, me), [])[-max(1, number) :][:3]
-        return [again for packet in said for again in (packet, flagged(packet))]
-
-    def acknowledgements(self, source: int, me: int, number: int) -> list[Packet]:
-        """Of what was never sent, was sent to somebody else, or has not left yet."""
+    def acknowledge(self, source: int, me: int) -> None:
+        """What was never sent, was sent to somebody else, or has not left yet."""
         sent = self.run.transmitted.get((me, source), [])
-        if number in [packet.message.sequence for packet in sent if packet.message is not None]:
-            return []
-        return [Ack(number), MfAck(number), Ask(number, number), Ask(number, 0)]
+        left = [packet.message.sequence for packet in sent if packet.message is not None]
+        submitted = sum(sender == me for sender, _ in self.run.targets)
+        for number in [-1, 0, *range(1, submitted + 2), 1 << 40]:
+            if number not in left:
+                for packet in (Ack(number), MfAck(number), Ask(number, number)):
+                    self.run.arrive(source, me, packet)
 
-    def chains(self, source: int, me: int, number: int) -> list[Packet]:
+    def break_the_chain(self, source: int, me: int) -> None:
         """Messages that follow themselves, or the future, or what another one followed already."""
+        number = self.random.randrange(12)
+        chains = [(number, number), (number, number + 1), (number, -1)]
         delivered = [sequence for sender, sequence in self.run.delivered[me] if sender == source]
-        wrong = [(number, number), (number, number + 1), (number, -1)]
         if delivered and self.run.ordering != "none":
-            last = max(delivered)
-            wrong += [(last + 1, last - 1), (1 << 40, last - 1)]
-        return [
-            DataPacket(Message(source, sequence, b"forged"), previous, number % 2 == 0)
-            for sequence, previous in wrong
-        ]
+            chains += [(max(delivered) + 1, max(delivered) - 1), (1 << 40, max(delivered) - 1)]
+        for sequence, previous in chains:
+            message = Message(source, sequence, b"forged")
+            for flag in (False, True):
+                assert not self.run.arrive(source, me, DataPacket(message, previous, flag))
 
-
-def misplaced(source: int, me: int, number: int) -> list[Packet]:  # noqa: ARG001 - like the others
-    """Packets that belong elsewhere."""
-    other = Message(me, max(1, number), b"forged")
-    return [LinkAck(0, ()), YouCanTell(), DataPacket(other, 0, False), MfMessage(other)]
+    def misplace(self, source: int, me: int) -> None:
+        """Packets that belong elsewhere."""
+        other = Message(me, 1 + self.random.randrange(12), b"forged")
+        for packet in (LinkAck(0, ()), YouCanTell(), DataPacket(other, 0, False), MfMessage(other)):
+            assert not self.run.arrive(source, me, packet)
 
 
 def flagged(packet: Packet) -> Packet:

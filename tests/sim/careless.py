@@ -163,6 +163,15 @@ class Thanking(Acknowledging):
         return [*super().on_control(source, packet), Transmit(source, packet)]
 
 
+class ThankingTwice(Acknowledging):
+    """Acknowledges an acknowledgement of what is acknowledged already."""
+
+    def on_control(self, source: int, packet: Packet) -> list[Effect]:
+        before = self.unacked
+        super().on_control(source, packet)
+        return [Transmit(source, packet)] if self.unacked == before else []
+
+
 class TrustingTheFirstAck(Acknowledging):
     """Takes one target's acknowledgement for everybody's."""
 

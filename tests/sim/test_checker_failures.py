@@ -7,11 +7,14 @@ import pytest
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError
-from antecede.core.values import Packet
+from antecede.core.values import Message, Packet
 from antecede.sim.checker import check
+from antecede.sim.interleavings import World
+from antecede.sim.minimise import minimised
 from antecede.sim.programs import PROGRAMS, parse
-from antecede.sim.search import Budgets
-from antecede.sim.story import Failure
+from antecede.sim.search import Budgets, explore
+from antecede.sim.story import Failure, confirmed
+from antecede.sim.verdicts import Verdict
 from tests.sim.careless import (
     AcknowledgingTooEarly,
     Breaking,
@@ -26,6 +29,7 @@ from tests.sim.careless import (
     SharingItsState,
     SilentAboutDuplicates,
     Thanking,
+    ThankingTwice,
     TrustingTheFirstAck,
     WaitingForAcks,
     WithoutFingerprint,
@@ -84,6 +88,7 @@ def promising(name: str, ordering: str) -> ProtocolInfo:
         (info_of(TrustingTheFirstAck, network="lossy"), "multicast-self", LOSS, "stuck"),
         (info_of(SilentAboutDuplicates, network="lossy"), "triangle", LOSS, "restless"),
         (info_of(Thanking, network="lossy"), "triangle", NONE, "restless"),
+        (info_of(ThankingTwice, network="lossy"), "triangle", DUPLICATE, "restless"),
         (info_of(Breaking), "fan", NONE, "crashed"),
         (info_of(Refusing), "stream", NONE, "refused"),
         (info_of(SharingItsState), "fan", NONE, "unfaithful"),
@@ -108,6 +113,7 @@ def test_what_is_wrong_is_found(
         (info_of(Eager, network="lossy"), "triangle", NONE),
         (info_of(GivingUp, network="lossy"), "triangle", DUPLICATE),
         (info_of(SilentAboutDuplicates, network="lossy"), "triangle", DUPLICATE),
+        (info_of(ThankingTwice, network="lossy"), "triangle", LOSS),
     ],
     ids=lambda value: value.name if isinstance(value, ProtocolInfo) else None,
 )
@@ -193,6 +199,64 @@ def test_a_story_without_an_end_is_cut_short() -> None:
         "And so on.",
         "Verdict: process 1 never comes to rest: there is always one more packet.",
     ]
+
+
+def test_an_endless_exchange_that_a_duplicate_starts_is_found() -> None:
+    failure = failure_of(info_of(ThankingTwice, network="lossy"), "fan", DUPLICATE)
+    assert failure.story()[:6] == [
+        "thankingtwice runs: 2 sends d to 0",
+        "1. Process 2 submits d to 0, and transmits d to 0.",
+        "2. The network duplicates d on its way from 2 to 0.",
+        "3. d from 2 arrives at process 0, which delivers d and transmits Ack(1) to 2.",
+        "4. d from 2 arrives at process 0, which transmits Ack(1) to 2.",
+        "5. Ack(1) from 0 arrives at process 2, and nothing follows.",
+    ]
+    assert failure.verdict.kind == "restless"
+
+
+def test_a_smaller_failure_of_another_kind_does_not_take_its_place() -> None:
+    """A lost message would need one message, and no order."""
+    info = info_of(Eager, ordering="fifo", network="lossy")
+    program = parse("0 sends a to 1, b to 1; 1 sends c to 0 after a")
+    found = explore(World(info, program), Budgets(1, 0, 0), 1000, kind="order").finding
+    assert found is not None
+    failure = minimised(info, program, Budgets(1, 0, 0), found)
+    assert failure.verdict == Verdict("order", 1, "b", "a")
+    assert failure.program.text == "0 sends a to 1, b to 1"
+    assert failure.budgets == Budgets(0, 0, 0)
+
+
+class Moody(Eager):
+    """Goes by how much all processes of all runs have heard together."""
+
+    heard_by_all = 0
+
+    def on_message(self, source: int, message: Message) -> list[Effect]:
+        Moody.heard_by_all += 1
+        effects = super().on_message(source, message)
+        return effects * 2 if Moody.heard_by_all == 5 else effects
+
+
+def test_a_failure_that_does_not_repeat_is_reported_as_that() -> None:
+    Moody.heard_by_all = 0
+    failure = failure_of(info_of(Moody), "crossing")
+    assert failure.verdict.kind == "unfaithful"
+
+
+def test_a_story_must_hold_for_fresh_processes() -> None:
+    """What Eager does wrong, told of a protocol that does not do it."""
+    told = failure_of(info_of(Eager, ordering="causal", network="lossy"), "triangle")
+    hybrid = PROTOCOLS["hybrid"]
+    slander = Failure(hybrid, told.program, told.budgets, told.steps, told.verdict)
+    assert confirmed(told) is told
+    assert confirmed(slander).verdict.kind == "unfaithful"
+
+
+def test_a_stuck_message_must_not_be_in_flight() -> None:
+    told = failure_of(info_of(Eager, network="lossy"), "triangle", LOSS)
+    kept = Failure(told.info, told.program, told.budgets, told.steps[:-1], told.verdict)
+    assert confirmed(told).verdict.kind == "stuck"
+    assert confirmed(kept).verdict.kind == "unfaithful"
 
 
 def test_a_breakdown_says_what_broke() -> None:

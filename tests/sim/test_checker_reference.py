@@ -15,6 +15,7 @@ from antecede.core.process import CausalProcess
 from antecede.core.values import Packet
 from antecede.sim.checker import check
 from antecede.sim.programs import Program, parse
+from tests.sim.careless import Eager, info_of
 
 LATER_NS = 10**13
 
@@ -165,3 +166,11 @@ def test_the_checker_sees_exactly_the_states_that_all_schedules_reach(
     result = check(info, program, *faults)
     assert result.complete
     assert result.states == states_of_all_schedules(info, program, faults)
+
+
+def test_what_a_process_has_indirectly_heard_of_tells_states_apart() -> None:
+    """b has arrived and x is on its way to 3: whether 1 now knows of x, only its past tells."""
+    info, program = info_of(Eager, ordering="causal"), parse("0 sends b to 1; 2 sends x to 0+3")
+    result = check(info, program)
+    assert result.complete
+    assert result.states == states_of_all_schedules(info, program, (0, 0, 0))

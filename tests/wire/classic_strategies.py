@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from antecede.core.protocols.bss import BssPacket
 from antecede.core.protocols.ks import KsPacket
-from antecede.core.protocols.ks_log import Log
+from antecede.core.protocols.ks_log import Log, Sends
 from antecede.core.protocols.prs import PrsPacket
 from antecede.core.protocols.rst import RstPacket
 from antecede.core.protocols.ses import SesPacket
@@ -21,7 +21,7 @@ targets: Final = st.sets(ids, min_size=1, max_size=6).map(lambda chosen: tuple(s
 vectors: Final = st.dictionaries(ids, counts, min_size=1, max_size=8).map(Vector)
 matrices: Final = st.dictionaries(ids, vectors, max_size=5)
 sends: Final = st.dictionaries(counts, st.frozensets(ids, max_size=4), min_size=1, max_size=4).map(
-    lambda entries: dict(sorted(entries.items()))
+    lambda entries: Sends(dict(sorted(entries.items())))
 )
 logs: Final[st.SearchStrategy[Log]] = st.dictionaries(ids, sends, max_size=5)
 

@@ -2,17 +2,20 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as ProgressBar
 
 from antecede.audit.oracle import check_log
+from antecede.cli.simulate_plan import (
+    Plan,
+    check_places,
+    interval_of,
+    limits,
+    linked,
+    performed,
+    progress_bar,
+)
 from antecede.cli.simulate_summary import audit_text, promise_broken, summary_object, summary_text
 from antecede.cli.units import (
     COUNT,
@@ -24,62 +27,22 @@ from antecede.cli.units import (
     SHARE,
     SLOW_LINK,
 )
-from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
-from antecede.core.errors import LocalError
-from antecede.link.faults import Faults, Partition, SlowLink
+from antecede.core.catalogue import PROTOCOLS
+from antecede.link.faults import Partition, SlowLink
 from antecede.link.latency import Latency
-from antecede.sim.engine import Progress
-from antecede.sim.fit import needs_link
 from antecede.sim.networks import LATENCY_FORMS, NETWORKS, build_network, find_network
-from antecede.sim.run import RunResult, fitted, option_of, simulate
 from antecede.sim.workloads.catalogue import WORKLOADS, Traffic, build_workload
-from antecede.sim.workloads.workload import Workload
-from antecede.trace.files import read_events, record_events
-from antecede.trace.log import EventLog
 
 AUDITED_MESSAGES: Final = 5_000
 AUDITED_DELIVERIES: Final = 50_000
 """Runs of up to so many are judged without being asked: the oracle is slow and thorough."""
-
-SECOND_NS: Final = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A run that is ready to begin."""
-
-    title: str
-    """Which workload, over which network."""
-    info: ProtocolInfo
-    workload: Workload
-    faults: Faults
-    seed: int
-    handling_ns: int
-    patience_ns: int
-    until_ns: int
-    options: dict[str, object]
-
-    def run(self, record: bool | EventLog, progress: Progress | None) -> RunResult:
-        """Run it."""
-        return simulate(
-            self.info,
-            self.workload,
-            faults=self.faults,
-            seed=self.seed,
-            record=record,
-            handling_ns=self.handling_ns,
-            patience_ns=self.patience_ns,
-            until_ns=self.until_ns,
-            options=self.options,
-            progress=progress,
-        )
 
 
 def epilog() -> str:
     """Examples, and the workloads and networks there are."""
     workloads = [
         f"  {info.name:<14} {info.purpose}"
-        + "".join(f"\n      {p.name}={p.default!s:<8} {p.meaning}" for p in info.parameters)
+        + "".join(f"\n      {f'{p.name}={p.default}':<16} {p.meaning}" for p in info.parameters)
         for info in WORKLOADS.values()
     ]
     networks = [f"  {info.name:<14} {info.purpose}" for info in NETWORKS.values()]
@@ -117,12 +80,25 @@ def epilog() -> str:
 @click.option("-m", "--messages", type=COUNT, default=2000, show_default=True, help="In all.")
 @click.option("--rate", type=NUMBER, help="Messages per second of each process.")
 @click.option(
-    "--interval", type=DURATION, help="The same as a mean time between two.  [default: 2ms]"
+    "--interval", type=DURATION, help="The same as a mean time between two.  [default: 10ms]"
 )
 @click.option("--payload", type=COUNT, default=64, show_default=True, help="Bytes in a message.")
-@click.option("-w", "--workload", "workload_name", default="poisson", show_default=True)
+@click.option(
+    "-w",
+    "--workload",
+    "workload_name",
+    default="poisson",
+    show_default=True,
+    help="Who sends what to whom; listed below.",
+)
 @click.option("--set", "settings", type=SETTING, multiple=True, help="A setting of the workload.")
-@click.option("--network", "network_name", default="lossy", show_default=True)
+@click.option(
+    "--network",
+    "network_name",
+    default="lossy",
+    show_default=True,
+    help="What lies between them; listed below.",
+)
 @click.option("--latency", type=LATENCY, help="One-way delays instead of the network's own.")
 @click.option("--loss", type=SHARE, help="Share of packets lost.")
 @click.option("--duplicate", type=SHARE, help="Share of packets that come twice.")
@@ -137,8 +113,18 @@ def epilog() -> str:
 @click.option(
     "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
 )
-@click.option("--handling", type=DURATION, default=0, help="Time an application takes per message.")
-@click.option("--patience", type=DURATION, help="Wait before transmitting again.")
+@click.option(
+    "--handling",
+    type=DURATION,
+    default="0",
+    show_default=True,
+    help="Time an application takes per message; what arrives meanwhile waits.",
+)
+@click.option(
+    "--patience",
+    type=DURATION,
+    help="Wait so long before transmitting again.  [default: the network's]",
+)
 @click.option("--send-limit", type=COUNT, help="Messages that may be unacknowledged at a process.")
 @click.option("--receive-limit", type=COUNT, help="Messages held back at a process.")
 @click.option("--seed", type=COUNT, default=1, show_default=True)
@@ -243,80 +229,3 @@ def carry_out(
         click.echo(f"The event log is in {out}.", err=True)
     if verdict is not None and promise_broken(verdict, plan.info, result.leftovers.empty):
         sys.exit(1)
-
-
-def performed(
-    plan: Plan, out: str | None, judged: bool, progress: Progress | None
-) -> tuple[RunResult, EventLog | None]:
-    """What came of the plan, and the log if it is to be judged; `out` gets it as it grows."""
-    if out is None:
-        result = plan.run(judged, progress)
-        return result, result.log
-    with record_events(out) as log:
-        result = plan.run(log, progress)
-    return result, read_events(out) if judged else None
-
-
-@contextmanager
-def progress_bar(messages: int) -> Iterator[Progress | None]:
-    """A bar on standard error if that is a terminal; it shows only when a run takes long."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("simulating"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("messages, {task.fields[events]:,} events"),
-        TimeRemainingColumn(),
-    )
-    with ProgressBar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("run", total=messages, events=0)
-        yield lambda events, submissions: bar.update(
-            task, completed=min(submissions, messages), events=events
-        )
-
-
-def interval_of(rate: float | None, interval_ns: int | None) -> int:
-    """The mean time between two messages of a process, however it was given."""
-    if rate is not None and interval_ns is not None:
-        raise LocalError("give --rate or --interval, not both")
-    if interval_ns is not None:
-        return interval_ns
-    if rate is None:
-        return Traffic().interval_ns
-    if rate <= 0:
-        raise LocalError("the rate must be more than 0 messages per second")
-    return max(1, round(SECOND_NS / rate))
-
-
-def check_places(processes: int, faults: Faults) -> None:
-    """`LocalError` if a partition or a slow link names a process that is not there."""
-    named = [process for partition in faults.partitions for process in partition.island]
-    for slow in faults.slow_links:
-        named += [slow.source, slow.target]
-    for process in named:
-        if process >= processes:
-            raise LocalError(f"there is no process {process}: they are 0 to {processes - 1}")
-
-
-def linked(protocol: str, workload: Workload, faults: Faults, link: bool | None) -> ProtocolInfo:
-    """The protocol, over a link if it needs one; that it got one unasked is said."""
-    info = find_protocol(protocol)
-    if link is None and needs_link(info, faults):
-        better = "FIFO channels" if info.network == "fifo" else "a network that loses nothing"
-        click.echo(f"{info.name} needs {better}: it runs over the reliable link.", err=True)
-    return fitted(info, workload, faults, link=link is not False)
-
-
-def limits(
-    info: ProtocolInfo, send_limit: int | None, receive_limit: int | None
-) -> dict[str, object]:
-    """The bounds of buffers as options of the protocol."""
-    options: dict[str, object] = {}
-    if send_limit is not None:
-        options |= option_of(info, "send_limit", send_limit)
-    if receive_limit is not None:
-        options |= option_of(info, "receive_limit", receive_limit)
-    return options

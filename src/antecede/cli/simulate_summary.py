@@ -55,11 +55,7 @@ def delay_lines(measures: Measures) -> list[str]:
         ("receiver wait", delays.receiver_wait),
         ("latency", delays.latency),
     ):
-        figures = [
-            histogram.mean(),
-            *(histogram.quantile(share) for share in QUANTILES),
-            histogram.greatest,
-        ]
+        figures = [histogram.mean(), *map(histogram.quantile, QUANTILES), int(histogram.greatest)]
         lines.append(row(name, "".join(f"{duration_text(figure):>11}" for figure in figures)))
     return lines
 
@@ -173,10 +169,10 @@ def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, obje
 def histogram_object(histogram: Histogram) -> dict[str, float]:
     """The figures of a distribution."""
     return {
-        "count": histogram.count,
+        "count": int(histogram.count),
         "mean": histogram.mean(),
         **{f"p{100 * share:g}": histogram.quantile(share) for share in QUANTILES},
-        "max": histogram.greatest,
+        "max": int(histogram.greatest),
     }
 
 

@@ -1,7 +1,7 @@
 """Types of command-line options that are written as people write them: `1.5ms`, `5%`, `20k`."""
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -9,13 +9,16 @@ from antecede.core.errors import LocalError
 from antecede.sim.networks import parse_latency, parse_partition, parse_slow_link
 from antecede.sim.notation import parse_count, parse_duration, parse_number, parse_share
 
-Value = TypeVar("Value")
+if TYPE_CHECKING:
+    ParamType = click.ParamType[object]
+else:
+    ParamType = click.ParamType  # It became generic in click 8.4 only.
 
 
-class Written(click.ParamType, Generic[Value]):
+class Written(ParamType):
     """An option whose text a function understands, or explains why it does not."""
 
-    def __init__(self, name: str, parse: Callable[[str], Value]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
         self.name = name
         self._parse = parse
 

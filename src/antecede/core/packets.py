@@ -29,6 +29,11 @@ class DataPacket(Packet):
     def message(self) -> Message | None:
         return self.carried
 
+    @property
+    def metadata_integers(self) -> int:
+        """The id and that of its predecessor; the flag is a bit."""
+        return 2
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, DataPacket)
@@ -56,6 +61,11 @@ class Ack(Packet):
     def __init__(self, sequence: i64) -> None:
         self.sequence: Final[i64] = sequence
 
+    @property
+    def metadata_integers(self) -> int:
+        """The id."""
+        return 1
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ack) and self.sequence == other.sequence
 
@@ -77,6 +87,11 @@ class Permit(Packet):
 
     def __init__(self, sequence: i64) -> None:
         self.sequence: Final[i64] = sequence
+
+    @property
+    def metadata_integers(self) -> int:
+        """The id."""
+        return 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Permit) and self.sequence == other.sequence
@@ -100,6 +115,11 @@ class Ask(Packet):
     def __init__(self, delivered: i64, lowest: i64) -> None:
         self.delivered: Final[i64] = delivered
         self.lowest: Final[i64] = lowest
+
+    @property
+    def metadata_integers(self) -> int:
+        """Both ids."""
+        return 2
 
     def __eq__(self, other: object) -> bool:
         return (

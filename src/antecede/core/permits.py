@@ -75,12 +75,17 @@ class MissingPermits:
     def grant(self, debt: Debt, sequence: i64) -> bool:
         """The permits up to `sequence` have come; True if any of them was missing."""
         queue = debt.queue
-        if queue.first == queue.next or queue.peek().sequence > sequence:
-            return False
-        while queue.first < queue.next and queue.peek().sequence <= sequence:
-            queue.remove().granted = True
-        self._slide()
-        return True
+        granted = False
+        while queue.first < queue.next:
+            permit = queue.peek()
+            if permit.sequence > sequence:
+                break
+            permit.granted = True
+            granted = True
+            queue.remove()
+        if granted:
+            self._slide()
+        return granted
 
     def first_sender(self) -> i64:
         """Who owes the oldest missing permit."""

@@ -7,7 +7,7 @@ takes amortised constant time.
 
 The paper proposes a small array of pointers to chunks; shifting those pointers costs steps that
 grow with the window, so the window lives in a ring instead, whose size is a power of two and which
-doubles when full and halves when three quarters empty.
+doubles when full and halves when seven eighths empty.
 """
 
 from collections.abc import Hashable, Iterator
@@ -18,7 +18,7 @@ from mypy_extensions import i64
 Element = TypeVar("Element")
 Key = TypeVar("Key", bound=Hashable)
 
-RING_SIZE_MIN: Final = 4
+RING_SIZE_MIN: Final = 8
 
 
 @final
@@ -54,7 +54,7 @@ class SlidingArray(Generic[Element]):
         self._ring[slot] = None
         self.first += 1
         capacity = self._mask + 1
-        if capacity > RING_SIZE_MIN and 4 * (self.next - self.first) <= capacity:
+        if capacity > RING_SIZE_MIN and 8 * (self.next - self.first) <= capacity:
             self._resize(capacity >> 1)
         return cast(Element, element)
 

@@ -22,7 +22,8 @@ from antecede.sim.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, Event
 from antecede.sim.fit import check_fit
 from antecede.sim.host import Arrived, Host
 from antecede.sim.observer import Observer
-from antecede.sim.workloads.workload import UNTAGGED, Agenda, Submission, Workload
+from antecede.sim.tags import Tags
+from antecede.sim.workloads.workload import Agenda, Submission, Workload
 
 PROGRESS_PERIOD: Final = 1 << 14
 """Events between two calls of the progress function."""
@@ -33,17 +34,6 @@ KEPT_PAYLOAD_BYTES: Final = 1 << 14
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told from time to time how many events there were, and how many messages were submitted."""
-
-
-@final
-class Tagged:
-    """What a workload calls a message, and how many deliveries of it are still to come."""
-
-    __slots__ = ("missing", "tag")
-
-    def __init__(self, tag: i64, targets: i64) -> None:
-        self.tag: Final[i64] = tag
-        self.missing: i64 = targets
 
 
 @final
@@ -84,7 +74,7 @@ class Simulation(Outbox):
         self._network: Final = FaultyNetwork(faults, seed)
         self._calendar: Final = Calendar()
         self._agenda: Final = Agenda(self._calendar)
-        self._tags: Final[dict[int, Tagged]] = {}
+        self._tags: Final = Tags()
         self._payloads: Final[dict[int, bytes]] = {}
         self._at: Host = self.hosts[0]
         self._fresh: list[Message] = []
@@ -242,17 +232,9 @@ class Simulation(Outbox):
             self._arrive(host, arrived.source, arrived.packet)
 
     def _react(self, host: Host, message: Message) -> None:
-        if not self._reacts:
-            return
-        tag: i64 = UNTAGGED
-        key = message_key(message.sender, message.sequence)
-        tagged = self._tags.get(key)
-        if tagged is not None:
-            tag = tagged.tag
-            tagged.missing -= 1
-            if tagged.missing == 0:
-                del self._tags[key]
-        self.workload.delivered(host.id, message, tag, self.now_ns, self._agenda)
+        if self._reacts:
+            tag = self._tags.take(message.sender, message.sequence)
+            self.workload.delivered(host.id, message, tag, self.now_ns, self._agenda)
 
     # What the workload asked for.
 
@@ -303,8 +285,7 @@ class Simulation(Outbox):
         self.submissions += 1
         self.copies += len(submission.targets)
         if submission.tag >= 0:
-            tagged = Tagged(submission.tag, len(submission.targets))
-            self._tags[message_key(host.id, host.submitted)] = tagged
+            self._tags.put(host.id, host.submitted, submission.tag, len(submission.targets))
         if self._observers:
             payload = self._payload(submission.payload_bytes)
             message = Message(host.id, host.submitted, payload)
@@ -318,8 +299,3 @@ class Simulation(Outbox):
             if size <= KEPT_PAYLOAD_BYTES and len(self._payloads) < KEPT_PAYLOADS:
                 self._payloads[size] = payload
         return payload
-
-
-def message_key(sender: i64, sequence: i64) -> i64:
-    """One number for a message."""
-    return (sequence << 31) | sender

@@ -10,7 +10,8 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.sim.interleavings import World
 from antecede.sim.programs import Program, Send, objection
-from antecede.sim.search import Budgets, Finding, explore, shortest
+from antecede.sim.search import Budgets, explore, shortest
+from antecede.sim.settling import Finding
 from antecede.sim.story import Failure
 
 ATTEMPT_STATES_MAX: Final = 100_000
@@ -39,8 +40,7 @@ def failing(info: ProtocolInfo, program: Program, budgets: Budgets, kind: str) -
     """What goes wrong with this program and these faults, if it is of this kind."""
     if objection(info, program):
         return None
-    finding = explore(World(info, program), budgets, ATTEMPT_STATES_MAX).finding
-    return finding if finding is not None and finding.verdict.kind == kind else None
+    return explore(World(info, program), budgets, ATTEMPT_STATES_MAX, None, kind).finding
 
 
 def attempts(program: Program, budgets: Budgets) -> list[tuple[Program, Budgets]]:

@@ -2,8 +2,7 @@
 find the shortest way to a state that is wrong.
 
 Safety is judged at every delivery. Liveness is judged wherever nothing is in flight and nothing can
-be submitted: from there on nothing gets lost, timers fire in turn, and every message must arrive
-where it belongs, after which every timer must fall silent.
+be submitted, and wherever the same state comes back: from there on, the faults are over.
 """
 
 from collections.abc import Callable
@@ -11,15 +10,9 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
-from antecede.sim.interleavings import ARRIVE, EXPIRE, SUBMIT, State, Step, World, lowest_bit
-from antecede.sim.moves import Flight
-from antecede.sim.verdicts import RESTLESS, STUCK, Verdict
-
-ROUNDS_MAX: Final = 32
-"""How often every timer may fire before a run without faults must have come to rest."""
-
-PACKETS_MAX: Final = 10_000
-"""How many packets may arrive in one such run, and how many steps a path may have."""
+from antecede.sim.interleavings import EXPIRE, State, Step, World
+from antecede.sim.settling import PACKETS_MAX, Finding, endless, settled
+from antecede.sim.verdicts import RESTLESS
 
 PROGRESS_EVERY: Final = 4096
 """How many new states lie between two reports of progress."""
@@ -49,19 +42,8 @@ class Budgets:
 
 
 @final
-class Finding:
-    """A way to something wrong: the steps from the start, and the verdict on the last of them."""
-
-    __slots__ = ("steps", "verdict")
-
-    def __init__(self, steps: list[Step], verdict: Verdict) -> None:
-        self.steps: Final = steps
-        self.verdict: Final = verdict
-
-
-@final
 class Exploration:
-    """How far a depth-first search came. It is complete if no state was left out."""
+    """How far a search came. It is complete if it has seen every state, and nothing was wrong."""
 
     __slots__ = ("complete", "finding", "quiescent", "states", "transitions")
 
@@ -75,60 +57,102 @@ class Exploration:
 
 @final
 class Frame:
-    """A state on the current path, and which of its steps have been taken."""
+    """A state on the current path, and how many of its steps have been taken."""
 
-    __slots__ = ("state", "steps", "taken")
+    __slots__ = ("digest", "state", "steps", "taken")
 
-    def __init__(self, state: State, steps: list[Step]) -> None:
+    def __init__(self, state: State, digest: bytes, steps: list[Step]) -> None:
         self.state: Final = state
+        self.digest: Final = digest
         self.steps: Final = steps
         self.taken: i64 = 0
 
 
 def explore(
-    world: World, budgets: Budgets, states_max: int, progress: Progress | None = None
+    world: World,
+    budgets: Budgets,
+    states_max: int,
+    progress: Progress | None = None,
+    kind: str = "",
 ) -> Exploration:
-    """Visit every state once, depth first, until something is wrong or `states_max` are seen."""
-    seen = Exploration()
-    start = world.start(budgets.losses, budgets.duplications, budgets.expiries)
-    visited = {start.digest()}
-    stack = [Frame(start, world.steps(start))]
-    seen.states = 1
-    seen.finding = settled(world, start, [])
-    while stack and seen.finding is None:
-        frame = stack[-1]
-        if frame.taken == len(frame.steps):
-            stack.pop()
-            continue
-        state = world.after(frame.state, frame.steps[frame.taken])
+    """Visit every state once, depth first, until something is wrong or `states_max` are seen.
+
+    If a `kind` is given, only that counts as wrong.
+    """
+    return DepthFirst(world, states_max, progress, kind).run(budgets)
+
+
+@final
+class DepthFirst:
+    """A search that remembers of each state only its digest, and the states of the current path."""
+
+    def __init__(self, world: World, states_max: int, progress: Progress | None, kind: str) -> None:
+        self._world: Final = world
+        self._states_max: Final[i64] = states_max
+        self._progress: Final = progress
+        self._kind: Final = kind
+        self._seen: Final = Exploration()
+        self._visited: set[bytes] = set()
+        self._on_path: set[bytes] = set()
+        self._stack: list[Frame] = []
+        self._full = False
+
+    def run(self, budgets: Budgets) -> Exploration:
+        """Search from the first state on."""
+        seen = self._seen
+        start = self._world.start(budgets.losses, budgets.duplications, budgets.expiries)
+        self._note(settled(self._world, start, []))
+        self._enter(start, start.digest())
+        while self._stack and seen.finding is None and not self._full:
+            frame = self._stack[-1]
+            if frame.taken < len(frame.steps):
+                self._advance(frame)
+            else:
+                self._on_path.remove(frame.digest)
+                self._stack.pop()
+        seen.complete = seen.finding is None and not self._full
+        return seen
+
+    def _advance(self, frame: Frame) -> None:
+        """Take the next step of the newest state."""
+        state = self._world.after(frame.state, frame.steps[frame.taken])
         frame.taken += 1
-        seen.transitions += 1
+        self._seen.transitions += 1
         if state.verdict is not None:
-            seen.finding = Finding(path(stack), state.verdict)
-            break
+            self._note(Finding(self._path(), state.verdict))
+            return
         digest = state.digest()
-        if digest in visited:
-            continue
-        if seen.states >= states_max:
-            return seen
-        visited.add(digest)
+        if digest not in self._visited:
+            if self._seen.states >= self._states_max:
+                self._full = True
+            else:
+                self._enter(state, digest)
+        elif digest in self._on_path:
+            # Everything but an arrival uses something up, so packets beget packets in a circle.
+            self._note(settled(self._world, state, self._path()))
+
+    def _enter(self, state: State, digest: bytes) -> None:
+        """Look at a new state."""
+        seen = self._seen
+        self._visited.add(digest)
         seen.states += 1
-        if progress is not None and seen.states % PROGRESS_EVERY == 0:
-            progress(int(seen.states))
-        following = world.steps(state)
-        if is_quiescent(state, following):
+        if self._progress is not None and seen.states % PROGRESS_EVERY == 0:
+            self._progress(int(seen.states))
+        steps = self._world.steps(state)
+        if is_quiescent(state, steps):
             seen.quiescent += 1
-            seen.finding = settled(world, state, path(stack))
-        elif len(stack) >= PACKETS_MAX:
-            seen.finding = Finding(path(stack), endless(0))
-        stack.append(Frame(state, following))
-    seen.complete = seen.finding is None
-    return seen
+            self._note(settled(self._world, state, self._path()))
+        elif len(self._stack) >= PACKETS_MAX:
+            self._note(Finding(self._path(), endless(0)))
+        self._on_path.add(digest)
+        self._stack.append(Frame(state, digest, steps))
 
+    def _path(self) -> list[Step]:
+        return [frame.steps[frame.taken - 1] for frame in self._stack]
 
-def path(stack: list[Frame]) -> list[Step]:
-    """The steps that lead to the newest state."""
-    return [frame.steps[frame.taken - 1] for frame in stack]
+    def _note(self, finding: Finding | None) -> None:
+        if finding is not None and (not self._kind or finding.verdict.kind == self._kind):
+            self._seen.finding = finding
 
 
 def is_quiescent(state: State, steps: list[Step]) -> bool:
@@ -147,12 +171,12 @@ def shortest(world: World, budgets: Budgets, kind: str, states_max: int) -> Find
         state = states[number]
         assert state is not None, "a state is given up only after it was looked at"
         states[number] = None
-        following = world.steps(state)
-        if is_quiescent(state, following) or number == 0:
+        steps = world.steps(state)
+        if is_quiescent(state, steps) or number == 0 or kind == RESTLESS:
             finding = settled(world, state, way_to(ways, number))
             if finding is not None and finding.verdict.kind == kind:
                 return finding
-        for step in following:
+        for step in steps:
             after = world.after(state, step)
             if after.verdict is not None:
                 if after.verdict.kind == kind:
@@ -175,88 +199,3 @@ def way_to(ways: list[tuple[int, Step]], number: int) -> list[Step]:
         steps.append(step)
     steps.reverse()
     return steps
-
-
-def settled(world: World, state: State, steps: list[Step]) -> Finding | None:
-    """Let a state come to rest without faults, oldest packets first; None if all is well then."""
-    run = FairRun(world, state, steps.copy())
-    for _ in range(ROUNDS_MAX):
-        finding = run.drain()
-        if finding is not None:
-            return finding
-        restless = run.restless()
-        if restless < 0:
-            return run.stuck()
-        run.expire_all()
-    finding = run.drain()
-    if finding is None:
-        finding = run.stuck()
-    return Finding(run.steps, endless(restless)) if finding is None else finding
-
-
-def endless(process: int) -> Verdict:
-    """There is always something left to do."""
-    return Verdict(RESTLESS, process, detail="there is always one more packet")
-
-
-@final
-class FairRun:
-    """One run from a state on in which nothing is lost and nothing has to wait for ever."""
-
-    __slots__ = ("_queue", "_state", "_world", "steps")
-
-    def __init__(self, world: World, state: State, steps: list[Step]) -> None:
-        self._world: Final = world
-        self._state = state
-        self._queue: list[Flight] = state.flights.copy()
-        self.steps = steps
-
-    def drain(self) -> Finding | None:
-        """Submit whatever can be, let arrive whatever is in flight, until nothing is left."""
-        arrived = 0
-        while arrived < PACKETS_MAX and self._state.verdict is None:
-            step = self._next_step()
-            if step is None:
-                return None
-            self._take(step)
-            arrived += 1
-        if self._state.verdict is None:
-            return Finding(self.steps, endless(int(self.steps[-1].process)))
-        return Finding(self.steps, self._state.verdict)
-
-    def restless(self) -> int:
-        """The first process whose timer would change something, or -1."""
-        for seat in self._state.seats:
-            if not self._world.is_at_rest(seat):
-                return int(seat.local.me)
-        return -1
-
-    def expire_all(self) -> None:
-        """Every timer fires once, until something is wrong."""
-        for seat in self._state.seats:
-            if self._state.verdict is None and not self._world.is_at_rest(seat):
-                self._take(Step(EXPIRE, seat.local.me))
-
-    def stuck(self) -> Finding | None:
-        """Whether some message is missing where it was sent to."""
-        submitted = self._world.submitted(self._state)
-        for seat in self._state.seats:
-            missing = self._world.undelivered(seat) & submitted
-            if missing:
-                name = self._world.sends[lowest_bit(missing)].name
-                return Finding(self.steps, Verdict(STUCK, int(seat.local.me), missing=name))
-        return None
-
-    def _next_step(self) -> Step | None:
-        for seat in self._state.seats:
-            if self._world.next_message(seat) >= 0:
-                return Step(SUBMIT, seat.local.me)
-        if self._queue:
-            flight = self._queue.pop(0)
-            return Step(ARRIVE, flight.target, flight)
-        return None
-
-    def _take(self, step: Step) -> None:
-        self._queue.extend(self._world.move(self._state, step).transmissions)
-        self._state = self._world.after(self._state, step)
-        self.steps.append(step)

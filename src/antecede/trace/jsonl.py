@@ -16,9 +16,9 @@ from typing import IO, Final, TypeAlias, final
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.events import KINDS
-from antecede.trace.fields import Fields, located
+from antecede.trace.fields import Fields
 from antecede.trace.log import NULL, EventLog
-from antecede.trace.restore import LogBuilder
+from antecede.trace.restore import restored
 from antecede.trace.sinks import FileSink
 
 ByteFile: TypeAlias = IO[bytes] | gzip.GzipFile
@@ -64,11 +64,7 @@ def line_of(row: tuple[int, ...], quoted_kinds: list[str]) -> str:
 
 def read_json_lines(path: Path) -> EventLog:
     """The log that this file holds; `LocalError` names the line that is wrong."""
-    builder = LogBuilder()
-    for number, fields in read_objects(path):
-        with located(f"{path}, line {number}"):
-            builder.add(fields)
-    return builder.log
+    return restored(read_objects(path), f"{path}, line")
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias, final
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.events import COLUMNS, KINDS
-from antecede.trace.fields import Fields, located
+from antecede.trace.fields import Fields
 from antecede.trace.log import NULL, EventLog
-from antecede.trace.restore import LogBuilder
+from antecede.trace.restore import restored
 from antecede.trace.sinks import FileSink
 
 ArrowTable: TypeAlias = Any
@@ -126,11 +126,7 @@ def read_parquet(paths: Sequence[Path], source: Path) -> EventLog:
     table = read_table(paths, source, COLUMNS)
     if not comes_in_order(table):
         table = table.sort_by([("process", "ascending"), ("position", "ascending")])
-    builder = LogBuilder()
-    for number, fields in numbered_rows(table):
-        with located(f"{source}, row {number}"):
-            builder.add(fields)
-    return builder.log
+    return restored(numbered_rows(table), f"{source}, row")
 
 
 def read_table(paths: Sequence[Path], source: Path, columns: Sequence[str]) -> ArrowTable:

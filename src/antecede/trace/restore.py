@@ -74,6 +74,18 @@ class LogBuilder:
             )
 
 
+def restored(rows: Iterable[tuple[int, Fields]], where: str) -> EventLog:
+    """A log of these numbered rows; `LocalError` says `where` and which number is wrong."""
+    builder = LogBuilder()
+    for number, fields in rows:
+        # Not the context manager `located`: it would cost as much as the row itself.
+        try:
+            builder.add(fields)
+        except LocalError as error:
+            raise LocalError(f"{where} {number}: {error}") from None
+    return builder.log
+
+
 def log_of(events: Iterable[Event]) -> EventLog:
     """A log of these events; `LocalError` if no run can have made them."""
     builder = LogBuilder()

@@ -6,7 +6,7 @@ a byte for each process, a sparse one about two for each entry, and zeros cost n
 its rows that are not empty, each after the distance of its id from the one before. So matrices here
 are smaller than n*n integers as long as many pairs of processes have never talked.
 
-A vector keeps its bytes once they are made: rows are shared by many packets.
+Vectors and sends keep their bytes once they are made: many packets share them.
 """
 
 from librt.strings import BytesWriter
@@ -300,13 +300,24 @@ def write_log(writer: BytesWriter, log: Log) -> None:
 
 
 def write_sends(writer: BytesWriter, sends: Sends) -> None:
-    """Append one sender's sends: of each its time and the targets left."""
-    write_positive(writer, len(sends))
+    """Append one sender's sends."""
+    encoded = sends.encoded
+    if encoded is None:
+        encoded = encoded_sends(sends)
+        sends.encoded = encoded
+    writer.write(encoded)
+
+
+def encoded_sends(sends: Sends) -> bytes:
+    """The number of sends; of each its distance in time from the one before and its targets."""
+    writer = BytesWriter()
+    write_positive(writer, len(sends.entries))
     before = 0
-    for time, targets in sends.items():
+    for time, targets in sends.entries.items():
         write_later(writer, time, before)
         write_ids(writer, sorted(targets))
         before = time
+    return writer.getvalue()
 
 
 def read_log(reader: Reader) -> Log:
@@ -321,12 +332,12 @@ def read_log(reader: Reader) -> Log:
 
 def read_sends(reader: Reader) -> Sends:
     """What `write_sends` wrote."""
-    sends: Sends = {}
+    entries: dict[int, frozenset[int]] = {}
     count = reader.count()
     if count == 0:
         raise RemoteError("a sender without sends in a log")
     before = 0
     for _ in range(count):
         before = read_later(reader, before, VARINT_LIMIT)
-        sends[before] = frozenset(read_ids(reader))
-    return sends
+        entries[before] = frozenset(read_ids(reader))
+    return Sends(entries)

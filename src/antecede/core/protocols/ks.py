@@ -145,17 +145,19 @@ class KsProcess(CausalProcess):
         for sender, sends in packet.log.items():
             if sends is not self._log.get(sender):
                 check_sends(members, sender, sends)
-            if sender == source and max(sends) >= sequence:
-                raise RemoteError(f"{source} logs its message {max(sends)} in {sequence}")
-            if sender == members.me and max(sends) > self._sequence:
-                raise RemoteError(f"{source} logs a message that {sender} never sent")
+        of_source = packet.log.get(source)
+        if of_source is not None and of_source.newest >= sequence:
+            raise RemoteError(f"{source} logs its message {of_source.newest} in {sequence}")
+        of_mine = packet.log.get(members.me)
+        if of_mine is not None and of_mine.newest > self._sequence:
+            raise RemoteError(f"{source} logs a message that {members.me} never sent")
 
     def _take_in(self, packet: KsPacket) -> None:
         source: int = packet.carried.sender
         sequence: int = packet.carried.sequence
         self._delivered[source] = sequence
         theirs = adding(packet.log, source, sequence, frozenset(packet.targets))
-        self._log = merged(self._log, without(theirs, frozenset((self._members.me,))))
+        self._log = merged(self._log, theirs, frozenset((self._members.me,)))
         self._room.reached(source, sequence)
 
     def clone(self) -> Self:
@@ -181,24 +183,16 @@ def missing_before(packet: KsPacket, delivered: dict[int, int], me: int) -> list
     """Whose message, and which, `me` must deliver before `packet`; nothing: deliver it."""
     missing: list[tuple[int, int]] = []
     for sender, sends in packet.log.items():
-        for time, targets in sends.items():
-            if me in targets and delivered.get(sender, 0) < time:
-                missing.append((sender, time))
+        if me in sends.targets:
+            for time, targets in sends.entries.items():
+                if me in targets and delivered.get(sender, 0) < time:
+                    missing.append((sender, time))
     return missing
 
 
 def check_sends(members: Members, sender: int, sends: Sends) -> None:
-    """`RemoteError` unless `sender` may have sent these, in this order."""
-    if not members.knows(sender) or not sends:
-        raise RemoteError(f"a log entry of {sender} makes no sense")
-    before = 0
-    left = 1
-    for time, targets in sends.items():
-        if time <= before:
-            raise RemoteError(f"message {time} of {sender} is logged after {before}")
-        if left == 0:
-            raise RemoteError(f"message {before} of {sender} is logged for nobody")
-        before = time
-        left = len(targets)
-        if sender in targets or not members.knows_each(targets):
-            raise RemoteError(f"a message of {sender} to {sorted(targets)} is logged")
+    """`RemoteError` unless `sender` may have sent these."""
+    if not members.knows(sender) or not sends.orderly:
+        raise RemoteError(f"the log of {sender} makes no sense: {sends}")
+    if sender in sends.targets or not members.knows_each(sends.targets):
+        raise RemoteError(f"messages of {sender} to {sorted(sends.targets)} are logged")

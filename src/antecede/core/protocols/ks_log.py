@@ -1,17 +1,64 @@
 """What a Kshemkalyani-Singhal process still has to tell: a log of sends, and who may lack them.
 
 A log maps a sender to its sends, a send to the targets at which it may yet have to be waited for:
-`log[s][t]` holds d exactly if the send t of s is in my past, its delivery at d is not, and no later
-message to d, from a past that holds that send, is. An entry with no targets left stays only while
-it is the newest of its sender: it tells whoever merges the log that older ones are settled.
+`log[s].entries[t]` holds d exactly if the send t of s is in my past, its delivery at d is not, and
+no later message to d, from a past that holds that send, is. An entry with no targets left stays
+only while it is the newest of its sender: it tells whoever merges the log that older ones are
+settled.
 
-All functions are pure. Sends are in ascending order and never changed, so logs share them.
+All functions are pure, and `Sends` never change: logs and packets share them, and most steps only
+look at what a `Sends` says of itself as a whole.
 """
 
-from typing import TypeAlias
+from typing import Final, TypeAlias, final
+
+from mypy_extensions import mypyc_attr
 
 Targets: TypeAlias = frozenset[int]
-Sends: TypeAlias = dict[int, Targets]
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Sends:
+    """One sender's sends, by ascending time, each with the targets at which it may be missing.
+
+    `targets` are those of all entries together. `orderly` says whether times ascend from 1 on and
+    no entry but the newest is without targets. `encoded` is a place for the wire to keep its bytes.
+    """
+
+    __slots__ = ("encoded", "entries", "integers", "newest", "orderly", "targets")
+
+    def __init__(self, entries: dict[int, Targets]) -> None:
+        newest = 0
+        orderly = bool(entries)
+        integers = 0
+        everyone: Targets = frozenset()
+        idle = False
+        for time, targets in entries.items():
+            if time <= newest or idle:
+                orderly = False
+            newest = time
+            idle = not targets
+            integers += 2 + len(targets)
+            everyone = everyone | targets if everyone else targets
+        self.entries: Final = entries
+        self.targets: Final = everyone
+        self.newest: Final = newest
+        self.orderly: Final = orderly
+        self.integers: Final = integers
+        self.encoded: bytes | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sends) and self.entries == other.entries
+
+    def __hash__(self) -> int:
+        return hash((self.newest, self.integers))
+
+    def __repr__(self) -> str:
+        shown = {time: sorted(targets) for time, targets in self.entries.items()}
+        return f"Sends({shown})"
+
+
 Log: TypeAlias = dict[int, Sends]
 
 
@@ -24,26 +71,28 @@ def without(log: Log, settled: Targets) -> Log:
 
 def sends_without(sends: Sends, settled: Targets) -> Sends:
     """One sender's sends when nobody has to wait at any of `settled` any more."""
-    for targets in sends.values():
-        if not targets.isdisjoint(settled):
-            break
-    else:
+    if sends.targets.isdisjoint(settled):
         return sends
-    return purged({time: targets - settled for time, targets in sends.items()})
+    return purged({time: targets - settled for time, targets in sends.entries.items()})
 
 
 def adding(log: Log, sender: int, time: int, targets: Targets) -> Log:
     """The log with a further send, the newest of its sender."""
-    return log | {sender: purged(log.get(sender, {}) | {time: targets})}
+    entries = {time: targets}
+    before = log.get(sender)
+    return log | {sender: purged(entries if before is None else before.entries | entries)}
 
 
-def merged(mine: Log, theirs: Log) -> Log:
-    """What is in doubt for neither of two processes, once one of them knows what both knew."""
-    both = mine | theirs
-    for sender, sends in mine.items():
-        other = theirs.get(sender)
-        if other is not None and other is not sends:
-            both[sender] = merged_sends(sends, other)
+def merged(mine: Log, theirs: Log, settled: Targets) -> Log:
+    """What is in doubt for neither of two processes, once one of them knows what both knew.
+
+    Of `theirs`, what is to be waited for at any of `settled` does not count any more.
+    """
+    both = dict(mine)
+    for sender, told in theirs.items():
+        sends = sends_without(told, settled)
+        known = both.get(sender)
+        both[sender] = sends if known is None else merged_sends(known, sends)
     return both
 
 
@@ -53,52 +102,38 @@ def merged_sends(mine: Sends, theirs: Sends) -> Sends:
     So whatever only one of them has is dropped, unless it is newer than all that the other has;
     of what both have, the targets stay that are in doubt for both.
     """
-    newer, older = (mine, theirs) if max(mine) >= max(theirs) else (theirs, mine)
-    newest_older = max(older)
-    kept: Sends = {}
+    if mine is theirs:
+        return mine
+    newer, older = (mine, theirs) if mine.newest >= theirs.newest else (theirs, mine)
+    kept: dict[int, Targets] = {}
     changed = False
-    for time, targets in newer.items():
+    for time, targets in newer.entries.items():
         left = targets
-        if time <= newest_older:
-            if time not in older:
+        if time <= older.newest:
+            if time not in older.entries:
                 changed = True
                 continue
-            left = targets & older[time]
+            left = targets & older.entries[time]
             changed = changed or len(left) < len(targets)
         kept[time] = left
-    # Handing back the same dictionary keeps logs sharing, and merging equal ones cheap.
+    # Handing back the same object keeps logs sharing, and merging equal ones cheap.
     return purged(kept) if changed else newer
 
 
-def purged(sends: Sends) -> Sends:
-    """The sends with targets left, and the newest in any case."""
-    newest = max(sends)
-    return {time: targets for time, targets in sends.items() if targets or time == newest}
-
-
-def facts(log: Log) -> list[tuple[int, int, int]]:
-    """Every (sender, time, target) that the log states, in order."""
-    stated: list[tuple[int, int, int]] = []
-    for sender in sorted(log):
-        for time, targets in log[sender].items():
-            for target in sorted(targets):
-                stated.append((sender, time, target))
-    return stated
+def purged(entries: dict[int, Targets]) -> Sends:
+    """The entries with targets left, and the newest in any case."""
+    newest = max(entries)
+    return Sends({time: left for time, left in entries.items() if left or time == newest})
 
 
 def log_integers(log: Log) -> int:
     """What the log counts in integers: sender, time and targets of every entry."""
     integers = 0
     for sends in log.values():
-        for targets in sends.values():
-            integers += 2 + len(targets)
+        integers += sends.integers
     return integers
 
 
-def in_log_order(log: Log) -> list[tuple[int, int, list[int]]]:
-    """Every entry by sender and time, for whoever prints, compares or encodes it."""
-    return [
-        (sender, time, sorted(targets))
-        for sender in sorted(log)
-        for time, targets in log[sender].items()
-    ]
+def in_log_order(log: Log) -> Log:
+    """The same log by ascending sender, for whoever prints it."""
+    return {sender: log[sender] for sender in sorted(log)}

@@ -29,7 +29,7 @@ class Traffic:
 
     processes: int = 8
     messages: int = 2000
-    interval_ns: int = 2_000_000
+    interval_ns: int = 10_000_000
     payload_bytes: int = 64
     seed: int = 1
 

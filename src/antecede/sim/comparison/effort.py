@@ -1,0 +1,140 @@
+"""How much to measure: three levels, and how far each protocol goes.
+
+More effort means larger groups, longer runs and more of them, never another kind of run.
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from antecede.core.catalogue import ProtocolInfo
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """The sizes of all runs."""
+
+    name: str
+    option: str
+    """What asks for it on the command line."""
+    seeds: int
+    """Runs of everything that depends on chance."""
+    sizes: tuple[int, ...]
+    """Numbers of processes for metadata and state."""
+    messages_each: int
+    """Messages that each process sends there, on average."""
+    messages_max: int
+    copies_max: int
+    """Limits of one such run: all messages, and all copies of broadcasts."""
+    step_sizes: tuple[int, ...]
+    """Numbers of processes where steps are counted: interpreted, and therefore small."""
+    loads: tuple[float, ...]
+    """Messages that each process sends in the time that one takes to arrive, on average."""
+    latency_processes: int
+    latency_messages_each: int
+    distances_ms: tuple[int, ...]
+    stream_messages: int
+    dag_requests: int
+    turns: tuple[int, ...]
+    """Rounds of the starvation script."""
+    trials: int
+    """Runs on networks that do not suit a protocol, and on bad ones."""
+    trial_messages: int
+
+
+QUICK: Final = Effort(
+    name="quick",
+    option=" --quick",
+    seeds=1,
+    sizes=(4, 8, 16),
+    messages_each=12,
+    messages_max=200,
+    copies_max=1_000,
+    step_sizes=(4, 8, 16),
+    loads=(0.1, 1.0),
+    latency_processes=5,
+    latency_messages_each=25,
+    distances_ms=(1, 8),
+    stream_messages=120,
+    dag_requests=30,
+    turns=(10, 20),
+    trials=3,
+    trial_messages=30,
+)
+
+USUAL: Final = Effort(
+    name="usual",
+    option="",
+    seeds=3,
+    sizes=(5, 10, 20, 50, 100),
+    messages_each=20,
+    messages_max=2_000,
+    copies_max=40_000,
+    step_sizes=(5, 10, 20, 40),
+    loads=(0.1, 0.5, 1.0, 2.0),
+    latency_processes=10,
+    latency_messages_each=100,
+    distances_ms=(1, 4, 16),
+    stream_messages=400,
+    dag_requests=150,
+    turns=(25, 100),
+    trials=10,
+    trial_messages=60,
+)
+
+FULL: Final = Effort(
+    name="full",
+    option=" --full",
+    seeds=5,
+    sizes=(5, 10, 20, 50, 100, 200, 500, 1_000, 10_000),
+    messages_each=20,
+    messages_max=40_000,
+    copies_max=400_000,
+    step_sizes=(5, 10, 20, 40, 80, 160),
+    loads=(0.1, 0.5, 1.0, 2.0),
+    latency_processes=10,
+    latency_messages_each=400,
+    distances_ms=(1, 4, 16, 64),
+    stream_messages=1_600,
+    dag_requests=400,
+    turns=(100, 400),
+    trials=30,
+    trial_messages=80,
+)
+
+EFFORTS: Final = (QUICK, USUAL, FULL)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """The largest number of processes at which a protocol is measured, and why no larger."""
+
+    processes: int
+    reason: str
+
+
+MATRIX: Final = Reach(
+    processes=1_000,
+    reason="what every process knows of every pair (up to n² integers each) does not fit memory",
+)
+BROADCAST: Final = Reach(
+    processes=1_000,
+    reason="a broadcast to everybody, and what it costs each, is n² work: more than a run may take",
+)
+
+REACHES: Final[dict[str, Reach]] = {
+    "rst": MATRIX,
+    "ks": MATRIX,
+    "prs": MATRIX,
+    "ses": MATRIX,
+    "bss": BROADCAST,
+    "newtop": BROADCAST,
+}
+
+
+def reach_of(info: ProtocolInfo) -> Reach | None:
+    """How far a protocol goes; None: as far as anybody asks."""
+    if info.name in REACHES:
+        return REACHES[info.name]
+    return BROADCAST if info.broadcast_only else None
