@@ -69,7 +69,7 @@ HYBRID_MUTANTS = [
     hybrid(
         "ack-all-destinations",
         "the ack of one destination counts for all",
-        ("            entry.unacked -= 1\n", "            entry.unacked = 0\n"),
+        ("            entry.acknowledged_by(peer.id)\n", "            entry.unacked = 0\n"),
         caught_by="order loss error optimal",
     ),
     hybrid(
@@ -121,8 +121,8 @@ HYBRID_MUTANTS = [
         "shared-predecessor",
         "E9: the predecessor named is the last message to anybody",
         (
-            "DataPacket(entry.message, previous, flagged)",
-            "DataPacket(entry.message, sequence - 1, flagged)",
+            "DataPacket(message, previous, flagged)",
+            "DataPacket(message, sequence - 1, flagged)",
         ),
         caught_by="loss search",
     ),
@@ -131,9 +131,9 @@ HYBRID_MUTANTS = [
         "a copy transmitted again loses its flag",
         (
             "            self._transmit_copy(peer, entry, previous, outbox)\n"
-            "            previous = entry.message.sequence\n",
+            "            previous = entry.sequence\n",
             "            outbox.transmit(peer.id, DataPacket(entry.message, previous, False))\n"
-            "            previous = entry.message.sequence\n",
+            "            previous = entry.sequence\n",
         ),
         caught_by="order search",
     ),

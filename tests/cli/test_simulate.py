@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from antecede.cli.main import main
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
-from antecede.core.protocols.none import NoneProcess
+from antecede.core.protocols.fifo import FifoProcess
 from antecede.sim.networks import NETWORKS
 from antecede.sim.workloads.catalogue import WORKLOADS
 from antecede.trace.files import read_events
@@ -16,11 +16,11 @@ from antecede.trace.workload import WorkloadRow, write_workload
 
 LIAR = ProtocolInfo(
     "liar",
-    NoneProcess,
+    FifoProcess,
     ordering="causal",
     multicast=True,
     network="lossy",
-    paper="promises causal order and keeps none",
+    paper="promises causal order and keeps it between pairs only",
 )
 
 
@@ -149,7 +149,7 @@ def test_violations_of_a_protocol_that_promises_no_order_are_no_failure() -> Non
 
 
 def test_a_broken_promise_is_told_and_makes_the_command_fail() -> None:
-    result = invoke("-p", f"{__name__}:LIAR", "--interval", "1ms", "-m", "300")
+    result = invoke("-p", f"{__name__}:LIAR", "-w", "groups", "--interval", "1ms", "-m", "300")
 
     assert result.exit_code == 1
     assert "too early" in result.stdout

@@ -373,6 +373,26 @@ def test_the_order_in_which_concurrent_messages_came_is_forgotten_once_delivered
     assert bob.fingerprint() == other_bob.fingerprint()
 
 
+@each_point_to_point
+def test_fingerprints_tell_apart_to_whom_something_was_sent(name: str) -> None:
+    one, other, third = (process(name, ALICE) for _ in range(3))
+    one.submit((BOB,), b"", 0)
+    other.submit((CAROL,), b"", 0)
+    third.submit((ALICE,), b"", 0)
+
+    assert len({alice.fingerprint() for alice in (one, other, third)}) == 3
+
+
+@each_protocol
+def test_fingerprints_tell_apart_what_waits(name: str) -> None:
+    alice, bob, other_bob = process(name, ALICE), process(name, BOB), process(name, BOB)
+    packets = [sent(alice, (BOB, CAROL), b"%d" % number)[BOB] for number in range(3)]
+    bob.arrive(ALICE, packets[1], 0)
+    other_bob.arrive(ALICE, packets[2], 0)
+
+    assert bob.fingerprint() != other_bob.fingerprint() != process(name, BOB).fingerprint()
+
+
 @each_protocol
 def test_packets_are_values(name: str) -> None:
     packets = [

@@ -92,3 +92,18 @@ def test_a_room_and_its_copy_do_what_a_scan_of_the_buffer_would_do(seed: int) ->
         buffer = [(one, needs) for one, needs in buffer if one not in ready]
         assert taken(room) == taken(twin) == ready
         assert room.packets() == twin.packets() == [Ack(one) for one, _ in buffer]
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    room: WaitingRoom[Ack] = WaitingRoom(9)
+    room.hold(Ack(1), 0, 1, [(5, 1), (6, 1)])
+    twin = room.copy()
+
+    twin.reached(5, 1)
+    twin.reached(6, 1)
+    assert taken(twin) == [1]
+    assert room.packets() == [Ack(1)]
+    room.reached(5, 1)
+    assert taken(room) == []
+    room.reached(6, 1)
+    assert taken(room) == [1]

@@ -172,6 +172,14 @@ class ThankingTwice(Acknowledging):
         return [Transmit(source, packet)] if self.unacked == before else []
 
 
+class Outbidding(Acknowledging):
+    """Answers every acknowledgement with a higher one."""
+
+    def on_control(self, source: int, packet: Packet) -> list[Effect]:
+        assert isinstance(packet, Ack)
+        return [*super().on_control(source, packet), Transmit(source, Ack(packet.sequence + 1))]
+
+
 class TrustingTheFirstAck(Acknowledging):
     """Takes one target's acknowledgement for everybody's."""
 

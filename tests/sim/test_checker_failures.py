@@ -25,6 +25,7 @@ from tests.sim.careless import (
     Garbling,
     GivingUp,
     Gossiping,
+    Outbidding,
     Refusing,
     SharingItsState,
     SilentAboutDuplicates,
@@ -89,6 +90,7 @@ def promising(name: str, ordering: str) -> ProtocolInfo:
         (info_of(SilentAboutDuplicates, network="lossy"), "triangle", LOSS, "restless"),
         (info_of(Thanking, network="lossy"), "triangle", NONE, "restless"),
         (info_of(ThankingTwice, network="lossy"), "triangle", DUPLICATE, "restless"),
+        (info_of(Outbidding, network="lossy"), "triangle", NONE, "restless"),
         (info_of(Breaking), "fan", NONE, "crashed"),
         (info_of(Refusing), "stream", NONE, "refused"),
         (info_of(SharingItsState), "fan", NONE, "unfaithful"),
@@ -212,6 +214,14 @@ def test_an_endless_exchange_that_a_duplicate_starts_is_found() -> None:
         "5. Ack(1) from 0 arrives at process 2, and nothing follows.",
     ]
     assert failure.verdict.kind == "restless"
+
+
+def test_what_is_missing_is_what_was_submitted() -> None:
+    """Process 0 misses c, but it is b that went astray."""
+    program = parse("0 sends a to 2, b to 2; 2 sends c to 0 after a+b")
+    finding = explore(World(info_of(Forgetful, network="fifo"), program), Budgets(), 1000).finding
+    assert finding is not None
+    assert finding.verdict == Verdict("stuck", 2, missing="b")
 
 
 def test_a_smaller_failure_of_another_kind_does_not_take_its_place() -> None:

@@ -130,3 +130,13 @@ def test_a_vector_time_must_count_the_message_of_its_source(kind: int) -> None:
     assert decode(data, 5).message == Message(5, 1, b"")
     with pytest.raises(RemoteError):
         decode(data, 6)
+
+
+def test_a_target_id_of_2_to_the_31_is_refused() -> None:
+    highest = encode(KsPacket(MESSAGE, ((1 << 31) - 1,), {}))
+    too_high = highest.replace(b"\xff\xff\xff\xff\x07", b"\x80\x80\x80\x80\x08")
+
+    assert len(highest) == len(too_high)
+    assert decode(highest, 7) == KsPacket(MESSAGE, ((1 << 31) - 1,), {})
+    with pytest.raises(RemoteError):
+        decode(too_high, 7)

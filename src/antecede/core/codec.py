@@ -1,7 +1,7 @@
 """How packets become bytes, as far as the core knows: somebody above it does that.
 
-The packets of our own protocols are encoded by `antecede.wire`. A user's protocol with packets of its own
-brings a `PacketCodec` for them in its `ProtocolInfo`.
+The packets of our own protocols are encoded by `antecede.wire`. A user's protocol with packets of
+its own brings a `PacketCodec` for them in its `ProtocolInfo`.
 """
 
 from abc import ABC, abstractmethod

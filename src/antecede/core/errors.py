@@ -13,7 +13,7 @@ class LocalError(AntecedeError):
     """The caller's fault: the call makes no sense as it was made."""
 
 
-class BufferFull(LocalError):
+class BufferFull(LocalError):  # noqa: N818 - the contract names it
     """The caller's fault, but only for now: too much is unacknowledged; try again later."""
 
 

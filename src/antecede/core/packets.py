@@ -14,7 +14,7 @@ from antecede.core.values import Message, Packet
 @final
 @mypyc_attr(acyclic=True)
 class DataPacket(Packet):
-    """A message, the id of its predecessor to the same process, and whether a permit will follow."""
+    """A message, the id of its predecessor to the same process, and whether a permit follows."""
 
     __slots__ = ("carried", "flagged", "previous")
 
@@ -79,7 +79,7 @@ class Ack(Packet):
 @final
 @mypyc_attr(acyclic=True)
 class Permit(Packet):
-    """What depended on the message with this id may leave (where cumulative: and on all before it)."""
+    """What depended on the message with this id may leave (cumulative: and on all before it)."""
 
     __slots__ = ("sequence",)
 

@@ -1,7 +1,7 @@
 """The contract between a protocol and whoever drives it.
 
 A protocol is told things (`submit`, `arrive`, `expire`) and answers with things to do. It has no
-socket, no clock, no random numbers and no logger; time is an argument. Methods sort into three kinds:
+socket, no clock, no random numbers and no logger; time is an argument. Three kinds of methods:
 
 - the public face: `submit`, `arrive`, `expire` return a list of effects; `deadline_ns` says when
   `expire` should be called. Check first, change state next, answer last: a method that raises
@@ -87,13 +87,11 @@ class CausalProcess(ABC):
         """When to call `expire`; None: no timer wanted."""
         return None
 
-    def expire(self, now_ns: int) -> list[Effect]:
+    def expire(self, now_ns: int) -> list[Effect]:  # noqa: ARG002 - nothing is ever due by default
         """Do what is due by now; calling too early is harmless."""
         return []
 
-    def submit_into(
-        self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox
-    ) -> None:
+    def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
         """Like `submit`, into an outbox."""
         replay(self.submit(targets, payload, now_ns), outbox)
 

@@ -42,7 +42,7 @@ class Message:
 
 @mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
 class Packet:
-    """What a protocol puts on a channel. A subclass sets `KIND` and, if it carries one, `message`."""
+    """What a protocol puts on a channel; a subclass sets `KIND` and, if it has one, `message`."""
 
     __slots__ = ()
 

@@ -41,7 +41,7 @@ class Histogram:
         if duration_ns > self.greatest:
             self.greatest = duration_ns
         self.count += 1
-        self._total += duration_ns
+        self._total += int(duration_ns)
         self._add_to(bucket_of(duration_ns), 1)
 
     def merge(self, other: "Histogram") -> None:
@@ -78,7 +78,8 @@ class Histogram:
             if passed > 0 and float(passed) >= rank:
                 break
             bucket += 1
-        middle = (bucket_start(bucket) + bucket_start(bucket + 1) - 1) // 2
+        start = bucket_start(bucket)
+        middle = start + (bucket_start(bucket + 1) - 1 - start) // 2
         return int(min(max(middle, self.least), self.greatest))
 
     def buckets(self) -> list[tuple[int, int, int]]:

@@ -142,7 +142,8 @@ class Meter(Observer):
     def _key(self, message: Message, target: i64) -> int:
         """One number for a copy; a plain integer, which has no greatest value."""
         processes = self._processes
-        return (int(message.sequence) * processes + message.sender) * processes + target
+        number = int(message.sequence) * processes + int(message.sender)
+        return number * processes + int(target)
 
     def _count(self, packet: Packet, message: Message | None) -> None:
         kind = packet.kind

@@ -101,7 +101,6 @@ class DepthFirst:
         """Search from the first state on."""
         seen = self._seen
         start = self._world.start(budgets.losses, budgets.duplications, budgets.expiries)
-        self._note(settled(self._world, start, []))
         self._enter(start, start.digest())
         while self._stack and seen.finding is None and not self._full:
             frame = self._stack[-1]
@@ -172,7 +171,7 @@ def shortest(world: World, budgets: Budgets, kind: str, states_max: int) -> Find
         assert state is not None, "a state is given up only after it was looked at"
         states[number] = None
         steps = world.steps(state)
-        if is_quiescent(state, steps) or number == 0 or kind == RESTLESS:
+        if is_quiescent(state, steps) or kind == RESTLESS:
             finding = settled(world, state, way_to(ways, number))
             if finding is not None and finding.verdict.kind == kind:
                 return finding

@@ -1,7 +1,7 @@
 """What becomes of a state when the faults are over: every message arrives, and then there is rest.
 
 From a state on, everything is submitted that can be, packets arrive in the order in which they were
-transmitted, nothing is lost or doubled any more, and whenever nothing is left to arrive, every timer
+transmitted, nothing is lost or doubled any more, and when nothing is left to arrive, every timer
 fires. In the end every message must have been delivered wherever it was sent to, and every timer
 must have fallen silent.
 """
@@ -15,7 +15,7 @@ from antecede.sim.verdicts import RESTLESS, STUCK, Verdict
 ROUNDS_MAX: Final = 32
 """How often every timer may fire before there must be rest."""
 
-PACKETS_MAX: Final = 10_000
+PACKETS_MAX: Final = 4_000
 """How many packets may arrive, without a timer, before there must be rest."""
 
 

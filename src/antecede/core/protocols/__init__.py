@@ -1,0 +1,1 @@
+"""One algorithm per file, named as the literature names it."""

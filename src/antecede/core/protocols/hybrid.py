@@ -139,7 +139,7 @@ class HybridProcess(CausalProcess):
             if index >= 0:
                 previous = peer.acked
                 if index > peer.copies.first:
-                    previous = peer.copies.at(index - 1).message.sequence
+                    previous = peer.copies.at(index - 1).sequence
                 self._transmit_copy(peer, peer.copies.at(index), previous, outbox)
                 peer.acks_since_ns = now_ns
                 peer.watch()
@@ -153,7 +153,7 @@ class HybridProcess(CausalProcess):
             if entry.unsent == 0:
                 continue
             for peer in entry.targets:
-                if peer.last_transmitted >= entry.message.sequence:
+                if peer.last_transmitted >= entry.sequence:
                     continue
                 owed = [
                     (int(permit.sender), int(permit.sequence))
@@ -161,7 +161,7 @@ class HybridProcess(CausalProcess):
                     if permit.position < entry.permits_before
                     and not (self._sps and permit.sender == peer.id)
                 ]
-                held.append(HeldBack(entry.message.sequence, peer.id, owed))
+                held.append(HeldBack(entry.sequence, peer.id, owed))
         return held
 
     def buffered(self) -> int:
@@ -254,7 +254,7 @@ class HybridProcess(CausalProcess):
         while unacked.first < unacked.next and unacked.peek().unacked == 0:
             entry = unacked.remove()
             for peer in entry.targets:
-                note_due(peer, entry.message.sequence, self._due)
+                note_due(peer, entry.sequence, self._due)
         if self._settled < unacked.first:
             self._settled = unacked.first
         if unacked.first < unacked.next:
@@ -280,8 +280,8 @@ class HybridProcess(CausalProcess):
             if not entry.only_unacked_by(waited_for.id):
                 break
             for peer in entry.targets:
-                if peer is waited_for and entry.message.sequence <= peer.last_transmitted:
-                    note_due(peer, entry.message.sequence, self._due)
+                if peer is waited_for and entry.sequence <= peer.last_transmitted:
+                    note_due(peer, entry.sequence, self._due)
             self._settled += 1
 
     def _release(self, now_ns: i64, outbox: Outbox) -> None:
@@ -297,7 +297,7 @@ class HybridProcess(CausalProcess):
                 if entry.permits_before > first_missing:
                     break
                 for peer in entry.targets:
-                    if peer.last_transmitted < entry.message.sequence:
+                    if peer.last_transmitted < entry.sequence:
                         self._transmit_first(peer, entry, now_ns, outbox)
             index += 1
         self._released = index
@@ -318,16 +318,18 @@ class HybridProcess(CausalProcess):
             peer.acks_since_ns = now_ns
         entry.unsent -= 1
         peer.unsent_at += 1
-        peer.last_transmitted = entry.message.sequence
+        peer.last_transmitted = entry.sequence
         self._transmit_copy(peer, entry, previous, outbox)
         self._alarms.start(peer, now_ns)
 
     def _transmit_copy(self, peer: Peer, entry: Entry, previous: i64, outbox: Outbox) -> None:
-        sequence = entry.message.sequence
+        sequence = entry.sequence
         flagged = sequence > self._frontier(peer)
         if not flagged and peer.covered < sequence:
             peer.covered = sequence
-        outbox.transmit(peer.id, DataPacket(entry.message, previous, flagged))
+        message = entry.message
+        assert message is not None, "a copy that is not acknowledged keeps its message"
+        outbox.transmit(peer.id, DataPacket(message, previous, flagged))
 
     def _transmit_again(self, peer: Peer, outbox: Outbox) -> None:
         previous = peer.acked
@@ -338,7 +340,7 @@ class HybridProcess(CausalProcess):
         while index < stop:
             entry = peer.copies.at(index)
             self._transmit_copy(peer, entry, previous, outbox)
-            previous = entry.message.sequence
+            previous = entry.sequence
             index += 1
 
     # Receiving.
@@ -387,16 +389,15 @@ class HybridProcess(CausalProcess):
         copies = peer.copies
         if sequence > peer.last_transmitted or copies.first == peer.unsent_at:
             return
-        oldest = copies.peek().message.sequence
+        oldest = copies.peek().sequence
         # Nobody delivers what was not sent to it: such an ack is a mistake, or a trick to make us
         # forget what is before it.
         if sequence < oldest or (sequence > oldest and find_copy(copies, sequence) < 0):
             return
-        while copies.first < peer.unsent_at and copies.peek().message.sequence <= sequence:
+        while copies.first < peer.unsent_at and copies.peek().sequence <= sequence:
             entry = copies.remove()
-            entry.unacked -= 1
-            entry.unacked_key ^= peer.id
-            peer.acked = entry.message.sequence
+            entry.acknowledged_by(peer.id)
+            peer.acked = entry.sequence
         peer.progress(now_ns)
         peer.acks_since_ns = now_ns
         peer.watch()
@@ -454,7 +455,7 @@ class HybridProcess(CausalProcess):
 
     def fingerprint(self) -> bytes:
         entries = [
-            (entry.message.sequence, entry.message.payload, entry.permits_before, entry.unsent)
+            (entry.sequence, entry.message, entry.permits_before, entry.unsent)
             for entry in self._unacked
         ]
         missing = [(p.sender, p.sequence, p.position) for p in self._missing.missing()]

@@ -15,10 +15,20 @@ from antecede.core.values import Message
 class Entry:
     """A message of our own, until every one of its copies is acknowledged."""
 
-    __slots__ = ("message", "permits_before", "targets", "unacked", "unacked_key", "unsent")
+    __slots__ = (
+        "message",
+        "permits_before",
+        "sequence",
+        "targets",
+        "unacked",
+        "unacked_key",
+        "unsent",
+    )
 
     def __init__(self, message: Message, permits_before: i64, targets: list["Peer"]) -> None:
-        self.message: Final = message
+        self.sequence: Final[i64] = message.sequence
+        # None once everybody has acknowledged it: the payload is not needed any more.
+        self.message: Message | None = message
         self.permits_before: Final[i64] = permits_before
         self.targets: Final = targets
         self.unacked: i64 = len(targets)
@@ -28,9 +38,18 @@ class Entry:
         for peer in targets:
             self.unacked_key ^= peer.id
 
+    def acknowledged_by(self, process: i64) -> None:
+        """One target has delivered it."""
+        self.unacked -= 1
+        self.unacked_key ^= process
+        if self.unacked == 0:
+            self.message = None
+
     def copy(self, peers: dict[int, "Peer"]) -> "Entry":
         """The same entry of a clone, whose peers are `peers`."""
-        twin = Entry(self.message, self.permits_before, [peers[peer.id] for peer in self.targets])
+        targets = [peers[peer.id] for peer in self.targets]
+        twin = Entry(Message(0, self.sequence, b""), self.permits_before, targets)
+        twin.message = self.message
         twin.unacked = self.unacked
         twin.unacked_key = self.unacked_key
         twin.unsent = self.unsent
@@ -92,7 +111,7 @@ class Peer(Alarm):
         """Become a copy of `other`, with the entries of `unacked` in place of its own."""
         self.copies = SlidingArray(other.copies.first)
         for entry in other.copies:
-            self.copies.add(unacked.at(entry.message.sequence))
+            self.copies.add(unacked.at(entry.sequence))
         self.unsent_at = other.unsent_at
         self.acked = other.acked
         self.last_submitted = other.last_submitted
@@ -127,10 +146,10 @@ class Peer(Alarm):
 
     def state(self) -> str:
         """Everything but the alarm; empty if nothing was ever exchanged."""
-        if self.last_submitted == 0 and self.delivered == 0 and self.permitted == 0:
-            if self.early is None:
-                return ""
-        copies = [entry.message.sequence for entry in self.copies]
+        exchanged = self.last_submitted or self.delivered or self.permitted or self.early
+        if not exchanged:
+            return ""
+        copies = [entry.sequence for entry in self.copies]
         early = [] if self.early is None else sorted(self.early.items(), key=early_key)
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.permitted, early)
@@ -149,7 +168,7 @@ def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
     """
     low = copies.first
     reach: i64 = 1
-    while low + reach < copies.next and copies.at(low + reach).message.sequence <= sequence:
+    while low + reach < copies.next and copies.at(low + reach).sequence <= sequence:
         reach <<= 1
     high = low + reach
     if high > copies.next:
@@ -157,10 +176,10 @@ def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
     low += reach >> 1
     while low < high:
         middle = (low + high) >> 1
-        if copies.at(middle).message.sequence < sequence:
+        if copies.at(middle).sequence < sequence:
             low = middle + 1
         else:
             high = middle
-    if low < copies.next and copies.at(low).message.sequence == sequence:
+    if low < copies.next and copies.at(low).sequence == sequence:
         return low
     return -1

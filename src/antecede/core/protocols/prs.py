@@ -165,7 +165,6 @@ class PrsProcess(CausalProcess):
             if process not in packet.targets:
                 known = self._barriers.get(process, EMPTY)
                 self._put_barrier(process, maximum(known, barrier))
-        self._put_barrier(source, self._barriers.get(source, EMPTY))
         self._room.reached(source, packet.carried.sequence)
 
     def _put_barrier(self, process: int, barrier: Vector) -> None:

@@ -28,7 +28,9 @@ SERVICES: Final = "services"
 
 MS: Final = 1_000_000
 STREAM_INTERVAL_NS: Final = MS // 10
-SERVICES_INTERVAL_NS: Final = MS // 2
+SERVICES_SPAN: Final = 40
+"""How many of the longest one-way delays all requests take to enter, so that a run is steady."""
+
 SERVICES_COUNT: Final = 7
 LAYERS: Final = 2
 FAN_OUT: Final = 2
@@ -72,18 +74,19 @@ def flow_traffic(info: ProtocolInfo, situation: str, effort: Effort, seed: int) 
     """The traffic of a situation."""
     if situation == STREAM:
         return Stream(effort.stream_messages)
+    interval_ns = SERVICES_SPAN * max(effort.distances_ms) * MS // effort.dag_requests
     if info.broadcast_only:
         return Broadcast(
             SERVICES_COUNT,
-            messages=effort.dag_requests * 2,
-            interval_ns=SERVICES_COUNT * SERVICES_INTERVAL_NS,
+            messages=effort.dag_requests,
+            interval_ns=SERVICES_COUNT * interval_ns,
             seed=seed,
             payload_bytes=0,
         )
     return ServiceDag(
         layered_services(SERVICES_COUNT, LAYERS, FAN_OUT),
         requests=effort.dag_requests,
-        interval_ns=SERVICES_INTERVAL_NS,
+        interval_ns=interval_ns,
         seed=seed,
         payload_bytes=0,
         reply_bytes=0,

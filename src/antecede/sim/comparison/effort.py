@@ -36,7 +36,9 @@ class Effort:
     stream_messages: int
     dag_requests: int
     turns: tuple[int, ...]
-    """Rounds of the starvation script."""
+    """Turns of the scripts whose waits may grow with their length."""
+    patiences_ms: tuple[int, ...]
+    """Patience of timers, where a protocol might depend on them."""
     trials: int
     """Runs on networks that do not suit a protocol, and on bad ones."""
     trial_messages: int
@@ -48,7 +50,7 @@ QUICK: Final = Effort(
     seeds=1,
     sizes=(4, 8, 16),
     messages_each=12,
-    messages_max=200,
+    messages_max=512,
     copies_max=1_000,
     step_sizes=(4, 8, 16),
     loads=(0.1, 1.0),
@@ -58,6 +60,7 @@ QUICK: Final = Effort(
     stream_messages=120,
     dag_requests=30,
     turns=(10, 20),
+    patiences_ms=(20, 100),
     trials=3,
     trial_messages=30,
 )
@@ -68,7 +71,7 @@ USUAL: Final = Effort(
     seeds=3,
     sizes=(5, 10, 20, 50, 100),
     messages_each=20,
-    messages_max=2_000,
+    messages_max=20_000,
     copies_max=40_000,
     step_sizes=(5, 10, 20, 40),
     loads=(0.1, 0.5, 1.0, 2.0),
@@ -78,6 +81,7 @@ USUAL: Final = Effort(
     stream_messages=400,
     dag_requests=150,
     turns=(25, 100),
+    patiences_ms=(20, 100),
     trials=10,
     trial_messages=60,
 )
@@ -98,6 +102,7 @@ FULL: Final = Effort(
     stream_messages=1_600,
     dag_requests=400,
     turns=(100, 400),
+    patiences_ms=(20, 100),
     trials=30,
     trial_messages=80,
 )

@@ -21,6 +21,7 @@ from antecede.sim.comparison.traffic import (
     traffic,
 )
 from antecede.sim.engine import Simulation
+from antecede.sim.run import with_patience
 
 YARDSTICK: Final = PROTOCOLS["rst"]
 
@@ -40,7 +41,12 @@ class Lateness:
 
 
 def run_copies(
-    info: ProtocolInfo, like: ProtocolInfo, load: float, effort: Effort, seed: int
+    info: ProtocolInfo,
+    like: ProtocolInfo,
+    load: float,
+    effort: Effort,
+    seed: int,
+    patience_ns: int | None = None,
 ) -> CopyTimes:
     """The instants of a run of `info`, with the traffic and the network that suit `like`."""
     processes = effort.latency_processes
@@ -56,13 +62,16 @@ def run_copies(
         faults=fault_free(like),
         seed=seed,
         observers=[times],
+        options=with_patience(info, patience_ns, {}),
     ).run()
     return times
 
 
-def lateness(info: ProtocolInfo, load: float, effort: Effort, seed: int) -> Lateness:
-    """Run the protocol and the yardstick, and compare them copy by copy."""
-    ours = run_copies(info, info, load, effort, seed)
+def lateness(
+    info: ProtocolInfo, load: float, effort: Effort, seed: int, patience_ns: int | None = None
+) -> Lateness:
+    """Run the protocol, with its usual patience or this one, and compare it with the yardstick."""
+    ours = run_copies(info, info, load, effort, seed, patience_ns)
     theirs = run_copies(YARDSTICK, info, load, effort, seed)
     return compared(ours, theirs)
 

@@ -24,7 +24,8 @@ class Quantity:
 PROCESSES: Final = "processes"
 LOAD: Final = "sends per process and one-way delay"
 DISTANCE: Final = "one-way delay in ms"
-TURNS: Final = "rounds"
+TURNS: Final = "turns"
+PATIENCE: Final = "patience in ms"
 
 CLEAN: Final = Quantity(
     name="clean runs",
@@ -122,6 +123,24 @@ LATENCY: Final = Quantity(
     against=LOAD,
     meaning="from submission to delivery, on average, in mean one-way delays",
 )
+TIMED: Final = Quantity(
+    name="longest non-causal latency by patience",
+    unit="greatest RTT",
+    against=PATIENCE,
+    meaning="the same at the lowest load, against the patience of the protocol's timers",
+)
+REPORTED: Final = Quantity(
+    name="longest wait in a conversation with reports",
+    unit="RTT",
+    against=TURNS,
+    meaning="two processes talk and report each turn to a third: the longest wait at a sender",
+)
+REPORTED_PER_BUFFERED: Final = Quantity(
+    name="wait per message ahead in a conversation with reports",
+    unit="RTT",
+    against=TURNS,
+    meaning="the same, divided by one more than the messages of the sender that were ahead",
+)
 PER_BUFFERED: Final = Quantity(
     name="sender wait per message ahead",
     unit="greatest RTT",
@@ -148,15 +167,15 @@ FINISHED: Final = Quantity(
 )
 STARVED: Final = Quantity(
     name="wait under the starvation script",
-    unit="rounds",
+    unit="turns",
     against=TURNS,
-    meaning="how long the message of the scenario waited before it left, of so many rounds",
+    meaning="how long the message of the scenario `starvation` waited, of so many turns",
 )
 
 QUANTITIES: Final = (
     CLEAN, INTEGERS, INTEGERS_MAX, BYTES, BYTES_MAX, STATE, STATE_MAX, CONTROL_PACKETS, SENDER,
-    RECEIVER, LATE, LATE_SENDER, LATE_RECEIVER, LATEST, EARLIEST, LATENCY, PER_BUFFERED, RATE,
-    FLYING, FINISHED, STARVED,
+    RECEIVER, LATE, LATE_SENDER, LATE_RECEIVER, LATEST, EARLIEST, LATENCY, TIMED, REPORTED,
+    REPORTED_PER_BUFFERED, PER_BUFFERED, RATE, FLYING, FINISHED, STARVED,
 )  # fmt: skip
 
 

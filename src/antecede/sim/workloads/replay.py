@@ -95,7 +95,7 @@ class Replay(Workload):
     def _link_causes(self, rows: Sequence[WorkloadRow]) -> None:
         number_of = {row.message_id: number for number, row in enumerate(rows)}
         for number, row in enumerate(rows):
-            for cause in dict.fromkeys(row.causes):
+            for cause in row.causes:
                 self._planned[number].missing += 1
                 key = number_of[cause], row.sender
                 self._effects.setdefault(key, []).append(number)

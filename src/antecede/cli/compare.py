@@ -1,0 +1,242 @@
+"""`antecede compare`: the paper's table of comparison, from runs."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from antecede.core.errors import LocalError
+from antecede.sim.comparison.campaign import (
+    DEFAULT_PROTOCOLS,
+    FAMILIES,
+    Campaign,
+    Show,
+    entrants_of,
+)
+from antecede.sim.comparison.claims import FOOTNOTES
+from antecede.sim.comparison.documents import ks_table, write_comparison, write_ks
+from antecede.sim.comparison.effort import EFFORTS, FULL, QUICK, USUAL
+from antecede.sim.comparison.ks_experiment import KS_FULL, KS_QUICK, KS_USUAL, run_ks_experiment
+from antecede.sim.comparison.tabulation import (
+    Judged,
+    TextTable,
+    all_verdicts,
+    metadata_table,
+    omission_table,
+    paper_tables,
+)
+from antecede.sim.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
+
+SEEDS_MAX: Final = 1000
+
+COLOURS: Final = {"✓": "green", "~": "yellow", "✗": "red"}
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede compare --quick                       everything, small, in seconds
+  antecede compare --out table                   everything, and the figures as files
+  antecede compare --full                        up to n = 1000, where possible 10000
+  antecede compare --protocols ks --only network is FIFO really needed?
+  antecede compare --protocols rst,hybrid --only latency --seeds 10
+  antecede compare --protocols +my_module:INFO   a protocol of your own, with all others
+  antecede compare --ks                          what share of n² does KS carry?
+
+In the table, ✓ is confirmed, ~ qualified, ✗ refuted; behind an arrow stands what was seen. Every
+verdict that is not a plain confirmation is explained below it, with the command that shows it.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--protocols",
+    default="",
+    help="Only these, separated by commas, or module:INFO; with a + in front, in addition.",
+)
+@click.option(
+    "--only",
+    "families",
+    default="",
+    help=f"Only these kinds of runs, separated by commas: {', '.join(FAMILIES)}.",
+)
+@click.option("--quick", "effort", flag_value=QUICK.name, help="Small runs: seconds.")
+@click.option("--full", "effort", flag_value=FULL.name, help="Large runs: an hour, compiled.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, SEEDS_MAX),
+    help="Runs of what depends on chance; several give confidence intervals.",
+)
+@click.option("--ks", "ks", is_flag=True, help="Instead: how much metadata KS carries.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write CSV, JSON and Markdown into this folder.",
+)
+def command(
+    protocols: str,
+    families: str,
+    effort: str | None,
+    seed: int,
+    seeds: int | None,
+    ks: bool,
+    out: Path | None,
+) -> None:
+    """Measure the protocols side by side, in the rows of the paper's Table 1.
+
+    Metadata and state against the number of processes, counted steps, latency compared with RST on
+    the same network, throughput over distance, what kind of network each really needs, and whether
+    it is live. Every claim of the table is confirmed, qualified or refuted by runs.
+    """
+    console = Console(highlight=False)
+    if ks:
+        if protocols or families:
+            raise LocalError("--ks measures KS alone; leave out --protocols and --only")
+        ks_experiment(console, effort or USUAL.name, seed, seeds, out)
+        return
+    campaign = Campaign(
+        entrants_of(chosen_protocols(protocols)),
+        {one.name: one for one in EFFORTS}[effort or USUAL.name],
+        chosen_families(families),
+        seed,
+        seeds,
+    )
+    with progress_bar() as show:
+        campaign.run(show)
+    report(console, campaign)
+    if out is not None:
+        tell_files(write_comparison(out, campaign, typed_command()))
+
+
+def chosen_protocols(text: str) -> list[str]:
+    """The names asked for; those with a + in front are added to the usual ones."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        return list(DEFAULT_PROTOCOLS)
+    only = [name for name in names if not name.startswith("+")]
+    added = [name[1:] for name in names if name.startswith("+")]
+    return (only or list(DEFAULT_PROTOCOLS)) + added
+
+
+def chosen_families(text: str) -> tuple[str, ...]:
+    """The kinds of runs asked for, in their usual order."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in FAMILIES:
+            raise LocalError(f"nothing is called {name!r}; there are {', '.join(FAMILIES)}")
+    return tuple(family for family in FAMILIES if not names or family in names)
+
+
+def typed_command() -> str:
+    """The command line, for whoever reads the files later."""
+    return " ".join(["antecede", *sys.argv[1:]])
+
+
+@contextmanager
+def progress_bar() -> Iterator[Show | None]:
+    """A bar on standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(done: int, total: int, text: str) -> None:
+            bar.update(task, completed=done, total=total, description=escape(text))
+
+        yield show
+
+
+# What is printed.
+
+
+def report(console: Console, campaign: Campaign) -> None:
+    """The tables, and the verdicts that need an explanation."""
+    for table in paper_tables(campaign):
+        console.print(rich_table(table))
+    metadata = metadata_table(campaign)
+    if metadata is not None:
+        console.print(rich_table(metadata))
+    judged = all_verdicts(campaign)
+    for one in judged:
+        if one.verdict.outcome != CONFIRMED:
+            explain(console, one)
+    omissions = omission_table(campaign.readings)
+    if omissions is not None:
+        console.print(rich_table(omissions))
+    for mark, text in FOOTNOTES.items():
+        console.print(f"{mark} {text}", markup=False, style="dim")
+    if judged:
+        console.print(summary(judged))
+
+
+def rich_table(table: TextTable) -> Table:
+    """The table in colour."""
+    rich = Table(title=table.title, show_lines=False)
+    for name in table.head:
+        rich.add_column(name, overflow="fold")
+    for row in table.rows:
+        rich.add_row(*(coloured(cell) for cell in row))
+    return rich
+
+
+def coloured(cell: str) -> str:
+    """A cell with a mark gets its colour."""
+    colour = COLOURS.get(cell[:1])
+    text = escape(cell)
+    return text if colour is None else f"[{colour}]{text}[/]"
+
+
+def explain(console: Console, one: Judged) -> None:
+    """A verdict that is not a plain confirmation, with its figures and its run."""
+    verdict = one.verdict
+    colour = "yellow" if verdict.outcome == QUALIFIED else "red"
+    claim = verdict.claim
+    console.print(
+        f"[{colour}]{verdict.outcome}[/] [bold]{escape(claim.protocol)}[/], "
+        f"{escape(claim.aspect)}: the paper says {escape(claim.cell)}; {escape(verdict.reason)}"
+    )
+    console.print(f"    {verdict.observation.detail}", markup=False)
+    console.print(f"    {one.command}\n", markup=False, style="dim", soft_wrap=True)
+
+
+def summary(judged: list[Judged]) -> str:
+    """How many claims fared how."""
+    outcomes = [one.verdict.outcome for one in judged]
+    counts = ", ".join(f"{outcomes.count(x)} {x}" for x in (CONFIRMED, QUALIFIED, REFUTED))
+    return f"{len(outcomes)} claims: {counts}"
+
+
+def tell_files(paths: list[Path]) -> None:
+    """Where the files are."""
+    click.echo(f"Written: {', '.join(str(path) for path in paths)}", err=True)
+
+
+def ks_experiment(
+    console: Console, effort: str, seed: int, seeds: int | None, out: Path | None
+) -> None:
+    """Run the experiment with KS, print its table, write its files."""
+    grid = {QUICK.name: KS_QUICK, USUAL.name: KS_USUAL, FULL.name: KS_FULL}[effort]
+    with progress_bar() as show:
+        rows = run_ks_experiment(grid, seed, seeds, show)
+    console.print(rich_table(ks_table(rows)))
+    console.print(
+        "An entry counts 2 + |Dests| integers; a multicast goes to 2 to n - 1 processes; "
+        "Student's t over seeds."
+    )
+    if out is not None:
+        tell_files(write_ks(out, rows, typed_command()))
