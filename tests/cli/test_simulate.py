@@ -253,6 +253,10 @@ def test_a_workload_table_can_be_replayed(tmp_path: Path) -> None:
         (["-n", "1"], "at least two processes"),
         (["-m", "0"], "at least one message"),
         (["-m", "many"], "is not a count"),
+        (["-m", "1" + 20 * "0"], "at most 2**40"),
+        (["-n", "1" + 20 * "0"], "more than ids"),
+        (["--seed", "1" + 20 * "0"], "outside 0 <= seed"),
+        (["--patience", "0"], "patience"),
         (["--network", "fifo", "--reorder", "5%"], "does not reorder"),
     ],
 )

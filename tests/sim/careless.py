@@ -267,6 +267,15 @@ class ForgettingInClones(Eager):
         return twin
 
 
+class UnclonableAtTheEnd(Eager):
+    """Cannot be cloned when it has heard something."""
+
+    def clone(self) -> Self:
+        if self.heard:
+            raise IndexError("outside the window")
+        return super().clone()
+
+
 class WithoutFingerprint(Forgetful):
     """All its states look alike."""
 

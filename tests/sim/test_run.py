@@ -128,6 +128,12 @@ def test_a_seed_out_of_range_is_refused(seed: int) -> None:
         simulate("hybrid", traffic(), seed=seed)
 
 
+@pytest.mark.parametrize("patience_ns", [0, -1, 1 << 60])
+def test_a_patience_that_never_ends_or_never_begins_is_refused(patience_ns: int) -> None:
+    with pytest.raises(LocalError, match="patience"):
+        simulate("hybrid", traffic(), patience_ns=patience_ns)
+
+
 def test_an_unknown_protocol_is_refused() -> None:
     with pytest.raises(LocalError, match="no protocol is called 'carrier-pigeon'"):
         simulate("carrier-pigeon", traffic())

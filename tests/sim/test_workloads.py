@@ -296,7 +296,9 @@ def test_a_name_or_setting_that_makes_no_sense_is_refused(
     "build",
     [
         lambda: Poisson(1, messages=1, interval_ns=1, seed=1),
+        lambda: Poisson(1 << 80, messages=1, interval_ns=1, seed=1),
         lambda: Poisson(2, messages=0, interval_ns=1, seed=1),
+        lambda: Poisson(2, messages=1 << 80, interval_ns=1, seed=1),
         lambda: Poisson(2, messages=1, interval_ns=0, seed=1),
         lambda: Poisson(2, messages=1, interval_ns=1 << 60, seed=1),
         lambda: Poisson(2, messages=1, interval_ns=1, seed=1, payload_bytes=-1),

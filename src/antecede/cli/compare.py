@@ -1,6 +1,5 @@
 """`antecede compare`: the paper's table of comparison, from runs."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +12,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from antecede.core.errors import LocalError
-from antecede.sim.comparison.campaign import (
-    DEFAULT_PROTOCOLS,
-    FAMILIES,
-    Campaign,
-    Show,
-    entrants_of,
-)
+from antecede.sim.comparison.campaign import Campaign, Show
 from antecede.sim.comparison.claims import FOOTNOTES
 from antecede.sim.comparison.documents import ks_table, write_comparison, write_ks
 from antecede.sim.comparison.effort import EFFORTS, FULL, QUICK, USUAL
-from antecede.sim.comparison.ks_experiment import KS_FULL, KS_QUICK, KS_USUAL, run_ks_experiment
+from antecede.sim.comparison.ks_experiment import (
+    KS_FULL,
+    KS_QUICK,
+    KS_USUAL,
+    KsRow,
+    run_ks_experiment,
+)
+from antecede.sim.comparison.plan import DEFAULT_PROTOCOLS, FAMILIES, entrants_of
 from antecede.sim.comparison.tabulation import (
     Judged,
     TextTable,
@@ -34,6 +34,7 @@ from antecede.sim.comparison.tabulation import (
 )
 from antecede.sim.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 
+SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000
 
 COLOURS: Final = {"✓": "green", "~": "yellow", "✗": "red"}
@@ -68,7 +69,7 @@ verdict that is not a plain confirmation is explained below it, with the command
 )
 @click.option("--quick", "effort", flag_value=QUICK.name, help="Small runs: seconds.")
 @click.option("--full", "effort", flag_value=FULL.name, help="Large runs: an hour, compiled.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True)
 @click.option(
     "--seeds",
     type=click.IntRange(1, SEEDS_MAX),
@@ -96,10 +97,22 @@ def command(
     it is live. Every claim of the table is confirmed, qualified or refuted by runs.
     """
     console = Console(highlight=False)
+    typed = as_typed(
+        {
+            "--ks": "" if ks else None,
+            "--protocols": protocols or None,
+            "--only": families or None,
+            f"--{effort}": "" if effort else None,
+            "--seed": str(seed),
+            "--seeds": None if seeds is None else str(seeds),
+        }
+    )
     if ks:
         if protocols or families:
             raise LocalError("--ks measures KS alone; leave out --protocols and --only")
-        ks_experiment(console, effort or USUAL.name, seed, seeds, out)
+        rows = ks_experiment(console, effort or USUAL.name, seed, seeds)
+        if out is not None:
+            tell_files(write_ks(out, rows, typed))
         return
     campaign = Campaign(
         entrants_of(chosen_protocols(protocols)),
@@ -112,7 +125,7 @@ def command(
         campaign.run(show)
     report(console, campaign)
     if out is not None:
-        tell_files(write_comparison(out, campaign, typed_command()))
+        tell_files(write_comparison(out, campaign, typed))
 
 
 def chosen_protocols(text: str) -> list[str]:
@@ -134,9 +147,10 @@ def chosen_families(text: str) -> tuple[str, ...]:
     return tuple(family for family in FAMILIES if not names or family in names)
 
 
-def typed_command() -> str:
-    """The command line, for whoever reads the files later."""
-    return " ".join(["antecede", *sys.argv[1:]])
+def as_typed(options: dict[str, str | None]) -> str:
+    """The command that does the same, for whoever reads the files later."""
+    given = [f"{name} {value}".rstrip() for name, value in options.items() if value is not None]
+    return " ".join(["antecede compare", *given])
 
 
 @contextmanager
@@ -226,10 +240,8 @@ def tell_files(paths: list[Path]) -> None:
     click.echo(f"Written: {', '.join(str(path) for path in paths)}", err=True)
 
 
-def ks_experiment(
-    console: Console, effort: str, seed: int, seeds: int | None, out: Path | None
-) -> None:
-    """Run the experiment with KS, print its table, write its files."""
+def ks_experiment(console: Console, effort: str, seed: int, seeds: int | None) -> list[KsRow]:
+    """Run the experiment with KS, and print its table."""
     grid = {QUICK.name: KS_QUICK, USUAL.name: KS_USUAL, FULL.name: KS_FULL}[effort]
     with progress_bar() as show:
         rows = run_ks_experiment(grid, seed, seeds, show)
@@ -238,5 +250,4 @@ def ks_experiment(
         "An entry counts 2 + |Dests| integers; a multicast goes to 2 to n - 1 processes; "
         "Student's t over seeds."
     )
-    if out is not None:
-        tell_files(write_ks(out, rows, typed_command()))
+    return rows

@@ -172,16 +172,27 @@ class Moves:
                     verdict = Verdict(INVENTED, local.me, detail=repr(effect.message))
             else:
                 transmissions.append(self._flight(local.me, effect.target, effect.packet))
-        # What is kept is a clone of what acted: all clones of one state are alike, timers and all.
-        twin = actor.clone()
-        fingerprint = twin.fingerprint()
-        if actor.fingerprint() != fingerprint:
-            verdict = Verdict(UNFAITHFUL, local.me, detail="a clone has another fingerprint")
-        if local.process.fingerprint() != local.fingerprint:
-            verdict = Verdict(UNFAITHFUL, local.me, detail="a clone shares state with its original")
+        try:
+            # What is kept is a clone of what acted: all clones of one state are alike.
+            twin = actor.clone()
+            fingerprint = twin.fingerprint()
+            complaint = self._complaint(local, actor, fingerprint)
+        except Exception as error:  # no better than a clone that is wrong
+            complaint = f"cloning fails with {error!r}"
+            return Move(local, [], [], False, Verdict(UNFAITHFUL, local.me, detail=complaint))
+        if complaint:
+            verdict = Verdict(UNFAITHFUL, local.me, detail=complaint)
         after = self._intern(local.me, twin, fingerprint, now_ns)
         idle = not effects and after.fingerprint == local.fingerprint
         return Move(after, transmissions, deliveries, idle, verdict)
+
+    def _complaint(self, local: Local, actor: CausalProcess, fingerprint: bytes) -> str:
+        """What is wrong with the clones of this protocol, if anything."""
+        if actor.fingerprint() != fingerprint:
+            return "a clone has another fingerprint"
+        if local.process.fingerprint() != local.fingerprint:
+            return "a clone shares state with its original"
+        return ""
 
     def _flight(self, source: i64, target: i64, packet: Packet) -> Flight:
         text = repr(packet)

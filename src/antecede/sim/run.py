@@ -11,6 +11,7 @@ from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.link.faults import Faults
+from antecede.link.latency import DELAY_NS_MAX
 from antecede.link.reliable import over_lossy
 from antecede.sim.engine import Progress, Simulation
 from antecede.sim.fit import check_workload, needs_link
@@ -19,10 +20,8 @@ from antecede.sim.meter import Meter
 from antecede.sim.observer import Observer
 from antecede.sim.recorder import Recorder
 from antecede.sim.scale import Scale
-from antecede.sim.workloads.workload import Workload
+from antecede.sim.workloads.workload import Workload, check_seed
 from antecede.trace.log import EventLog
-
-SEED_LIMIT: Final = 1 << 62
 
 
 @final
@@ -112,8 +111,9 @@ def simulate(
     is how long to wait before transmitting again, wherever the protocol or its link does that;
     `options` go to every process as they are. The same arguments give the same run.
     """
-    if not 0 <= seed < SEED_LIMIT:
-        raise LocalError(f"seed {seed} is outside 0 <= seed < 2**62")
+    check_seed(seed)
+    if patience_ns is not None and not 1 <= patience_ns <= DELAY_NS_MAX:
+        raise LocalError(f"a patience of {patience_ns} ns is outside 1 to {DELAY_NS_MAX} ns")
     network = Faults() if faults is None else faults
     info = fitted(protocol, workload, network, link=link)
     scale = Scale(info)

@@ -73,7 +73,12 @@ def sends_without(sends: Sends, settled: Targets) -> Sends:
     """One sender's sends when nobody has to wait at any of `settled` any more."""
     if sends.targets.isdisjoint(settled):
         return sends
-    return purged({time: targets - settled for time, targets in sends.entries.items()})
+    return purged({time: less(targets, settled) for time, targets in sends.entries.items()})
+
+
+def less(targets: Targets, settled: Targets) -> Targets:
+    """The targets that are not settled: the same object if that is all of them."""
+    return targets if targets.isdisjoint(settled) else targets - settled
 
 
 def adding(log: Log, sender: int, time: int, targets: Targets) -> Log:
@@ -114,9 +119,12 @@ def merged_sends(mine: Sends, theirs: Sends) -> Sends:
                 changed = True
                 continue
             left = targets & older.entries[time]
-            changed = changed or len(left) < len(targets)
+            if len(left) < len(targets):
+                changed = True
+            else:
+                left = targets
         kept[time] = left
-    # Handing back the same object keeps logs sharing, and merging equal ones cheap.
+    # Handing back the same objects keeps logs sharing, and merging equal ones cheap.
     return purged(kept) if changed else newer
 
 

@@ -93,9 +93,7 @@ def flow_traffic(info: ProtocolInfo, situation: str, effort: Effort, seed: int) 
     )
 
 
-def flow(
-    info: ProtocolInfo, situation: str, distance_ms: int, effort: Effort, seed: int
-) -> Flow:
+def flow(info: ProtocolInfo, situation: str, distance_ms: int, effort: Effort, seed: int) -> Flow:
     """Run the traffic over channels of this length."""
     workload = flow_traffic(info, situation, effort, seed)
     times = CopyTimes(int(workload.processes))

@@ -186,9 +186,7 @@ def footprint(
         messages // 2,
         max(1, messages // 2 // SAMPLED),
     )
-    simulation = Simulation(
-        info, workload, faults=fault_free(info), seed=seed, observers=[weigher]
-    )
+    simulation = Simulation(info, workload, faults=fault_free(info), seed=seed, observers=[weigher])
     workload.hosts = simulation.hosts
     simulation.run()
     return result_of(weigher, workload.samples)

@@ -43,9 +43,7 @@ def estimate(samples: list[float]) -> Estimate:
     if count < 2:
         return Estimate(mean=mean, half_width=None, samples=count)
     variance = sum([(sample - mean) ** 2 for sample in samples]) / (count - 1)
-    return Estimate(
-        mean=mean, half_width=t_95(count - 1) * sqrt(variance / count), samples=count
-    )
+    return Estimate(mean=mean, half_width=t_95(count - 1) * sqrt(variance / count), samples=count)
 
 
 def t_95(degrees: int) -> float:

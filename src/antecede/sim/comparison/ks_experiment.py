@@ -1,8 +1,8 @@
 """How much of n² does the Kshemkalyani-Singhal algorithm really carry?
 
-P. Chandra, P. Gambhire, A. D. Kshemkalyani, "Performance of the Optimal Causal Multicast Algorithm:
-A Statistical Analysis", IEEE Transactions on Parallel and Distributed Systems 15(1), 2004, simulated
-it: metadata as a share of RST's n², over the number of processes, the message rate (mean
+P. Chandra, P. Gambhire and A. D. Kshemkalyani simulated it ("Performance of the Optimal Causal
+Multicast Algorithm: A Statistical Analysis", IEEE Transactions on Parallel and Distributed Systems
+15(1), 2004): metadata as a share of RST's n², over the number of processes, the message rate (mean
 transmission time over mean time between two messages of a process, MTT/MIMT) and the share of
 multicasts. Here are such runs with our implementation. An entry of the log counts 2 + |Dests|
 integers; the message's own time and targets, which any algorithm has to say, are not counted. A
@@ -163,7 +163,7 @@ class LogWeigher(Observer):
 def percent_of_matrix(
     processes: int, rate: float, share: float, messages_each: int, seed: int
 ) -> float:
-    """Integers in the log of a packet, as a percentage of n², in one run without its first third."""
+    """Integers in the log of a packet, in % of n², over one run without its first third."""
     messages = processes * messages_each
     copies = messages * (1 - share + share * (processes + 1) / 2)
     weigher = LogWeigher(round(copies / 3))

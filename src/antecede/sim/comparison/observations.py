@@ -75,9 +75,7 @@ def see_order(protocol: str, readings: Readings) -> Observation | None:
     return see_trials(protocol, readings, REORDERING, "FIFO")
 
 
-def see_trials(
-    protocol: str, readings: Readings, trouble: str, needed: str
-) -> Observation | None:
+def see_trials(protocol: str, readings: Readings, trouble: str, needed: str) -> Observation | None:
     """`any` if all runs were clean in spite of the trouble, else what would have spared it."""
     for row in readings.rows:
         if (row.protocol, row.quantity, row.situation) == (protocol, measured.CLEAN, trouble):

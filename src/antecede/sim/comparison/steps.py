@@ -12,9 +12,9 @@ null message, which lets messages be delivered.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FrameType
-from typing import Final, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Self, final
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Effect
@@ -23,7 +23,8 @@ from antecede.core.values import Packet
 from antecede.sim.comparison.traffic import CALM_INTERVAL_NS, dense_situation, fault_free, traffic
 from antecede.sim.engine import Simulation
 
-Trace: TypeAlias = Callable[[FrameType, str, object], object]
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 NULL_KIND: Final = "null"
 
@@ -86,10 +87,10 @@ class Tally:
         sys.settrace(None)
         return self._lines
 
-    def _on_call(self, frame: FrameType, event: str, argument: object) -> Trace | None:  # noqa: ARG002 every call counts
+    def _on_call(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":  # noqa: ARG002 every call counts
         return self._on_line
 
-    def _on_line(self, frame: FrameType, event: str, argument: object) -> Trace | None:  # noqa: ARG002 every line counts
+    def _on_line(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":  # noqa: ARG002 every line counts
         if event == "line":
             self._lines += 1
         return self._on_line
@@ -181,9 +182,7 @@ def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float
     warm = processes * (WARM_BROADCASTS if info.broadcast_only else 2 * processes)
     counted = max(processes, MESSAGES // copies)
     tally = Tally(warm, counted)
-    workload = traffic(
-        dense_situation(info), processes, warm + counted, CALM_INTERVAL_NS, seed
-    )
+    workload = traffic(dense_situation(info), processes, warm + counted, CALM_INTERVAL_NS, seed)
     simulation = Simulation(
         Counting(info, tally).info(), workload, faults=fault_free(info), seed=seed
     )

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from antecede.sim.comparison import readings as measured
-from antecede.sim.comparison.campaign import FAMILY_OF, Campaign, Entrant
+from antecede.sim.comparison.campaign import Campaign
 from antecede.sim.comparison.claims import COLUMNS, TABLE
 from antecede.sim.comparison.observations import observe
+from antecede.sim.comparison.plan import FAMILY_OF, Entrant
 from antecede.sim.comparison.readings import QUANTITIES, Quantity, Readings
 from antecede.sim.comparison.traffic import dense_situation
 from antecede.sim.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, Verdict, verdicts_on
@@ -68,7 +69,7 @@ def paper_table(title: str, entrants: list[Entrant], readings: Readings) -> Text
         (aspect, *[cell_of(entrant.name, aspect, cells, readings) for entrant in entrants])
         for aspect in TABLE
     ]
-    measured_rows = [row for row in rows if any([cell != NOT_MEASURED for cell in row[1:]])]
+    measured_rows = [row for row in rows if any(cell != NOT_MEASURED for cell in row[1:])]
     head = ("", *[entrant.name for entrant in entrants])
     return TextTable(title=title, head=head, rows=tuple(measured_rows))
 

@@ -44,9 +44,7 @@ def dense_situation(info: ProtocolInfo) -> str:
     return BROADCASTS if info.broadcast_only else UNIFORM
 
 
-def traffic(
-    situation: str, processes: int, messages: int, interval_ns: int, seed: int
-) -> Workload:
+def traffic(situation: str, processes: int, messages: int, interval_ns: int, seed: int) -> Workload:
     """Messages without payload, each process sending one per interval on average."""
     if situation == BROADCASTS:
         return Broadcast(

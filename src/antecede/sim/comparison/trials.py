@@ -10,7 +10,7 @@ from typing import Final
 from antecede.audit.oracle import check_log
 from antecede.core.catalogue import ProtocolInfo
 from antecede.link.faults import Faults
-from antecede.link.latency import Uniform
+from antecede.link.latency import DELAY_NS_MAX, Uniform
 from antecede.sim.comparison.effort import Effort
 from antecede.sim.comparison.traffic import (
     LONGEST_NS,
@@ -37,8 +37,8 @@ TROUBLE: Final = 0.1
 """The share of packets that are lost, and of those that come twice."""
 
 PATIENCE_NS: Final = 20 * ONE_WAY_NS
-HORIZON_NS: Final = 3_600_000_000_000
-"""An hour: by then a run is over, or it never will be."""
+HORIZON_NS: Final = 600_000_000_000
+"""Ten minutes: by then a run is over, or it never will be."""
 
 TALKER: Final = "i"
 STARVED_MESSAGE: Final = "m"
@@ -75,9 +75,7 @@ def is_clean(info: ProtocolInfo, trouble: str, effort: Effort, seed: int) -> boo
     """Whether everything was delivered, once and in causal order, in spite of the trouble."""
     result = simulate(
         unassuming(info),
-        traffic(
-            dense_situation(info), TRIAL_PROCESSES, effort.trial_messages, ONE_WAY_NS, seed
-        ),
+        traffic(dense_situation(info), TRIAL_PROCESSES, effort.trial_messages, ONE_WAY_NS, seed),
         faults=troubled(info, trouble),
         seed=seed,
         record=True,
@@ -98,7 +96,7 @@ def finishes(info: ProtocolInfo, where: str, effort: Effort, seed: int) -> RunRe
         patience_ns = PATIENCE_NS
     else:
         faults = fault_free(info)
-        patience_ns = 2 * HORIZON_NS
+        patience_ns = DELAY_NS_MAX  # Beyond the horizon: no timer rings.
     return simulate(
         info,
         workload,

@@ -83,7 +83,7 @@ def judge(claim: Claim, observation: Observation) -> Verdict:
     elif claim.aspect == CONTROL:
         outcome, reason = judge_control(claim.says, observation.word)
     else:
-        outcome, reason = REFUTED, f"it is {observation.word}"
+        outcome, reason = REFUTED, f"seen here: {observation.word}"
     return Verdict(claim=claim, observation=observation, outcome=outcome, reason=reason)
 
 
@@ -108,7 +108,7 @@ def judge_magnitude(says: str, seen: str) -> tuple[str, str]:
     word = "O(r)" if seen == "bounded" else seen
     claimed, observed = MAGNITUDES.index(says), MAGNITUDES.index(word)
     if observed > claimed:
-        return REFUTED, f"it is {seen}"
+        return REFUTED, f"seen here: {seen}"
     if observed < claimed:
         return QUALIFIED, f"no worse than {seen} was seen in these runs"
     return CONFIRMED, ""

@@ -25,8 +25,8 @@ class Broadcast(Workload):
         seed: int,
         payload_bytes: int = 64,
     ) -> None:
-        super().__init__(processes)
         check_traffic(processes, messages, interval_ns, payload_bytes)
+        super().__init__(processes)
         self._left: i64 = messages
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes

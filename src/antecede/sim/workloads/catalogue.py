@@ -18,7 +18,7 @@ from antecede.sim.workloads.replay import Replay
 from antecede.sim.workloads.request_reply import RequestReply
 from antecede.sim.workloads.service_dag import ServiceDag, calls_per_request, layered_services
 from antecede.sim.workloads.settings import Parameter, Setting, Settings
-from antecede.sim.workloads.workload import Workload
+from antecede.sim.workloads.workload import Workload, check_seed
 from antecede.trace.workload import read_workload
 
 
@@ -207,4 +207,5 @@ def build_workload(
     info = WORKLOADS.get(name)
     if info is None:
         raise LocalError(f"no workload is called {name!r}; there are {', '.join(WORKLOADS)}")
+    check_seed(traffic.seed)
     return info.build(traffic, Settings(name, info.parameters, {} if given is None else given))

@@ -42,13 +42,13 @@ class Groups(Workload):
         reply: float = 0.5,
         payload_bytes: int = 64,
     ) -> None:
-        super().__init__(processes)
         check_traffic(processes, posts, interval_ns, payload_bytes)
         check_share("the probability of a reply", reply)
         if not 1 <= groups <= GROUPS_LIMIT or not 2 <= size <= processes:
             raise LocalError(
                 f"{groups} groups of {size}: 1 to {GROUPS_LIMIT} groups of 2 to {processes} members"
             )
+        super().__init__(processes)
         self._posts: Final[i64] = posts
         self._posted: i64 = 0
         self._mean_ns: Final = float(interval_ns)

@@ -20,8 +20,8 @@ class Pipeline(Workload):
     def __init__(
         self, stages: int, *, items: int, interval_ns: int, seed: int, payload_bytes: int = 64
     ) -> None:
-        super().__init__(stages)
         check_traffic(stages, items, interval_ns, payload_bytes)
+        super().__init__(stages)
         self._items: Final[i64] = items
         self._entered: i64 = 0
         self._mean_ns: Final = float(interval_ns)

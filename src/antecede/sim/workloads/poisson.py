@@ -34,10 +34,10 @@ class Poisson(Workload):
         multicast: float = 0.0,
         fan_out: int = 3,
     ) -> None:
-        super().__init__(processes)
         check_traffic(processes, messages, interval_ns, payload_bytes)
         check_peers(favourites, zipf, fan_out)
         check_share("the multicast share", multicast)
+        super().__init__(processes)
         self._left: i64 = messages
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes

@@ -37,11 +37,11 @@ class RequestReply(Workload):
         payload_bytes: int = 64,
         reply_bytes: int = 64,
     ) -> None:
-        super().__init__(processes)
         check_traffic(processes, requests, think_ns, payload_bytes)
         check_traffic(processes, requests, think_ns, reply_bytes)
         if not 1 <= servers < processes:
             raise LocalError(f"{servers} servers among {processes} processes leave no clients")
+        super().__init__(processes)
         self._servers: Final[i64] = servers
         self._think_ns: Final = float(think_ns)
         self._payload_bytes: Final[i64] = payload_bytes

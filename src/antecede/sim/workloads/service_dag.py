@@ -47,11 +47,11 @@ class ServiceDag(Workload):
         payload_bytes: int = 64,
         reply_bytes: int = 64,
     ) -> None:
-        super().__init__(len(children))
         check_traffic(len(children), requests, interval_ns, payload_bytes)
         check_traffic(len(children), requests, interval_ns, reply_bytes)
         if not 1 <= calls_per_request(children) <= CALLS_LIMIT:
             raise LocalError(f"a request must lead to 1 to {CALLS_LIMIT} calls")
+        super().__init__(len(children))
         self._children: Final = [list(services) for services in children]
         self._left: i64 = requests
         self._entered: i64 = 0

@@ -16,6 +16,9 @@ from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
 from antecede.sim.calendar import WAKE, Calendar
 
+MESSAGES_MAX: Final = 1 << 40
+SEED_LIMIT: Final = 1 << 62
+
 INTERVAL_NS_MAX: Final = 3_600_000_000_000
 """The longest mean time between two messages of one process: an hour."""
 
@@ -104,12 +107,18 @@ def check_traffic(processes: int, messages: int, interval_ns: int, payload_bytes
         raise LocalError(f"traffic needs at least two processes, not {processes}")
     if processes >= ID_LIMIT:
         raise LocalError(f"{processes} processes are more than ids")
-    if messages < 1:
-        raise LocalError(f"there must be at least one message, not {messages}")
+    if not 1 <= messages <= MESSAGES_MAX:
+        raise LocalError(f"{messages} messages: there must be at least one message, at most 2**40")
     if not 1 <= interval_ns <= INTERVAL_NS_MAX:
         raise LocalError(f"the interval of {interval_ns} ns is outside 1 to {INTERVAL_NS_MAX} ns")
     if not 0 <= payload_bytes <= PAYLOAD_LIMIT:
         raise LocalError(f"a payload of {payload_bytes} bytes is outside 0 to {PAYLOAD_LIMIT}")
+
+
+def check_seed(seed: int) -> None:
+    """`LocalError` unless the seed is one that chance can start from."""
+    if not 0 <= seed < SEED_LIMIT:
+        raise LocalError(f"seed {seed} is outside 0 <= seed < 2**62")
 
 
 def check_share(name: str, share: float) -> None:
