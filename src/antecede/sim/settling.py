@@ -9,7 +9,7 @@ must have fallen silent.
 from typing import Final, final
 
 from antecede.sim.interleavings import ARRIVE, EXPIRE, SUBMIT, State, Step, World, lowest_bit
-from antecede.sim.moves import Flight
+from antecede.sim.moves import Flight, Local
 from antecede.sim.verdicts import RESTLESS, STUCK, Verdict
 
 ROUNDS_MAX: Final = 32
@@ -33,18 +33,24 @@ class Finding:
 def settled(world: World, state: State, steps: list[Step]) -> Finding | None:
     """Let a state come to rest without faults, oldest packets first; None if all is well then."""
     run = FairRun(world, state, steps.copy())
-    for _ in range(ROUNDS_MAX):
+    rounds = 0
+    before: list[Local] = []
+    while True:
         finding = run.drain()
         if finding is not None:
             return finding
         restless = run.restless()
-        if restless < 0:
-            return run.stuck()
+        now = run.locals()
+        # When a round of timers has changed nothing, no further one will.
+        if restless < 0 or now == before or rounds == ROUNDS_MAX:
+            break
+        before = now
+        rounds += 1
         run.expire_all()
-    finding = run.drain()
-    if finding is None:
-        finding = run.stuck()
-    return Finding(run.steps, endless(restless)) if finding is None else finding
+    finding = run.stuck()
+    if finding is None and restless >= 0:
+        return Finding(run.steps, endless(restless))
+    return finding
 
 
 def endless(process: int) -> Verdict:
@@ -83,6 +89,10 @@ class FairRun:
             if not self._world.is_at_rest(seat):
                 return int(seat.local.me)
         return -1
+
+    def locals(self) -> list[Local]:
+        """What each process is in."""
+        return [seat.local for seat in self._state.seats]
 
     def expire_all(self) -> None:
         """Every timer fires once, until something is wrong."""
