@@ -10,7 +10,9 @@ never compiled: an extension module beside the sources would shadow every later 
 import atexit
 import os
 import shutil
+import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 from pathlib import Path
@@ -77,7 +79,23 @@ def translate() -> list[Extension]:
             # looking for them (the flags Python hands on include -Wall) takes half of its time.
             kept = [flag for flag in flags if flag != "-Werror"]
             extension.extra_compile_args = [*kept, "-Wno-all", "-w"]
+        if extension.name.endswith("__mypyc"):
+            # The one library with all the code; the other extensions only point into it.
+            extension.extra_compile_args += across_files()
+            extension.extra_link_args += across_files()
     return cast(list[Extension], extensions)
+
+
+def across_files() -> list[str]:
+    """What makes gcc inline mypyc's runtime into our code: a fifth faster, for little more time."""
+    compiler = os.environ.get("CC", sysconfig.get_config_var("CC") or "cc").split()
+    try:
+        said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    if "Free Software Foundation" not in said.stdout:
+        return []
+    return ["-O3", "-flto=2", "-fno-fat-lto-objects", "-fno-semantic-interposition"]
 
 
 class FreshBuild(build):

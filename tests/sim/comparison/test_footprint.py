@@ -5,7 +5,12 @@ import pytest
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Message
-from antecede.sim.comparison.footprint import everybody_talks, footprint, integers_in, messages_of
+from antecede.sim.comparison.footprint import (
+    footprint,
+    integers_in,
+    knowledge_spreads,
+    messages_of,
+)
 from antecede.sim.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede.wire import metadata_size
 from tests.sim.comparison.tiny import TINY
@@ -40,12 +45,9 @@ def test_ks_carries_less_than_a_matrix_and_more_than_nothing() -> None:
 
 
 def test_state_of_hybrid_depends_on_peers_and_that_of_rst_on_pairs() -> None:
-    """Six times as many processes with four neighbours each are nothing to hybrid."""
-    states = {
-        name: [footprint(PROTOCOLS[name], NEIGHBOURS, n, TINY, 1).state for n in (8, 40)]
-        for name in ("hybrid", "rst")
-    }
-    assert states["hybrid"][1] < 1.3 * states["hybrid"][0]
+    """Five times as many processes with four neighbours each are nothing to hybrid."""
+    sparse = [footprint(PROTOCOLS["hybrid"], NEIGHBOURS, n, TINY, 1).state for n in (8, 40)]
+    assert sparse[1] < 1.3 * sparse[0]
     dense = [footprint(PROTOCOLS["rst"], UNIFORM, n, TINY, 1).state for n in (3, 6)]
     assert dense[1] > 2 * dense[0]
 
@@ -66,9 +68,15 @@ def test_runs_grow_until_a_limit() -> None:
     assert messages_of(TINY, UNIFORM, 50) == TINY.messages_max
     assert messages_of(TINY, NEIGHBOURS, 5) == TINY.messages_each * 5
     assert messages_of(TINY, BROADCASTS, 11) == TINY.copies_max // 10
-    assert everybody_talks(TINY, UNIFORM, 6)
-    assert not everybody_talks(TINY, UNIFORM, 50)
-    assert everybody_talks(TINY, NEIGHBOURS, 50)
+
+
+def test_knowledge_spreads_if_runs_are_long_enough_for_a_protocol_that_passes_it_on() -> None:
+    hybrid, rst = PROTOCOLS["hybrid"], PROTOCOLS["rst"]
+    assert knowledge_spreads(rst, TINY, UNIFORM, 6)
+    assert not knowledge_spreads(hybrid, TINY, UNIFORM, 50)
+    assert knowledge_spreads(rst, TINY, NEIGHBOURS, 8)
+    assert not knowledge_spreads(rst, TINY, NEIGHBOURS, 50)
+    assert knowledge_spreads(hybrid, TINY, NEIGHBOURS, 50)
 
 
 def test_same_seed_same_figures() -> None:

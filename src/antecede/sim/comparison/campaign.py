@@ -10,8 +10,8 @@ from antecede.sim.comparison.effort import Effort
 from antecede.sim.comparison.footprint import (
     DATAGRAM_BYTES,
     Footprint,
-    everybody_talks,
     footprint,
+    knowledge_spreads,
 )
 from antecede.sim.comparison.interpreted import count_steps
 from antecede.sim.comparison.lateness import Lateness, lateness
@@ -116,11 +116,11 @@ class Campaign:
         if heaviest > DATAGRAM_BYTES:
             reason = f"up to {heaviest:,} bytes of metadata: too much for one UDP datagram"
             self.readings.leave_out(info.name, f"a datagram at n = {size}, {situation}", reason)
-        if everybody_talks(self.effort, situation, size):
+        if knowledge_spreads(info, self.effort, situation, size):
             self._note(task, measured.STATE, [one.state for one in seen])
             self._note(task, measured.STATE_MAX, [float(max([one.state_max for one in seen]))])
         else:
-            reason = "the run is too short for every pair to have talked"
+            reason = "the run is too short for every pair to have talked; metadata may still grow"
             self.readings.leave_out(info.name, f"state at n = {size}, {situation}", reason)
         if situation == dense_situation(info):
             self._control(task, seen)

@@ -18,6 +18,7 @@ from antecede.sim.comparison.effort import Effort
 from antecede.sim.comparison.traffic import (
     BROADCASTS,
     CALM_INTERVAL_NS,
+    NEIGHBOURS,
     UNIFORM,
     fault_free,
     traffic,
@@ -159,19 +160,30 @@ def integers_in(fingerprint: bytes) -> int:
 
 
 def messages_of(effort: Effort, situation: str, processes: int) -> int:
-    """How many messages a run of this size has: enough, if possible, for every pair to talk."""
+    """How many messages a run of this size has: enough, if possible, for knowledge to spread."""
     each = effort.messages_each
     if situation == UNIFORM:
         each = max(each, 2 * processes)
+    elif situation == NEIGHBOURS:
+        each = max(each, processes)
     messages = min(each * processes, effort.messages_max)
     if situation == BROADCASTS:
         messages = min(messages, effort.copies_max // (processes - 1))
     return max(messages, 2)
 
 
-def everybody_talks(effort: Effort, situation: str, processes: int) -> bool:
-    """Whether a run is long enough for what a process knows to depend on its size alone."""
-    return situation != UNIFORM or messages_of(effort, situation, processes) >= processes**2
+def knowledge_spreads(info: ProtocolInfo, effort: Effort, situation: str, processes: int) -> bool:
+    """Whether a run is so long that what processes know depends on its size, not on its length.
+
+    With everybody as a peer, as many messages as there are pairs. With a few neighbours, one's own
+    are soon known, but news of others go round slowly: half as many messages as there are pairs.
+    """
+    messages = messages_of(effort, situation, processes)
+    if situation == UNIFORM:
+        return messages >= processes**2
+    if situation == NEIGHBOURS and info.needs_membership:
+        return messages >= processes**2 // 2
+    return True
 
 
 def footprint(

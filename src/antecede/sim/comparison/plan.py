@@ -8,9 +8,10 @@ from antecede.core.errors import LocalError
 from antecede.sim.comparison import claims
 from antecede.sim.comparison.distance import SERVICES, STREAM
 from antecede.sim.comparison.effort import Effort, reach_of
+from antecede.sim.comparison.footprint import knowledge_spreads
 from antecede.sim.comparison.interpreted import can_count
 from antecede.sim.comparison.readings import Readings
-from antecede.sim.comparison.traffic import situations_of
+from antecede.sim.comparison.traffic import NEIGHBOURS, situations_of
 from antecede.sim.comparison.trials import (
     LOSING,
     LOSSY,
@@ -118,8 +119,7 @@ class Planner:
         if family == NETWORK:
             return tasks_at(family, entrant, "trials", (LOSING, REORDERING), (TRIAL_PROCESSES,))
         if family == SPACE:
-            sizes = self._sizes_of(entrant)
-            return tasks_at(family, entrant, "footprint", situations_of(entrant.info), sizes)
+            return self._footprints(entrant)
         if family == STEPS:
             if not can_count():
                 reason = "compiled code executes no lines, and there are no sources beside it"
@@ -136,6 +136,23 @@ class Planner:
             ends = tasks_at(family, entrant, "ends", (LOSSY, WITHOUT_TIMERS), (TRIAL_PROCESSES,))
             return ends + self._starvation(entrant)
         raise LocalError(f"nothing is called {family!r}; there are {', '.join(FAMILIES)}")
+
+    def _footprints(self, entrant: Entrant) -> list[Task]:
+        """Every size in every traffic, but for news that would not get round among neighbours."""
+        tasks: list[Task] = []
+        for situation in situations_of(entrant.info):
+            sizes = self._sizes_of(entrant)
+            if situation == NEIGHBOURS:
+                slow = [size for size in sizes if not self._spreads(entrant, situation, size)]
+                for size in slow:
+                    reason = "news of others would not have got round in a run of this length"
+                    self._readings.leave_out(entrant.name, f"n = {size}, {situation}", reason)
+                sizes = tuple([size for size in sizes if size not in slow])
+            tasks += tasks_at(SPACE, entrant, "footprint", (situation,), sizes)
+        return tasks
+
+    def _spreads(self, entrant: Entrant, situation: str, size: int) -> bool:
+        return knowledge_spreads(entrant.info, self._effort, situation, size)
 
     def _sizes_of(self, entrant: Entrant) -> tuple[int, ...]:
         """The sizes that the protocol reaches; what lies beyond is noted."""
