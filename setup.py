@@ -29,6 +29,7 @@ COMPILED = (
     "antecede/wire/**/*.py",
     "antecede/link/**/*.py",
     "antecede/sim/*.py",
+    "antecede/sim/checker/*.py",
     "antecede/sim/workloads/*.py",
     "antecede/audit/kernel.py",
     "antecede/trace/log.py",

@@ -70,7 +70,7 @@ HYBRID_MUTANTS = [
         "ack-all-destinations",
         "the ack of one destination counts for all",
         ("            entry.acknowledged_by(peer.id)\n", "            entry.unacked = 0\n"),
-        caught_by="order loss error optimal",
+        caught_by="order loss optimal search",
     ),
     hybrid(
         "no-watermark",

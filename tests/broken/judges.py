@@ -5,8 +5,8 @@ from random import Random
 from antecede.audit.oracle import check_log
 from antecede.core import LocalError
 from antecede.core.catalogue import ProtocolInfo
-from antecede.sim.checker import check
-from antecede.sim.programs import objection, parse
+from antecede.sim.checker.check import check
+from antecede.sim.checker.programs import objection, parse
 from tests.core.optimality_oracle import Definition, NotOptimalError, Plan, WatchedRun, random_run
 from tests.properties.schedule import CALM, ROUGH, EndlessError, Schedule, run_randomly
 

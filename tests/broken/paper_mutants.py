@@ -110,7 +110,10 @@ PAPER_MUTANTS = [
         "paper-multicast",
         "e11",
         "a duplicate ack is taken out of the set twice",
-        ("            return  # E10: not to j, or unsent; E11: acked by j before\n", "            pass\n"),
+        (
+            "            return  # E10: not to j, or unsent; E11: acked by j before\n",
+            "            pass\n",
+        ),
         caught_by="error search",
     ),
     paper(

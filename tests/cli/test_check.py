@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from antecede.cli.main import main
-from antecede.sim.programs import PROGRAMS
+from antecede.sim.checker.programs import PROGRAMS
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
-from antecede.sim.checker import STATES_MAX, CheckResult, check
-from antecede.sim.every import SIZE_MAX, every_program
-from antecede.sim.programs import PROGRAMS, Program, objection, parse
-from antecede.sim.story import Failure
+from antecede.sim.checker.check import STATES_MAX, CheckResult, check
+from antecede.sim.checker.every import SIZE_MAX, every_program
+from antecede.sim.checker.programs import PROGRAMS, Program, objection, parse
+from antecede.sim.checker.story import Failure
 
 ROWS_MAX: Final = 40
 """A campaign over more programs than this is shown as totals only."""

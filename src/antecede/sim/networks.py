@@ -184,8 +184,8 @@ def read_delays(file: str) -> list[list[int]]:
         words = line.partition("#")[0].replace(",", " ").split()
         try:
             row = [parse_duration(word) for word in words]
-        except LocalError as error:
-            raise LocalError(f"{file}, line {number}: {error}") from None
+        except LocalError as objection:
+            raise LocalError(f"{file}, line {number}: {objection}") from None
         if row:
             rows.append(row)
     return rows

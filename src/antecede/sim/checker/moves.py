@@ -15,8 +15,8 @@ from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import CausalProcess
 from antecede.core.values import Message, Packet
-from antecede.sim.programs import Program
-from antecede.sim.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, Verdict
+from antecede.sim.checker.programs import Program
+from antecede.sim.checker.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, Verdict
 
 OVERDUE_NS: Final = 3_600_000_000_000
 """How far the clock of a process jumps when its timer fires: beyond the patience of any protocol.

@@ -11,11 +11,11 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import RemoteError
 from antecede.core.values import Message, Packet
-from antecede.sim.interleavings import ARRIVE, DUPLICATE, EXPIRE, LOSE, SUBMIT, Step
-from antecede.sim.moves import overdue_ns
-from antecede.sim.programs import Program, Send
-from antecede.sim.search import Budgets
-from antecede.sim.verdicts import (
+from antecede.sim.checker.interleavings import ARRIVE, DUPLICATE, EXPIRE, LOSE, SUBMIT, Step
+from antecede.sim.checker.moves import overdue_ns
+from antecede.sim.checker.programs import Program, Send
+from antecede.sim.checker.search import Budgets
+from antecede.sim.checker.verdicts import (
     CRASHED,
     INVENTED,
     MISADDRESSED,

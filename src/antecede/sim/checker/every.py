@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Final, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.sim.programs import Program, Send
+from antecede.sim.checker.programs import Program, Send
 
 SIZE_MAX: Final = 5
 """There are too many programs with more messages than this to look at each."""

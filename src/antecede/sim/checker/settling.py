@@ -8,9 +8,17 @@ must have fallen silent.
 
 from typing import Final, final
 
-from antecede.sim.interleavings import ARRIVE, EXPIRE, SUBMIT, State, Step, World, lowest_bit
-from antecede.sim.moves import Flight, Local
-from antecede.sim.verdicts import RESTLESS, STUCK, Verdict
+from antecede.sim.checker.interleavings import (
+    ARRIVE,
+    EXPIRE,
+    SUBMIT,
+    State,
+    Step,
+    World,
+    lowest_bit,
+)
+from antecede.sim.checker.moves import Flight, Local
+from antecede.sim.checker.verdicts import RESTLESS, STUCK, Verdict
 
 ROUNDS_MAX: Final = 32
 """How often every timer may fire before there must be rest."""

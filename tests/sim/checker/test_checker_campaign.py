@@ -3,9 +3,9 @@
 import pytest
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.sim.checker import check
-from antecede.sim.every import every_program
-from antecede.sim.programs import PROGRAMS, objection
+from antecede.sim.checker.check import check
+from antecede.sim.checker.every import every_program
+from antecede.sim.checker.programs import PROGRAMS, objection
 
 LARGE = ["crossing", "two-permits", "multicast-mix", "broadcast-race", "broadcast-four"]
 

@@ -4,9 +4,9 @@ import pytest
 
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.errors import LocalError
-from antecede.sim.checker import check
-from antecede.sim.programs import PROGRAMS, objection, parse
-from tests.sim.careless import Acknowledging, Eager, info_of
+from antecede.sim.checker.check import check
+from antecede.sim.checker.programs import PROGRAMS, objection, parse
+from tests.sim.checker.careless import Acknowledging, Eager, info_of
 
 SMALL = [
     "triangle",

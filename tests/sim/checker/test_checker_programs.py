@@ -4,8 +4,8 @@ import pytest
 
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.errors import LocalError
-from antecede.sim.every import every_program
-from antecede.sim.programs import PROGRAMS, Program, Send, objection, parse
+from antecede.sim.checker.every import every_program
+from antecede.sim.checker.programs import PROGRAMS, Program, Send, objection, parse
 
 
 def test_a_program_reads_as_it_is_written() -> None:

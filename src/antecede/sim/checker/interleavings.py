@@ -13,8 +13,8 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
-from antecede.sim.moves import Flight, Local, Move, Moves
-from antecede.sim.programs import (
+from antecede.sim.checker.moves import Flight, Local, Move, Moves
+from antecede.sim.checker.programs import (
     Program,
     Send,
     addressed_messages,
@@ -23,7 +23,7 @@ from antecede.sim.programs import (
     first_indices,
     objection,
 )
-from antecede.sim.verdicts import INVENTED, MISADDRESSED, ORDER, TWICE, Verdict
+from antecede.sim.checker.verdicts import INVENTED, MISADDRESSED, ORDER, TWICE, Verdict
 
 SUBMIT: Final = 0
 ARRIVE: Final = 1

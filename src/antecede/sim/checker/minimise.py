@@ -8,11 +8,11 @@ from typing import Final
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
-from antecede.sim.interleavings import World
-from antecede.sim.programs import Program, Send, objection
-from antecede.sim.search import Budgets, explore, shortest
-from antecede.sim.settling import Finding
-from antecede.sim.story import Failure
+from antecede.sim.checker.interleavings import World
+from antecede.sim.checker.programs import Program, Send, objection
+from antecede.sim.checker.search import Budgets, explore, shortest
+from antecede.sim.checker.settling import Finding
+from antecede.sim.checker.story import Failure
 
 ATTEMPT_STATES_MAX: Final = 100_000
 """An attempt that shows nothing wrong in so many states is given up."""

@@ -13,9 +13,9 @@ from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.process import CausalProcess
 from antecede.core.values import Packet
-from antecede.sim.checker import check
-from antecede.sim.programs import Program, parse
-from tests.sim.careless import Eager, info_of
+from antecede.sim.checker.check import check
+from antecede.sim.checker.programs import Program, parse
+from tests.sim.checker.careless import Eager, info_of
 
 LATER_NS = 10**13
 

@@ -8,14 +8,14 @@ from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError
 from antecede.core.values import Message, Packet
-from antecede.sim.checker import check
-from antecede.sim.interleavings import World
-from antecede.sim.minimise import minimised
-from antecede.sim.programs import PROGRAMS, parse
-from antecede.sim.search import Budgets, explore
-from antecede.sim.story import Failure, confirmed
-from antecede.sim.verdicts import Verdict
-from tests.sim.careless import (
+from antecede.sim.checker.check import check
+from antecede.sim.checker.interleavings import World
+from antecede.sim.checker.minimise import minimised
+from antecede.sim.checker.programs import PROGRAMS, parse
+from antecede.sim.checker.search import Budgets, explore
+from antecede.sim.checker.story import Failure, confirmed
+from antecede.sim.checker.verdicts import Verdict
+from tests.sim.checker.careless import (
     AcknowledgingTooEarly,
     Breaking,
     Eager,

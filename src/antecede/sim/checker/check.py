@@ -9,11 +9,11 @@ from typing import Final, final
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
-from antecede.sim.interleavings import World
-from antecede.sim.minimise import minimised
-from antecede.sim.programs import Program
-from antecede.sim.search import Budgets, Exploration, Progress, explore
-from antecede.sim.story import Failure, confirmed
+from antecede.sim.checker.interleavings import World
+from antecede.sim.checker.minimise import minimised
+from antecede.sim.checker.programs import Program
+from antecede.sim.checker.search import Budgets, Exploration, Progress, explore
+from antecede.sim.checker.story import Failure, confirmed
 
 STATES_MAX: Final = 1_000_000
 """How many distinct states `check` looks at before it gives up, unless told otherwise."""

@@ -10,9 +10,9 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
-from antecede.sim.interleavings import EXPIRE, State, Step, World
-from antecede.sim.settling import PACKETS_MAX, Finding, endless, settled
-from antecede.sim.verdicts import RESTLESS
+from antecede.sim.checker.interleavings import EXPIRE, State, Step, World
+from antecede.sim.checker.settling import PACKETS_MAX, Finding, endless, settled
+from antecede.sim.checker.verdicts import RESTLESS
 
 PROGRESS_EVERY: Final = 4096
 """How many new states lie between two reports of progress."""

@@ -1,0 +1,1 @@
+"""The model checker: every interleaving of a small program, over the real protocol objects."""
