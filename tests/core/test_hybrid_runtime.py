@@ -233,10 +233,10 @@ def test_a_copy_that_was_lost_is_transmitted_again_now() -> None:
         alice.submit(targets, b"", 0)
     alice.arrive(BOB, Ack(1), 10)
 
-    assert alice.lost(BOB, 4, 50) == [Transmit(BOB, own(4, 3, flagged=True))]
-    assert alice.lost(BOB, 3, 50) == [Transmit(BOB, own(3, 1, flagged=True))]
+    assert alice.lost(BOB, 4) == [Transmit(BOB, own(4, 3, flagged=True))]
+    assert alice.lost(BOB, 3) == [Transmit(BOB, own(3, 1, flagged=True))]
     alice.arrive(CAROL, Ack(2), 50)
-    assert alice.lost(BOB, 3, 50) == [Transmit(BOB, own(3, 1, flagged=False))]
+    assert alice.lost(BOB, 3) == [Transmit(BOB, own(3, 1, flagged=False))]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_nothing_is_transmitted_again_that_is_not_under_way(target: int, sequenc
     alice.submit([CAROL], b"held back", 0)
     before = alice.fingerprint()
 
-    assert alice.lost(target, sequence, 0) == []
+    assert alice.lost(target, sequence) == []
     assert alice.fingerprint() == before
 
 

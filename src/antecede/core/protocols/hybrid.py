@@ -127,10 +127,11 @@ class HybridProcess(CausalProcess):
             raise LocalError(f"process {process} is known already")
         self._peers[process] = Peer(process)
 
-    def lost(self, target: int, sequence: int, now_ns: int) -> list[Effect]:
+    def lost(self, target: int, sequence: int) -> list[Effect]:
         """The copy of `sequence` to `target` was lost on the way: transmit it again now.
 
-        Nothing happens if that copy has been acknowledged, never left, or never existed.
+        Nothing happens if that copy has been acknowledged, never left, or never existed. The alarm
+        is not touched: it stays the backstop.
         """
         outbox = EffectList()
         peer = self._peers.get(target)
@@ -141,8 +142,6 @@ class HybridProcess(CausalProcess):
                 if index > peer.copies.first:
                     previous = peer.copies.at(index - 1).sequence
                 self._transmit_copy(peer, peer.copies.at(index), previous, outbox)
-                peer.acks_since_ns = now_ns
-                peer.watch()
         return outbox.effects
 
     def waiting(self) -> list[HeldBack]:
