@@ -32,6 +32,15 @@ def test_example_of_the_readme_prints_what_the_readme_says() -> None:
     assert output_of("-c", code) == shown
 
 
+def test_architecture_points_at_places_that_exist() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    places = re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", text)
+    assert len(places) > 10
+    roots = (ROOT, ROOT / "src" / "antecede")
+    lost = [place for place in places if not any((root / place).exists() for root in roots)]
+    assert [place for place in lost if not place.startswith("build/")] == []
+
+
 def carol_reads(protocol: str) -> list[str]:
     lines = output_of("examples/triangle.py", protocol).splitlines()
     return [line.removeprefix("Carol reads: ") for line in lines if line.startswith("Carol")]

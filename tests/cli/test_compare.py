@@ -43,7 +43,7 @@ def test_table_has_the_rows_that_were_measured_and_a_mark_for_every_claim() -> N
 def test_verdict_that_is_no_confirmation_is_explained_with_its_run() -> None:
     output = compare("--quick", "--protocols", "ks", "--only", "network", "--seed", "7").output
     assert "refuted ks, network: order: the paper says FIFO; seen here: any" in output
-    assert "3 of 3 runs were clean where packets overtake each other" in output
+    assert "3 of 3 runs with packets overtaking each other were clean" in output
     command = "antecede compare --protocols ks --only network --quick --seed 7"
     assert command in output
     again = compare(*command.split()[2:])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from antecede.core.catalogue import PROTOCOLS
 from antecede.core.errors import LocalError
 from antecede.sim.comparison import claims
 from antecede.sim.comparison import readings as measured
@@ -18,6 +19,7 @@ from antecede.sim.comparison.ks_experiment import KsRow
 from antecede.sim.comparison.plan import FAMILIES, LIVENESS, NETWORK, SPACE, Planner, entrants_of
 from antecede.sim.comparison.readings import QUANTITIES, Readings
 from antecede.sim.comparison.tabulation import all_verdicts, number, omission_table, paper_tables
+from antecede.sim.comparison.trials import LOSSY, finishes
 from tests.sim.comparison.tiny import TINY
 
 
@@ -52,6 +54,21 @@ def test_verdict_names_the_command_that_shows_it(whole: Campaign) -> None:
     assert "antecede compare --protocols mf --only space --quick --seed 1 --seeds 2" in commands
 
 
+def test_nothing_so_small_is_too_much_for_a_datagram(whole: Campaign) -> None:
+    assert [one for one in whole.readings.omissions if "datagram" in one.what] == []
+
+
+def test_control_packets_on_a_lossy_network_are_averaged_over_all_runs(whole: Campaign) -> None:
+    asks = 0.0
+    for seed in range(1, TINY.trials + 1):
+        result = finishes(PROTOCOLS["hybrid"], LOSSY, TINY, seed)
+        assert result.measures is not None
+        counts = {totals.kind: totals.packets for totals in result.measures.packets}
+        asks += counts.get("ask", 0) / result.messages
+    series = whole.readings.series("hybrid", measured.CONTROL_PACKETS, f"{LOSSY}: ask")
+    assert dict(series) == {4.0: pytest.approx(asks / TINY.trials)}
+
+
 def test_files_hold_the_same_readings(whole: Campaign, tmp_path: Path) -> None:
     files = write_comparison(tmp_path / "new" / "folder", whole, "antecede compare")
     assert [file.name for file in files] == [
@@ -68,6 +85,7 @@ def test_files_hold_the_same_readings(whole: Campaign, tmp_path: Path) -> None:
     text = files[3].read_text(encoding="utf-8")
     assert text.startswith("# The comparison table, measured\n")
     assert "| network: order | ✓ any | ✓ any |" in text
+    assert "| prs | packets lost and doubled | 0 of 2 |" in text
 
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
@@ -150,7 +168,14 @@ def test_ks_files_have_a_row_per_point(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3.0, "3"), (1234.0, "1,234"), (123.4, "123"), (12.34, "12.3"), (1.234, "1.23")],
+    [
+        (3.0, "3"),
+        (1234.0, "1,234"),
+        (123.4, "123"),
+        (12.34, "12.3"),
+        (1.234, "1.23"),
+        (-0.001, "0.00"),
+    ],
 )
 def test_numbers_are_written_for_people(value: float, text: str) -> None:
     assert number(value) == text

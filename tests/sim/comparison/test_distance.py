@@ -3,7 +3,9 @@
 import pytest
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.sim.comparison.copy_times import Copy, in_transit_max, middle_rate
+from antecede.core.packets import DataPacket
+from antecede.core.values import Message
+from antecede.sim.comparison.copy_times import Copy, CopyTimes, in_transit_max, middle_rate
 from antecede.sim.comparison.distance import SERVICES, STREAM, flow
 from tests.sim.comparison.tiny import TINY
 
@@ -50,6 +52,24 @@ def test_in_transit_counts_what_overlaps_of_one_sender() -> None:
     copies = [travelled(0, 0, 10), travelled(0, 5, 15), travelled(0, 10, 20), travelled(1, 5, 15)]
     assert in_transit_max(copies) == 2
     assert in_transit_max(copies[:1]) == 1
+
+
+def test_copy_leaves_when_it_is_first_transmitted_and_counts_those_ahead() -> None:
+    times = CopyTimes(3)
+    first, second, third = (Message(0, sequence, b"") for sequence in (1, 2, 3))
+    times.submitted(0, first, [1, 2], 10)
+    times.transmitted(0, 1, DataPacket(first, 0, False), 0, 11)
+    times.transmitted(0, 1, DataPacket(first, 0, False), 1, 19)
+    times.submitted(0, second, [1], 20)
+    times.transmitted(0, 2, DataPacket(second, 0, False), 2, 21)
+    times.submitted(0, third, [1], 30)
+    seen = {key: (copy.ahead, copy.left_ns) for key, copy in times.copies.items()}
+    assert seen == {
+        (0, 1, 1): (0, 11),
+        (0, 1, 2): (0, -1),
+        (0, 2, 1): (1, 21),
+        (0, 3, 1): (1, -1),
+    }, "the second left by way of a relay"
 
 
 def test_rate_is_that_of_the_middle_half() -> None:

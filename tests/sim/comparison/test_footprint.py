@@ -4,14 +4,18 @@ import pytest
 
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.protocols.ks import KsPacket
+from antecede.core.protocols.ks_log import Sends
 from antecede.core.values import Message
 from antecede.sim.comparison.footprint import (
+    Weigher,
     footprint,
     integers_in,
     knowledge_spreads,
     messages_of,
 )
 from antecede.sim.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
+from antecede.sim.scale import Scale
 from antecede.wire import metadata_size
 from tests.sim.comparison.tiny import TINY
 
@@ -56,6 +60,18 @@ def test_broadcast_only_protocols_are_measured_with_broadcasts() -> None:
     seen = footprint(PROTOCOLS["bss"], BROADCASTS, 6, TINY, 1)
     assert (seen.integers, seen.control) == (6.0, {})
     assert footprint(PROTOCOLS["newtop"], BROADCASTS, 6, TINY, 1).integers == 2.0
+
+
+def test_what_goes_by_before_a_run_is_warm_is_not_weighed() -> None:
+    weigher = Weigher(Scale(PROTOCOLS["ks"]), warm=1, stride=1)
+    for sequence in (1, 2, 3):
+        log = {2: Sends({1: frozenset((3,))})} if sequence > 1 else {}
+        packet = KsPacket(Message(0, sequence, b""), (1,), log)
+        weigher.transmitted(0, 1, packet, sequence, 0)
+    weigher.transmitted(1, 0, Ack(1), 4, 0)
+    assert (weigher.carrying, weigher.counted, weigher.integers, weigher.weighed) == (3, 2, 10, 2)
+    assert weigher.bytes == 2 * metadata_size(packet)
+    assert weigher.control == {"ack": 1}
 
 
 def test_integers_are_counted_as_they_are_written() -> None:

@@ -21,7 +21,7 @@ def test_exponent_looks_at_the_larger_sizes() -> None:
     points = [(size, 100 + size**2) for size in SIZES]
     found = exponent(points)
     assert found is not None
-    assert 1.5 < found < 2
+    assert 1.8 < found < 2
 
 
 def test_exponent_needs_two_points_of_different_size() -> None:

@@ -11,6 +11,7 @@ from antecede.sim.comparison.trials import (
     finishes,
     is_clean,
     starved_for,
+    troubled,
 )
 from tests.sim.comparison.tiny import TINY
 
@@ -34,6 +35,13 @@ def test_classic_protocols_need_reliability_but_no_order(name: str) -> None:
 @pytest.mark.parametrize("name", ["newtop", "tree"])
 def test_some_need_both(name: str) -> None:
     assert (clean_runs(name, LOSING), clean_runs(name, REORDERING)) == (0, 0)
+
+
+def test_trial_has_one_trouble_only() -> None:
+    losing = [troubled(PROTOCOLS[name], LOSING) for name in ("newtop", "rst")]
+    assert [(faults.fifo, faults.loss > 0) for faults in losing] == [(True, True), (False, True)]
+    reordering = troubled(PROTOCOLS["newtop"], REORDERING)
+    assert (reordering.fifo, reordering.lossless) == (False, True)
 
 
 def test_trial_is_judged_by_what_the_protocol_promises() -> None:

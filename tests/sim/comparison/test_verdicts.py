@@ -254,5 +254,8 @@ def test_verdict_shows_its_figures() -> None:
     made = Made("ks")
     made.trials(losing=3, reordering=10)
     by_aspect = {one.claim.aspect: one for one in verdicts_on("ks", made.readings)}
-    assert "3 of 10 runs were clean" in by_aspect[claims.FAILURES].observation.detail
+    assert (
+        "3 of 10 runs with packets lost and doubled were clean"
+        in by_aspect[claims.FAILURES].observation.detail
+    )
     assert by_aspect[claims.ORDER].reason == "seen here: any"

@@ -49,7 +49,7 @@ def where_late(protocol: str, readings: Readings) -> tuple[str, str] | None:
         return "no", "nothing waited longer than under RST"
     shares = {"sender": sender / total, "receiver": receiver / total}
     shares["on the way"] = 1 - shares["sender"] - shares["receiver"]
-    detail = ", ".join([f"{share:.0%} {side}" for side, share in shares.items()])
+    detail = ", ".join([f"{round(100 * share)} % {side}" for side, share in shares.items()])
     main = [side for side, share in shares.items() if share >= MAIN_SHARE]
     return main[0] if main else "both", f"of all non-causal latency {detail}"
 

@@ -81,7 +81,7 @@ def see_trials(protocol: str, readings: Readings, trouble: str, needed: str) -> 
         if (row.protocol, row.quantity, row.situation) == (protocol, measured.CLEAN, trouble):
             runs = row.figure.samples
             clean = round(row.figure.mean * runs)
-            detail = f"{clean} of {runs} runs were clean where {trouble}"
+            detail = f"{clean} of {runs} runs with {trouble} were clean"
             return Observation(word="any" if clean == runs else needed, detail=detail)
     return None
 

@@ -27,9 +27,12 @@ DISTANCE: Final = "one-way delay in ms"
 TURNS: Final = "turns"
 PATIENCE: Final = "patience in ms"
 
+SHARE: Final = "share"
+"""The unit of what a run does or does not do."""
+
 CLEAN: Final = Quantity(
     name="clean runs",
-    unit="share",
+    unit=SHARE,
     against=PROCESSES,
     meaning="runs in which everything was delivered, once, in causal order",
 )
@@ -161,7 +164,7 @@ FLYING: Final = Quantity(
 )
 FINISHED: Final = Quantity(
     name="finished runs",
-    unit="share",
+    unit=SHARE,
     against=PROCESSES,
     meaning="runs at the end of which nothing was left undelivered",
 )

@@ -8,7 +8,7 @@ from antecede.sim.comparison.campaign import Campaign
 from antecede.sim.comparison.claims import COLUMNS, TABLE
 from antecede.sim.comparison.observations import observe
 from antecede.sim.comparison.plan import FAMILY_OF, Entrant
-from antecede.sim.comparison.readings import QUANTITIES, Quantity, Readings
+from antecede.sim.comparison.readings import QUANTITIES, SHARE, Quantity, Reading, Readings
 from antecede.sim.comparison.traffic import dense_situation
 from antecede.sim.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, Verdict, verdicts_on
 
@@ -16,6 +16,9 @@ MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
 """How an outcome is shown in a cell."""
 
 NOT_MEASURED: Final = "·"
+
+LEAST_SHOWN: Final = 0.005
+"""Numbers nearer to nothing than this are shown as nothing, without a sign."""
 
 
 @final
@@ -157,10 +160,7 @@ def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:
     places: dict[float, bool] = {}
     for row in readings.rows:
         if row.quantity == quantity:
-            text = number(row.figure.mean)
-            if row.figure.half_width is not None:
-                text += f" ± {number(row.figure.half_width)}"
-            figures.setdefault((row.protocol, row.situation), {})[row.at] = text
+            figures.setdefault((row.protocol, row.situation), {})[row.at] = figure_text(row)
             places[row.at] = True
     if not figures:
         return None
@@ -172,6 +172,16 @@ def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:
     head = ("protocol", "situation", *[number(at) for at in columns])
     title = f"{quantity.name} ({quantity.unit}), against {quantity.against}"
     return TextTable(title=title, head=head, rows=tuple(rows))
+
+
+def figure_text(row: Reading) -> str:
+    """A figure with its interval; a share of runs as a count, because runs either fail or not."""
+    figure = row.figure
+    if row.quantity.unit == SHARE:
+        return f"{round(figure.mean * figure.samples)} of {figure.samples}"
+    if figure.half_width is None:
+        return number(figure.mean)
+    return f"{number(figure.mean)} ± {number(figure.half_width)}"
 
 
 def omission_table(readings: Readings) -> TextTable | None:
@@ -195,4 +205,6 @@ def number(value: float) -> str:
         return f"{int(value):,}"
     if abs(value) >= 100:
         return f"{value:,.0f}"
+    if abs(value) < LEAST_SHOWN:
+        return "0.00"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

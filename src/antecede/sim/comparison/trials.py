@@ -25,7 +25,7 @@ from antecede.sim.scenarios.catalogue import starvation
 from antecede.sim.scenarios.stage import perform
 
 LOSING: Final = "packets lost and doubled"
-REORDERING: Final = "packets overtake each other"
+REORDERING: Final = "packets overtaking each other"
 """What goes wrong in a trial; nothing else does."""
 
 LOSSY: Final = "lossy network"
