@@ -15,7 +15,6 @@ from statistics import median
 from typing import Any
 
 import antecede
-from bench.simulated import ours, with_simpy
 
 ROOT = Path(__file__).parent.parent
 COMPILED_TREE = ROOT / "build" / "compiled"
@@ -61,17 +60,24 @@ def builds(rounds: int) -> dict[str, Any]:
 
 
 def simulator(rounds: int) -> dict[str, Any]:
-    """Our simulator against SimPy on the same model."""
-    speeds: dict[str, list[float]] = {"antecede": [], "simpy": []}
+    """Our simulator against SimPy on the same model, each round in a process of its own."""
+    speeds: dict[str, list[float]] = {"antecede": [], "processes": [], "callbacks": []}
     for _ in range(rounds):
-        speeds["antecede"].append(ours(100, 300_000, 16).events_per_second)
-        speeds["simpy"].append(with_simpy(100, 30_000, 16).events_per_second)
-    own, peer = median(speeds["antecede"]), median(speeds["simpy"])
+        for style, messages in (
+            ("antecede", 400_000),
+            ("processes", 20_000),
+            ("callbacks", 20_000),
+        ):
+            answer = in_build(COMPILED_TREE, "bench.simulated", style, str(messages))
+            speeds[style].append(answer["events_per_s"])
+    own, processes, callbacks = (median(speeds[style]) for style in speeds)
     return {
         "processes": 100,
-        "antecede_events_per_s": round(own),
-        "simpy_events_per_s": round(peer),
-        "ratio": round(own / peer, 1),
+        "antecede_events_per_s": own,
+        "simpy_events_per_s": processes,
+        "ratio": round(own / processes, 1),
+        "simpy_with_callbacks_events_per_s": callbacks,
+        "ratio_to_callbacks": round(own / callbacks, 1),
     }
 
 
