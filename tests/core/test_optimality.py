@@ -102,7 +102,7 @@ TOO_CAUTIOUS = {
         "if False:",
     ),
     "permits wait until the message itself is acknowledged by all": (
-        "if peer is waited_for and entry.message.sequence <= peer.last_transmitted:",
+        "if peer is waited_for and entry.sequence <= peer.last_transmitted:",
         "if False:",
     ),
     "permits leave only when the next message is settled, too": (

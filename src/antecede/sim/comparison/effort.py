@@ -121,7 +121,8 @@ class Reach:
 
 MATRIX: Final = Reach(
     processes=1_000,
-    reason="what every process knows of every pair (up to n² integers each) does not fit memory",
+    reason="every process keeps something about every other, or every pair: 10⁸ and more in all, "
+    "which does not fit memory",
 )
 BROADCAST: Final = Reach(
     processes=1_000,
