@@ -29,8 +29,9 @@ test-interpreted: $(INSTALLED) ## The suite on the sources as they stand
 test-compiled: compile ## The suite on the compiled build
 	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(ONCE) tests
 
-test-full: test ## The same, and the long campaigns (compiled)
-	ANTECEDE_CAMPAIGN=long ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(ONCE) -m "long or not long" tests
+test-full: test ## The same, and the long campaigns (compiled): marked tests, and properties with more examples
+	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) -m long tests
+	ANTECEDE_CAMPAIGN=long ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) tests/properties tests/wire
 
 check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 	$(VENV)/bin/ruff check .

@@ -59,7 +59,7 @@ KS_FULL: Final = KsEffort(
     rates=(0.2, 1.0, 5.0),
     shares=(0.0, 0.1, 0.5),
     messages_each=60,
-    seeds=10,
+    seeds=5,
 )
 
 
