@@ -91,6 +91,14 @@ def test_metadata_is_shown_against_the_number_of_processes() -> None:
     assert ["hybrid", "integers", "2 (2)", "2 (2)", "2 (2)"] in rows
 
 
+def test_wide_table_is_cut_where_the_terminal_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = rows_of(compare("--quick", "--protocols", "ks,mf,hybrid", "--only", "network"))
+    assert rows[0] == ["", "ks", "mf"]
+    assert ["", "hybrid"] in rows
+    assert [row[0] for row in rows].count("network: order") == 2
+
+
 def test_ks_experiment_prints_shares_with_intervals(tmp_path: Path) -> None:
     result = compare("--ks", "--quick", "--seeds", "2", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output

@@ -37,6 +37,10 @@ from antecede.sim.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000
 
+LABEL_WIDTH: Final = 26
+CELL_WIDTH: Final = 22
+"""Characters that a table needs for its first column, and for each of the others."""
+
 COLOURS: Final = {"✓": "green", "~": "yellow", "✗": "red"}
 
 EPILOG: Final = """
@@ -181,7 +185,8 @@ def progress_bar() -> Iterator[Show | None]:
 def report(console: Console, campaign: Campaign) -> None:
     """The tables, and the verdicts that need an explanation."""
     for table in paper_tables(campaign):
-        console.print(rich_table(table))
+        for part in parts_of(table, console.width):
+            console.print(rich_table(part))
     metadata = metadata_table(campaign)
     if metadata is not None:
         console.print(rich_table(metadata))
@@ -196,6 +201,18 @@ def report(console: Console, campaign: Campaign) -> None:
         console.print(f"{mark} {text}", markup=False, style="dim")
     if judged:
         console.print(summary(judged))
+
+
+def parts_of(table: TextTable, width: int) -> list[TextTable]:
+    """The table, cut into several with the same first column where it would be too wide."""
+    fitting = max(1, (width - LABEL_WIDTH) // CELL_WIDTH)
+    parts: list[TextTable] = []
+    for start in range(1, len(table.head), fitting):
+        end = start + fitting
+        rows = tuple((row[0], *row[start:end]) for row in table.rows)
+        head = (table.head[0], *table.head[start:end])
+        parts.append(TextTable(title=table.title, head=head, rows=rows))
+    return parts
 
 
 def rich_table(table: TextTable) -> Table:
