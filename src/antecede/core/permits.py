@@ -38,6 +38,10 @@ class Debt:
         self.sender: Final[i64] = sender
         self.queue: SlidingArray[MissingPermit] = SlidingArray()
 
+    def owed(self) -> bool:
+        """Whether any permit is missing."""
+        return self.queue.first < self.queue.next
+
     def lowest(self) -> i64:
         """The lowest id whose permit is missing, or 0 if none is."""
         queue = self.queue

@@ -67,7 +67,7 @@ class Calendar:
         "_counter",
         "_day",
         "_mask",
-        "_pool",
+        "_spare",
         "_steps",
         "_tails",
         "size",
@@ -82,11 +82,17 @@ class Calendar:
         self._tails: list[Event | None] = [None] * BUCKETS_MIN
         self._day: i64 = 0
         self._steps: i64 = 0
-        self._pool: list[Event] = []
+        # Event objects that have served, chained; they will serve again.
+        self._spare: Event | None = None
 
     def add(self, time_ns: i64, kind: i64, process: i64) -> Event:
         """Put an event down for `time_ns`, not earlier than the last one taken."""
-        event = self._pool.pop() if self._pool else Event()
+        event = self._spare
+        if event is None:
+            event = Event()
+        else:
+            self._spare = event.following
+            event.following = None
         event.time_ns = time_ns
         event.kind = kind
         event.process = process
@@ -127,14 +133,19 @@ class Calendar:
     def recycle(self, event: Event) -> None:
         """The event has been dealt with; its object may serve again."""
         event.packet = None
-        self._pool.append(event)
+        event.following = self._spare
+        self._spare = event
 
     def clear(self) -> None:
-        """Forget everything pending, one by one: a long chain must not be freed recursively."""
+        """Forget everything, one by one: a long chain must not be freed recursively."""
         event = self.take()
         while event is not None:
-            self.recycle(event)
             event = self.take()
+        spare = self._spare
+        while spare is not None:
+            self._spare = spare.following
+            spare.following = None
+            spare = self._spare
 
     def _insert(self, event: Event) -> None:
         day = event.time_ns >> self._bits

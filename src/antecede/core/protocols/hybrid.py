@@ -379,7 +379,7 @@ class HybridProcess(CausalProcess):
         """From now on the permit of `sequence` is missing."""
         if peer.debt is None:
             peer.debt = Debt(peer.id)
-        if peer.debt.lowest() == 0:
+        if not peer.debt.owed():
             peer.permits_since_ns = now_ns
         self._missing.add(peer.debt, sequence)
         self._alarms.start(peer, now_ns)

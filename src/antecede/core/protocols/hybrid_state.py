@@ -133,7 +133,7 @@ class Peer(Alarm):
     def watch(self) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""
         acks = self.copies.first < self.unsent_at
-        permits = self.lowest_missing() > 0
+        permits = self.debt is not None and self.debt.owed()
         self.on = acks or permits
         if acks and (not permits or self.acks_since_ns < self.permits_since_ns):
             self.since_ns = self.acks_since_ns
