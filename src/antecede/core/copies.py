@@ -57,6 +57,10 @@ class Copies:
         for number in self._outstanding.answer_up_to(receiver, sequence, now_ns):
             self._forget(receiver, number)
 
+    def unacknowledged(self) -> int:
+        """How many messages somebody has not acknowledged."""
+        return len(self._unacked)
+
     def next_ns(self) -> i64:
         """When to ask for `due` again."""
         return self._outstanding.next_ns()

@@ -2,20 +2,29 @@
 
 A method that raises either of these has changed nothing: the caller may correct its call, and a
 driver may count the packet and drop it. Any other exception that leaves the core is a bug.
+
+They stay ordinary Python classes in the compiled build, so that an error further up can be a
+`TimeoutError` or the like as well.
 """
 
+from mypy_extensions import mypyc_attr
 
+
+@mypyc_attr(native_class=False)
 class AntecedeError(Exception):
     """Everything this library raises on purpose."""
 
 
+@mypyc_attr(native_class=False)
 class LocalError(AntecedeError):
     """The caller's fault: the call makes no sense as it was made."""
 
 
+@mypyc_attr(native_class=False)
 class BufferFull(LocalError):  # noqa: N818 - the contract names it
     """The caller's fault, but only for now: too much is unacknowledged; try again later."""
 
 
+@mypyc_attr(native_class=False)
 class RemoteError(AntecedeError):
     """A peer's fault: a packet that no correct peer sends. Count it and drop it."""

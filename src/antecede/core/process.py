@@ -91,6 +91,10 @@ class CausalProcess(ABC):
         """Do what is due by now; calling too early is harmless."""
         return []
 
+    def buffered(self) -> int:
+        """How many of our messages are unsent or not acknowledged by all, as far as is known."""
+        return 0
+
     def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
         """Like `submit`, into an outbox."""
         replay(self.submit(targets, payload, now_ns), outbox)

@@ -47,10 +47,10 @@ class Reader:
 
     __slots__ = ("_data", "_position", "_size")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, position: i64 = 0) -> None:
         self._data: Final = data
         self._size: Final[i64] = len(data)
-        self._position: i64 = 0
+        self._position: i64 = position
 
     def byte(self) -> i64:
         """The next byte."""

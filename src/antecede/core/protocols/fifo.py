@@ -92,6 +92,9 @@ class FifoProcess(CausalProcess):
         wake_ns = self._copies.next_ns()
         return None if wake_ns == NEVER_NS else wake_ns
 
+    def buffered(self) -> int:
+        return self._copies.unacknowledged()
+
     def clone(self) -> Self:
         twin = FifoProcess(self._me, self._known, payload_limit=self._payload_limit)
         twin._next_sequence = self._next_sequence

@@ -35,7 +35,14 @@ from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.permits import Debt, MissingPermits
 from antecede.core.process import NEVER_NS, CausalProcess, EffectList, Outbox
-from antecede.core.protocols.hybrid_state import Entry, Peer, find_copy
+from antecede.core.protocols.hybrid_state import (
+    Entry,
+    HeldBack,
+    Peer,
+    find_copy,
+    find_from,
+    note_due,
+)
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
 
@@ -47,22 +54,6 @@ RECEIVE_LIMIT: Final = 1 << 12
 
 RESEND_BATCH: Final = 64
 """Copies transmitted again to one peer when its alarm rings, oldest first."""
-
-
-@final
-class HeldBack:
-    """A copy that has been submitted but may not leave, and the permits it waits for."""
-
-    __slots__ = ("missing", "sequence", "target")
-
-    def __init__(self, sequence: i64, target: i64, missing: list[tuple[int, int]]) -> None:
-        self.sequence: Final[i64] = sequence
-        self.target: Final[i64] = target
-        self.missing: Final = missing
-
-    def __repr__(self) -> str:
-        owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
-        return f"message {self.sequence} to {self.target} waits for the permits of {owed}"
 
 
 @final
@@ -134,15 +125,37 @@ class HybridProcess(CausalProcess):
         is not touched: it stays the backstop.
         """
         outbox = EffectList()
-        peer = self._peers.get(target)
-        if peer is not None and peer.acked < sequence <= peer.last_transmitted:
-            index = find_copy(peer.copies, sequence)
-            if index >= 0:
-                previous = peer.acked
-                if index > peer.copies.first:
-                    previous = peer.copies.at(index - 1).sequence
-                self._transmit_copy(peer, peer.copies.at(index), previous, outbox)
+        if 0 < sequence < NEVER_NS:
+            self.lost_into(target, sequence, sequence, outbox)
         return outbox.effects
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        """Like `lost`, for all copies to `target` from id `first` to id `last`."""
+        peer = self._peers.get(target)
+        if peer is None:
+            return
+        copies = peer.copies
+        index = find_from(copies, first)
+        previous = peer.acked if index == copies.first else copies.at(index - 1).sequence
+        while index < peer.unsent_at and copies.at(index).sequence <= last:
+            entry = copies.at(index)
+            self._transmit_copy(peer, entry, previous, outbox)
+            previous = entry.sequence
+            index += 1
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        """`target` is gone for ever; which of our messages it may never have delivered.
+
+        Nothing to it is waited for any more, which may permit others to go on: safe only if it
+        delivers nothing more. Permits that it owes us stay missing.
+        """
+        peer = self._peer(target)
+        if peer is None:
+            raise LocalError(f"process {target} is not one of the others")
+        undelivered = peer.abandon()
+        self._advance(outbox)
+        self._release(now_ns, outbox)
+        return undelivered
 
     def waiting(self) -> list[HeldBack]:
         """What has been submitted and may not leave yet, and by which permits it is held back."""
@@ -164,8 +177,23 @@ class HybridProcess(CausalProcess):
         return held
 
     def buffered(self) -> int:
-        """How many of our messages are unsent or not acknowledged by all."""
         return self._unacked.size
+
+    def oldest(self) -> i64:
+        """The id of our oldest message that is not acknowledged by all, or of the next one."""
+        return self._unacked.first
+
+    def owes(self, target: int) -> int:
+        """How many of our messages `target` has not acknowledged."""
+        peer = self._peers.get(target)
+        return 0 if peer is None else len(peer.copies)
+
+    def expected(self, source: int) -> tuple[int, int]:
+        """The last id delivered from `source`, and how many wait there for a gap to close."""
+        peer = self._peers.get(source)
+        if peer is None:
+            return 0, 0
+        return int(peer.delivered), 0 if peer.early is None else len(peer.early)
 
     # The same for drivers on a hot path.
 
@@ -462,12 +490,3 @@ class HybridProcess(CausalProcess):
         peers = sorted(state for state in states if state)
         window = (self._unacked.next, self._settled, self._released, self._missing.next)
         return repr((self._me, window, entries, missing, peers)).encode()
-
-
-def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:
-    """The permit of `sequence` may go to `peer`; remember that, unless it is covered already."""
-    if sequence <= peer.covered:
-        return
-    if peer.due == 0:
-        due.append(peer)
-    peer.due = sequence

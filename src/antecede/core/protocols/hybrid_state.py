@@ -126,6 +126,22 @@ class Peer(Alarm):
         self.acks_since_ns = other.acks_since_ns
         self.permits_since_ns = other.permits_since_ns
 
+    def abandon(self) -> list[int]:
+        """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
+        undelivered: list[int] = []
+        while self.copies.first < self.copies.next:
+            unsent = self.copies.first >= self.unsent_at
+            entry = self.copies.remove()
+            undelivered.append(entry.sequence)
+            if unsent:
+                entry.unsent -= 1
+            entry.acknowledged_by(self.id)
+        self.unsent_at = self.copies.next
+        self.acked = self.last_submitted
+        self.last_transmitted = self.last_submitted
+        self.watch()
+        return undelivered
+
     def awaits_acks(self) -> bool:
         """Whether a copy that left has not been acknowledged."""
         return self.copies.first < self.unsent_at
@@ -162,7 +178,15 @@ def early_key(item: tuple[int, DataPacket]) -> int:
 
 
 def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
-    """The index of the message with this id, or -1 if it is not among them.
+    """The index of the message with this id, or -1 if it is not among them."""
+    index = find_from(copies, sequence)
+    if index < copies.next and copies.at(index).sequence == sequence:
+        return index
+    return -1
+
+
+def find_from(copies: SlidingArray[Entry], sequence: i64) -> i64:
+    """The index of the first message with this id or a higher one; `next` if there is none.
 
     Doubles its reach from the oldest, then bisects: few steps for what is near the front.
     """
@@ -180,6 +204,29 @@ def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
             low = middle + 1
         else:
             high = middle
-    if low < copies.next and copies.at(low).sequence == sequence:
-        return low
-    return -1
+    return low
+
+
+def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:
+    """The permit of `sequence` may go to `peer`; remember that, unless it is covered already."""
+    if sequence <= peer.covered:
+        return
+    if peer.due == 0:
+        due.append(peer)
+    peer.due = sequence
+
+
+@final
+class HeldBack:
+    """A copy that has been submitted but may not leave, and the permits it waits for."""
+
+    __slots__ = ("missing", "sequence", "target")
+
+    def __init__(self, sequence: i64, target: i64, missing: list[tuple[int, int]]) -> None:
+        self.sequence: Final[i64] = sequence
+        self.target: Final[i64] = target
+        self.missing: Final = missing
+
+    def __repr__(self) -> str:
+        owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
+        return f"message {self.sequence} to {self.target} waits for the permits of {owed}"

@@ -133,6 +133,9 @@ class NoneProcess(CausalProcess):
         wake_ns = self._copies.next_ns()
         return None if wake_ns == NEVER_NS else wake_ns
 
+    def buffered(self) -> int:
+        return self._copies.unacknowledged()
+
     def clone(self) -> Self:
         twin = NoneProcess(
             self._me,

@@ -1,0 +1,252 @@
+"""The address book of a node, and the greetings by which it is filled.
+
+Hellos go out until they are answered. `on_hello` and `on_welcome` decide what a greeting means; the
+answer of `on_welcome`, or a candidate whose token turns up in a datagram, is a peer to be believed.
+"""
+
+from abc import abstractmethod
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.errors import LocalError
+from antecede.core.process import NEVER_NS
+from antecede.link.contacts import Candidate, Contact
+from antecede.link.greeting import (
+    HELLO,
+    OLDEST_VERSION,
+    VERSION,
+    WELCOME,
+    Greeting,
+    write_greeting,
+    write_refusal,
+)
+from antecede.link.reports import Refused, Report, Stranger
+from antecede.link.session import Datagram, Session
+
+PEERS_LIMIT: Final = 1 << 14
+"""Peers of one node."""
+
+CANDIDATES_LIMIT: Final = 1 << 12
+"""Greetings that wait for proof; beyond that the oldest are forgotten."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Tokens:
+    """Where numbers come from that nobody else can guess."""
+
+    @abstractmethod
+    def fresh(self) -> int:
+        """A number, 0 < number < 2**62, that was never given out before."""
+
+
+@final
+class Identity:
+    """What a node tells its peers about itself."""
+
+    __slots__ = ("incarnation", "name", "payload_limit", "process", "socket_bytes", "window")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        incarnation: int,
+        process: int,
+        window: int,
+        payload_limit: int,
+        socket_bytes: int,
+    ) -> None:
+        self.name: Final = name
+        self.incarnation: Final[i64] = incarnation
+        self.process: Final[i64] = process
+        self.window: Final[i64] = window
+        self.payload_limit: Final[i64] = payload_limit
+        self.socket_bytes: Final[i64] = socket_bytes
+
+    def greeting(self, target: str, token: i64, echo: i64) -> Greeting:
+        """A hello or welcome to `target`."""
+        greeting = Greeting(self.name, target, self.incarnation, token)
+        greeting.echo = echo
+        greeting.process = self.process
+        greeting.window = self.window
+        greeting.payload_limit = self.payload_limit
+        greeting.socket_bytes = self.socket_bytes
+        return greeting
+
+
+@final
+class Directory:
+    """The contacts of one node."""
+
+    __slots__ = (
+        "_candidates",
+        "_me",
+        "_open_to_strangers",
+        "_out",
+        "_reports",
+        "_tokens",
+        "by_name",
+        "by_token",
+        "list",
+    )
+
+    def __init__(
+        self,
+        me: Identity,
+        tokens: Tokens,
+        out: list[Datagram],
+        reports: list[Report],
+        open_to_strangers: bool,
+    ) -> None:
+        self._open_to_strangers: Final = open_to_strangers
+        self._me: Final = me
+        self._tokens: Final = tokens
+        self._out: Final = out
+        self._reports: Final = reports
+        self._candidates: dict[int, Candidate] = {}
+        self.by_name: dict[str, Contact] = {}
+        self.by_token: dict[int, Session] = {}
+        self.list: list[Contact] = []
+
+    def add(self, name: str, address: object, session: Session, now_ns: i64) -> Contact:
+        """A new contact, which `session` stands for until it is met."""
+        if len(self.list) >= PEERS_LIMIT:
+            raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
+        contact = Contact(len(self.list), name, address, session)
+        contact.hello_token = self._tokens.fresh()
+        contact.hello_at_ns = NEVER_NS if address is None else now_ns
+        self.list.append(contact)
+        self.by_name[name] = contact
+        return contact
+
+    def remove(self, contact: Contact) -> None:
+        """Forget a contact; greetings of that name are refused from now on."""
+        contact.removed = True
+        contact.hello_at_ns = NEVER_NS
+        if self.by_name.get(contact.name) is contact:
+            del self.by_name[contact.name]
+        self.end_session(contact.session)
+        self._drop_candidate(contact)
+
+    def end_session(self, session: Session) -> None:
+        """Datagrams of this session are refused from now on."""
+        session.ended = True
+        self.by_token.pop(session.token_in, None)
+
+    def say_hello(self, contact: Contact, now_ns: i64) -> None:
+        """Greet a contact, and plan the next hello in case there is no answer."""
+        session = contact.session
+        token = session.token_in if session.met else contact.hello_token
+        if contact.hello_token != 0:
+            token = contact.hello_token
+        address = contact.address if contact.address is not None else session.address
+        contact.hello_sent_ns = now_ns
+        contact.hello_at_ns = now_ns + contact.hello_patience_ns()
+        contact.hellos += 1
+        if address is not None:
+            greeting = self._me.greeting(contact.name, token, 0)
+            self._out.append(Datagram(address, write_greeting(HELLO, greeting)))
+
+    def on_hello(self, greeting: Greeting, address: object) -> None:
+        """Somebody greets: answer, or refuse with the reason."""
+        contact = self.by_name.get(greeting.name)
+        if greeting.target != self._me.name:
+            self.refuse(address, f"this is {self._me.name}, not {greeting.target}")
+        elif contact is None and self._open_to_strangers:
+            self._reports.append(Stranger(name=greeting.name, address=address))
+        elif contact is None:
+            self.refuse(address, f"{greeting.name} is not one of {self._me.name}'s peers")
+            reason = "it is not one of our peers; add it with add_peer"
+            self._reports.append(Refused(name=greeting.name, address=address, reason=reason))
+        else:
+            self._welcome(contact, greeting, address)
+
+    def on_welcome(self, greeting: Greeting, address: object, now_ns: i64) -> Candidate | None:
+        """An answer to a hello; who it proves to be there, if that is news."""
+        contact = self.by_name.get(greeting.name)
+        if contact is None or greeting.target != self._me.name:
+            return None
+        session = contact.session
+        if is_known(session, greeting):
+            contact.hello_at_ns = NEVER_NS
+            contact.hellos = 0
+            return None
+        if contact.hello_token != 0 and greeting.echo == contact.hello_token:
+            return Candidate(contact, greeting, address, contact.hello_token)
+        if session.met and greeting.echo == session.token_in:
+            # Another incarnation answers. What it will send must not be mistaken for what the last
+            # one sent, so it gets a token of its own.
+            contact.hello_token = self._tokens.fresh()
+            contact.hellos = 0
+            self.say_hello(contact, now_ns)
+        return None
+
+    def candidate(self, token: i64) -> Candidate | None:
+        """The candidate that was given this token, which it has just shown."""
+        return self._candidates.get(token)
+
+    def confirm(self, candidate: Candidate) -> None:
+        """The candidate is believed: nothing more is asked of that contact."""
+        contact = candidate.contact
+        self._drop_candidate(contact)
+        contact.hello_token = 0
+        contact.hello_at_ns = NEVER_NS
+        contact.hellos = 0
+        contact.refusal = ""
+
+    def refuse(self, address: object, reason: str) -> None:
+        """Say no."""
+        self._out.append(Datagram(address, write_refusal(self._me.name, reason)))
+
+    def refuse_version(self, oldest: i64, newest: i64, address: object) -> None:
+        """Say no to a greeting in versions that are not spoken here, and report it."""
+        ours = f"{OLDEST_VERSION} to {VERSION}"
+        self.refuse(address, f"{self._me.name} speaks versions {ours}; upgrade the older one")
+        reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
+        self._reports.append(Refused(name=self.name_at(address), address=address, reason=reason))
+
+    def name_at(self, address: object) -> str:
+        """The name of the contact that is configured at an address, or the address in words."""
+        for contact in self.list:
+            if contact.address == address and not contact.removed:
+                return contact.name
+        return str(address)
+
+    def _welcome(self, contact: Contact, greeting: Greeting, address: object) -> None:
+        session = contact.session
+        if is_known(session, greeting):
+            token = session.token_in
+        else:
+            token = self._candidate_token(contact, greeting, address)
+        answer = self._me.greeting(greeting.name, token, greeting.token)
+        where = contact.address if contact.address is not None else address
+        self._out.append(Datagram(where, write_greeting(WELCOME, answer)))
+
+    def _candidate_token(self, contact: Contact, greeting: Greeting, address: object) -> i64:
+        """The token for somebody who has still to show that it is there."""
+        candidate = contact.candidate
+        if candidate is not None:
+            known = candidate.greeting
+            if known.incarnation == greeting.incarnation and known.token == greeting.token:
+                return candidate.token_in
+        self._drop_candidate(contact)
+        if contact.hello_token == 0:
+            contact.hello_token = self._tokens.fresh()
+        token = contact.hello_token
+        contact.candidate = Candidate(contact, greeting, address, token)
+        self._candidates[token] = contact.candidate
+        return token
+
+    def _drop_candidate(self, contact: Contact) -> None:
+        if contact.candidate is not None:
+            self._candidates.pop(contact.candidate.token_in, None)
+            contact.candidate = None
+
+
+def is_known(session: Session, greeting: Greeting) -> bool:
+    """Whether a greeting is from the very incarnation that the session is with."""
+    return (
+        session.met
+        and session.incarnation == greeting.incarnation
+        and session.token_out == greeting.token
+    )

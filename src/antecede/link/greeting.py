@@ -1,0 +1,169 @@
+"""How two nodes get to know each other: hello, welcome, and two ways of saying no.
+
+A hello names its sender and whom it is for, the sender's incarnation (a random number of one run of
+the program), and a token: "put this into every datagram to me". A welcome says the same about the
+other side and echoes the hello's token, which proves that it answers this hello and came back to
+the right place. `refuse` says why a hello is not answered; `unknown` that a datagram's token means
+nothing here, as after a restart.
+"""
+
+from typing import Final, final
+
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
+from mypy_extensions import i64, u8
+
+from antecede.core.errors import RemoteError
+from antecede.wire.varint import Reader, write_varint
+
+HELLO: Final = 0xA1
+WELCOME: Final = 0xA2
+REFUSE: Final = 0xA3
+UNKNOWN: Final = 0xA4
+"""The first byte of a greeting."""
+
+MAGIC: Final = b"antecede"
+VERSION: Final = 1
+OLDEST_VERSION: Final = 1
+"""The versions of datagrams that this node speaks."""
+
+NAME_LIMIT: Final = 200
+REASON_LIMIT: Final = 500
+"""Bytes in a name, and in the reason of a refusal."""
+
+GREETING_SIZE: Final = 1200
+"""A hello is padded to this size: nobody gets a large answer to a small packet."""
+
+
+@final
+class Greeting:
+    """A hello or a welcome."""
+
+    __slots__ = (
+        "echo",
+        "incarnation",
+        "name",
+        "newest",
+        "oldest",
+        "payload_limit",
+        "process",
+        "socket_bytes",
+        "target",
+        "token",
+        "window",
+    )
+
+    def __init__(self, name: str, target: str, incarnation: i64, token: i64) -> None:
+        self.name: Final = name
+        self.target: Final = target
+        self.incarnation: Final[i64] = incarnation
+        self.token: Final[i64] = token
+        # A welcome's answer to a hello: the token of that hello; 0 in a hello.
+        self.echo: i64 = 0
+        self.oldest: i64 = OLDEST_VERSION
+        self.newest: i64 = VERSION
+        # The sender's id in event logs, its receive window, its limits.
+        self.process: i64 = 0
+        self.window: i64 = 0
+        self.payload_limit: i64 = 0
+        self.socket_bytes: i64 = 0
+
+
+def write_greeting(kind: i64, greeting: Greeting) -> bytes:
+    """A hello or a welcome as a datagram."""
+    writer = BytesWriter()
+    writer.append(u8(kind))
+    writer.write(MAGIC)
+    write_varint(writer, greeting.oldest)
+    write_varint(writer, greeting.newest)
+    write_i64_le(writer, greeting.incarnation)
+    write_i64_le(writer, greeting.token)
+    write_i64_le(writer, greeting.echo)
+    write_text(writer, greeting.name)
+    write_text(writer, greeting.target)
+    write_varint(writer, greeting.process)
+    write_varint(writer, greeting.window)
+    write_varint(writer, greeting.payload_limit)
+    write_varint(writer, greeting.socket_bytes)
+    if kind == HELLO and len(writer) < GREETING_SIZE:
+        writer.write(bytes(GREETING_SIZE - len(writer)))
+    return writer.getvalue()
+
+
+def read_versions(reader: Reader) -> tuple[int, int]:
+    """The oldest and newest version spoken; what follows may be read only if one is known here."""
+    if reader.take(len(MAGIC)) != MAGIC:
+        raise RemoteError("a greeting of something else than antecede")
+    oldest = reader.varint()
+    return int(oldest), int(reader.varint())
+
+
+def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
+    """The rest of a greeting, after `read_versions`; what follows it is padding."""
+    incarnation = read_i64_le(reader.take(8), 0)
+    token = read_i64_le(reader.take(8), 0)
+    echo = read_i64_le(reader.take(8), 0)
+    name = read_text(reader, NAME_LIMIT)
+    greeting = Greeting(name, read_text(reader, NAME_LIMIT), incarnation, token)
+    if incarnation <= 0 or token <= 0 or echo < 0:
+        raise RemoteError("a greeting without an incarnation or a token")
+    greeting.oldest = oldest
+    greeting.newest = newest
+    greeting.echo = echo
+    greeting.process = reader.varint()
+    greeting.window = reader.varint()
+    greeting.payload_limit = reader.varint()
+    greeting.socket_bytes = reader.varint()
+    return greeting
+
+
+def write_refusal(name: str, reason: str) -> bytes:
+    """A refusal by `name`, with the versions it speaks and its reason."""
+    writer = BytesWriter()
+    writer.append(u8(REFUSE))
+    writer.write(MAGIC)
+    write_varint(writer, OLDEST_VERSION)
+    write_varint(writer, VERSION)
+    write_text(writer, name)
+    write_text(writer, reason)
+    return writer.getvalue()
+
+
+def read_refusal(reader: Reader) -> tuple[str, str]:
+    """Who refuses, and why."""
+    read_versions(reader)
+    name = read_text(reader, NAME_LIMIT)
+    return name, read_text(reader, REASON_LIMIT)
+
+
+def write_unknown(token: i64) -> bytes:
+    """The answer to a datagram with a token that means nothing here."""
+    writer = BytesWriter()
+    writer.append(u8(UNKNOWN))
+    writer.write(MAGIC)
+    write_i64_le(writer, token)
+    return writer.getvalue()
+
+
+def read_unknown(reader: Reader) -> i64:
+    """The token that means nothing to the peer."""
+    if reader.take(len(MAGIC)) != MAGIC:
+        raise RemoteError("a greeting of something else than antecede")
+    return read_i64_le(reader.take(8), 0)
+
+
+def write_text(writer: BytesWriter, text: str) -> None:
+    """Append a string, its length first."""
+    encoded = text.encode()
+    write_varint(writer, len(encoded))
+    writer.write(encoded)
+
+
+def read_text(reader: Reader, limit: i64) -> str:
+    """What `write_text` wrote, of at most `limit` bytes."""
+    size = reader.varint()
+    if size > limit:
+        raise RemoteError(f"a text of {size} bytes; {limit} are allowed")
+    try:
+        return reader.take(size).decode()
+    except UnicodeDecodeError:
+        raise RemoteError("a text that is not UTF-8") from None

@@ -1,0 +1,157 @@
+"""A path joins its parts: what has left and come, how long that took, and how much more may leave.
+
+Whoever drives it (a session) writes the datagrams. It calls `room` before, `left` after each one,
+`arrived` for each that comes, `acknowledged` for each acknowledgement, and `expire` at `wake_ns`;
+after the last two it finds in `lost` what has to be sent again.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import RemoteError
+from antecede.core.process import NEVER_NS
+from antecede.link.path.cubic import Cubic
+from antecede.link.path.flight import Flight, Sent
+from antecede.link.path.pace import Pace
+from antecede.link.path.ranges import AckedNumbers, ReceivedNumbers
+from antecede.link.path.round_trip import RoundTrip
+
+PROBE_DOUBLINGS_MAX: Final = 6
+"""Probes without any answer come at intervals that grow at most 2 ** this."""
+
+PROBE_NS_MAX: Final = 2_000_000_000
+"""And never further apart than this, so that a network that heals is noticed."""
+
+COLLAPSE_PROBES: Final = 3
+"""After so many probes in vain the window collapses."""
+
+
+@final
+class Path:
+    """The way to one peer and back."""
+
+    __slots__ = (
+        "_datagram",
+        "_loss_check_ns",
+        "_pace",
+        "_probe_from_ns",
+        "congestion",
+        "flight",
+        "lost",
+        "probe_wanted",
+        "probes",
+        "received",
+        "round_trip",
+    )
+
+    def __init__(self, datagram_size: i64, window_cap: i64) -> None:
+        self._datagram: i64 = datagram_size
+        self.flight: Final = Flight()
+        self.received: Final = ReceivedNumbers()
+        self.round_trip: Final = RoundTrip()
+        self.congestion: Final = Cubic(datagram_size, window_cap)
+        self._pace: Final = Pace()
+        self._loss_check_ns: i64 = NEVER_NS
+        self._probe_from_ns: i64 = 0
+        self.probes: i64 = 0
+        self.probe_wanted = False
+        self.lost: list[Sent] = []
+
+    def next_number(self) -> i64:
+        """The number of the next datagram."""
+        return self.flight.records.next
+
+    def oldest_number(self) -> i64:
+        """The oldest number that is still waited for; below it everything is settled."""
+        return self.flight.records.first
+
+    def room(self, now_ns: i64) -> i64:
+        """How many bytes may leave now."""
+        room = self.congestion.window - self.flight.size
+        if room <= 0:
+            return 0
+        paced = self._pace.room(
+            self.congestion.window, self.round_trip.smoothed_ns, self._datagram, now_ns
+        )
+        return paced if paced < room else room
+
+    def paced_until_ns(self, now_ns: i64) -> i64:
+        """When more may leave, if it is the pace that holds it back; `NEVER_NS` if not."""
+        if self.flight.size + self._datagram > self.congestion.window and self.flight.size > 0:
+            return NEVER_NS
+        wait_ns = self._pace.wait_ns(
+            self._datagram, self.congestion.window, self.round_trip.smoothed_ns
+        )
+        return now_ns + wait_ns
+
+    def left(self, sent: Sent, now_ns: i64) -> None:
+        """A datagram has left."""
+        if sent.eliciting and self.flight.eliciting == 0:
+            self._probe_from_ns = now_ns
+        self.flight.add(sent)
+        self._pace.spent(sent.size)
+
+    def arrived(self, number: i64) -> bool:
+        """A datagram has come; False if it has come before."""
+        return self.received.add(number)
+
+    def acknowledged(self, acked: AckedNumbers, ack_delay_ns: i64, now_ns: i64) -> None:
+        """The peer says what has come; `RemoteError` if that was never sent."""
+        flight = self.flight
+        self.lost = []
+        if not flight.is_plausible(acked):
+            raise RemoteError("an acknowledgement of a datagram that was never sent")
+        spurious = flight.spurious
+        busy = 2 * flight.size >= self.congestion.window
+        if not flight.acknowledge(acked):
+            return
+        if flight.spurious > spurious:
+            self.congestion.not_lost()
+        sent_ns = flight.acked_sent_ns
+        if sent_ns >= 0 and flight.acked_eliciting:
+            self.round_trip.measured(now_ns - sent_ns, ack_delay_ns)
+        if busy and flight.acked_size > 0 and sent_ns >= 0:
+            rtt_ns = self.round_trip.smoothed_ns
+            self.congestion.acknowledged(flight.acked_size, sent_ns, now_ns, rtt_ns)
+        self.probes = 0
+        self._probe_from_ns = now_ns
+        self._look_for_lost(now_ns)
+
+    def wake_ns(self) -> i64:
+        """When to call `expire`."""
+        if self.flight.eliciting == 0:
+            return NEVER_NS
+        probe_ns = self._probe_from_ns + self._probe_patience_ns()
+        return probe_ns if probe_ns < self._loss_check_ns else self._loss_check_ns
+
+    def expire(self, now_ns: i64) -> None:
+        """Do what is due: take datagrams for lost, or want a probe."""
+        self.lost = []
+        if self.flight.eliciting == 0:
+            self._loss_check_ns = NEVER_NS
+            return
+        if self._loss_check_ns <= now_ns:
+            self._look_for_lost(now_ns)
+        elif self._probe_from_ns + self._probe_patience_ns() <= now_ns:
+            self.probes += 1
+            self._probe_from_ns = now_ns
+            self.probe_wanted = True
+            if self.probes == COLLAPSE_PROBES:
+                self.congestion.collapse()
+
+    def _probe_patience_ns(self) -> i64:
+        doublings = self.probes
+        if doublings > PROBE_DOUBLINGS_MAX:
+            doublings = PROBE_DOUBLINGS_MAX
+        patience_ns = self.round_trip.probe_ns() << doublings
+        longest = 2 * self.round_trip.smoothed_ns + PROBE_NS_MAX
+        return patience_ns if patience_ns < longest else longest
+
+    def _look_for_lost(self, now_ns: i64) -> None:
+        trip = self.round_trip
+        self._loss_check_ns = self.flight.find_lost(now_ns, trip.loss_ns(), 3 * trip.probe_ns())
+        lost = self.flight.newly_lost
+        if lost:
+            self.lost = lost.copy()
+            self.congestion.lost(lost[-1].sent_ns, now_ns)

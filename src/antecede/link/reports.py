@@ -1,0 +1,95 @@
+"""What a node tells its application about its peers, as values."""
+
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PeerMet:
+    """A peer has been reached for the first time."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PeerRestarted:
+    """A peer has come back as a new incarnation: it knows nothing of what was before."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PeerMoved:
+    """A peer without a configured address now answers from another one."""
+
+    name: str
+    address: object
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PeerSilent:
+    """Nothing has come from a peer for longer than allowed; what is for it is kept."""
+
+    name: str
+    silent_ns: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PeerBack:
+    """A silent peer has answered."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PeerLeft:
+    """A peer has said good-bye and wants nothing more."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Undeliverable:
+    """These messages may never have been delivered to a peer that is gone."""
+
+    name: str
+    sequences: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A peer will not talk to us, or we not to it."""
+
+    name: str
+    address: object
+    reason: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Stranger:
+    """Somebody who was never introduced has said hello, and strangers are welcome."""
+
+    name: str
+    address: object
+
+
+Report: TypeAlias = (
+    PeerMet
+    | PeerRestarted
+    | PeerMoved
+    | PeerSilent
+    | PeerBack
+    | PeerLeft
+    | Undeliverable
+    | Refused
+    | Stranger
+)

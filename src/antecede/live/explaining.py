@@ -1,0 +1,132 @@
+"""Why is something waiting? What a node knows about it, as values and in words."""
+
+from dataclasses import dataclass
+
+from antecede.link.endpoint import Endpoint
+from antecede.link.notation import duration_text
+from antecede.link.session import Session
+
+SHOWN = 20
+"""Held-back messages told one by one; of the rest only the number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A message that may not leave yet for one of its targets."""
+
+    sequence: int
+    target: str
+    missing: tuple[tuple[str, int], ...]
+    """The permits it waits for: who owes each, and for which of that peer's messages."""
+
+    def __str__(self) -> str:
+        owed = ", ".join(f"{name} for its message {sequence}" for name, sequence in self.missing)
+        return f"message {self.sequence} to {self.target} waits for a permit of {owed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerState:
+    """What may be wrong with one peer."""
+
+    name: str
+    met: bool
+    gone: bool
+    """An incarnation that has ended; what it owed is missing until it is expelled."""
+    silent_ns: int
+    """How long it has been silent although an answer is due; 0 if none is due."""
+    undelivered: int
+    """How many of our messages it has not acknowledged."""
+    early: int
+    """How many of its messages wait here for one that is missing before them."""
+    after: int
+    """The last of its messages that was delivered here."""
+    out_of_credit: bool
+    """Whether it does not take more because its own application is slow."""
+    refusal: str
+    """Why it, or we, will not talk; empty if nobody refuses."""
+
+    def reasons(self) -> list[str]:
+        """What is to be said about it."""
+        said: list[str] = []
+        if self.refusal:
+            said.append(f"{self.name} refuses: {self.refusal}")
+        if not self.met:
+            waiting = f"; {self.undelivered} messages wait for it" if self.undelivered else ""
+            said.append(f"{self.name} has not been met yet{waiting}")
+            return said
+        if self.silent_ns:
+            said.append(f"{self.name} has been silent for {duration_text(self.silent_ns)}")
+        if self.undelivered:
+            said.append(f"{self.name} has not acknowledged {self.undelivered} messages")
+        if self.early:
+            said.append(
+                f"{self.early} messages of {self.name} wait here for the one after {self.after}"
+            )
+        if self.out_of_credit:
+            said.append(f"{self.name} takes no more: its application is slow to receive")
+        return said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that waits in a node, and for what."""
+
+    buffered: int
+    buffered_bytes: int
+    held: tuple[Held, ...]
+    peers: tuple[PeerState, ...]
+    dead_owing: tuple[str, ...]
+    """Peers whose last incarnation ended owing permits that nobody can give any more."""
+
+    def __str__(self) -> str:
+        if not self.buffered and not any(peer.reasons() for peer in self.peers):
+            return "nothing is waiting"
+        lines = [f"{self.buffered} messages ({self.buffered_bytes:,} bytes) are not delivered yet"]
+        lines += [reason for peer in self.peers for reason in peer.reasons()]
+        lines += [str(held) for held in self.held[:SHOWN]]
+        if len(self.held) > SHOWN:
+            lines.append(f"and {len(self.held) - SHOWN} more messages are held back")
+        lines += [
+            f"{name} ended owing permits; what waits for them stays until it is expelled"
+            for name in self.dead_owing
+        ]
+        return "\n".join(lines)
+
+
+def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
+    """What waits at `endpoint` now."""
+    held: list[Held] = []
+    dead: list[str] = []
+    for item in endpoint.held_back():
+        missing = tuple((endpoint.session_at(owner).name, seq) for owner, seq in item.missing)
+        target = endpoint.session_at(item.target).name
+        held.append(Held(sequence=int(item.sequence), target=target, missing=missing))
+        for owner, _ in item.missing:
+            session = endpoint.session_at(owner)
+            if session.ended and session.name not in dead:
+                dead.append(session.name)
+    return Explanation(
+        buffered=endpoint.buffered(),
+        buffered_bytes=int(endpoint.buffered_bytes),
+        held=tuple(held),
+        peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
+        dead_owing=tuple(dead),
+    )
+
+
+def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
+    """What may be wrong with the peer of this session."""
+    after, early = endpoint.expected(session)
+    waiting = session.met and session.path.flight.eliciting > 0
+    contact = endpoint.directory.by_name.get(session.name)
+    return PeerState(
+        name=session.name,
+        met=session.met,
+        gone=session.ended,
+        silent_ns=int(now_ns - session.heard_ns) if waiting and session.silent else 0,
+        undelivered=endpoint.owes(session),
+        early=early,
+        after=after,
+        out_of_credit=session.met and session.outgoing.waits_for_credit(),
+        refusal="" if contact is None else contact.refusal,
+    )

@@ -1,0 +1,474 @@
+"""A node: what an application sees of causal messaging.
+
+One task of the application's may send while another receives; everything runs in one loop, and
+messages are handed over at one point only, in causal order. `send` returns when the message is
+buffered, and waits only when there is no room. What has to leave does so at the end of the loop's
+turn, many messages to a datagram.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Final, Literal, Self, TypeAlias
+
+from antecede.core.errors import BufferFull, LocalError
+from antecede.link.contacts import Contact
+from antecede.link.endpoint import Endpoint
+from antecede.link.inbox import InboundMessage
+from antecede.link.reports import Report, Stranger, Undeliverable
+from antecede.link.rows import EventRows
+from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
+from antecede.live.clock import follow_shared_clock
+from antecede.live.errors import (
+    NodeClosed,
+    PayloadTooLarge,
+    PeerGone,
+    Stranded,
+    TimedOut,
+    UnknownPeer,
+    WouldDeadlock,
+)
+from antecede.live.explaining import Explanation, explain
+from antecede.live.names import process_id
+from antecede.live.settings import Settings
+from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
+from antecede.live.transport import Transport
+from antecede.live.waiting import Bell, one_turn
+
+FLUSH_BYTES: Final = 64 << 10
+"""So much payload is not kept until the end of the turn: it leaves at once."""
+
+TURN_MESSAGES: Final = 256
+"""Messages handed over before the loop gets a turn, so that a busy consumer starves nobody."""
+
+Linger: TypeAlias = Literal["released", "bye"]
+Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
+Listener: TypeAlias = Callable[[Report], None]
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """One process among others; open one with `open_node`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        endpoint: Endpoint,
+        transport: Transport,
+        rows: EventRows | None,
+        trace: LiveTrace | None,
+    ) -> None:
+        self.settings: Final = settings
+        self._endpoint: Final = endpoint
+        self._transport: Final = transport
+        self._rows: Final = rows
+        self._trace: Final = trace
+        self._loop: Final = asyncio.get_running_loop()
+        self._now: Final = transport.now_ns
+        # The transport hands datagrams straight to the endpoint.
+        self.on_datagram: Final = endpoint.receive
+        self._ready: list[InboundMessage] = []
+        self._later: list[InboundMessage] = []
+        self._news = Bell()
+        self._progress = Bell()
+        self._consumer: asyncio.Task[object] | None = None
+        self._handler_task: asyncio.Task[None] | None = None
+        self._flush_planned = False
+        self._closing = False
+        self._closed = False
+        self._listeners: list[Listener] = []
+        self._trace_timer: asyncio.TimerHandle | None = None
+        self.undeliverable: dict[str, int] = {}
+        transport.start(self)
+        for name, address in settings.peers.items():
+            self._introduce(name, address)
+        self._keep_trace()
+        self._plan_flush()
+
+    # Who this is.
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self.settings.name
+
+    @property
+    def address(self) -> object:
+        """Where this node can be reached: host and port."""
+        return self._transport.address
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The names of all peers, met or not."""
+        return tuple(self._endpoint.directory.by_name)
+
+    def add_peer(self, name: str, address: object = None) -> None:
+        """Introduce a peer; without an address it has to say hello first."""
+        self._check_open()
+        self._introduce(name, address)
+        self._plan_flush()
+
+    def remove_peer(self, name: str) -> None:
+        """Forget a peer that is gone for good; its messages are reported as undeliverable.
+
+        Only for peers that have really stopped: one that goes on could see effects before causes.
+        """
+        if name not in self._endpoint.directory.by_name:
+            raise UnknownPeer(name, self.peers)
+        self._endpoint.remove_peer(name, self._now())
+        self._after_step()
+        self._plan_flush()
+
+    # Sending.
+
+    async def send(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Send to one peer or, as one message, to several; the message's id.
+
+        Returns when the message is buffered: it will be delivered, exactly once and in causal
+        order, as long as its targets live. Waits only for room.
+        """
+        endpoint = self._endpoint
+        sequence = 0 if self._closing else endpoint.quick_send(target, payload, self._now())
+        if sequence == 0:
+            contacts, to_self = self._resolve(target, payload)
+            await self._wait_for_room()
+            sequence = endpoint.send(contacts, to_self, payload, self._now())
+            self._plan_flush()
+            if not endpoint.large_is_done():
+                await self._wait_for_large()
+            if to_self:
+                self._news.ring()
+        elif not self._flush_planned:
+            self._plan_flush()
+        if endpoint.unwritten > FLUSH_BYTES:
+            self._flush()
+            await one_turn()
+        return sequence
+
+    def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Like `send`, but `BufferFull` where that would wait."""
+        endpoint = self._endpoint
+        sequence = 0 if self._closing else endpoint.quick_send(target, payload, self._now())
+        if sequence == 0:
+            contacts, to_self = self._resolve(target, payload)
+            if not self._has_room_for(payload):
+                raise BufferFull(f"{self._fullness()}; try later, or use send(), which waits")
+            sequence = endpoint.send(contacts, to_self, payload, self._now())
+            if to_self:
+                self._news.ring()
+        if not self._flush_planned:
+            self._plan_flush()
+        if endpoint.unwritten > FLUSH_BYTES:
+            self._flush()
+        return sequence
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Wait until everything sent so far has been delivered; `TimedOut` names who has not."""
+        self._check_open()
+        await self._drained(timeout, "flush")
+
+    # Receiving.
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> InboundMessage:
+        if self._ready:
+            return self._ready.pop()
+        if await self._refill(None):
+            return self._ready.pop()
+        raise StopAsyncIteration
+
+    async def receive(self, timeout: float | None = None) -> InboundMessage:
+        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        if not self._ready and not await self._refill(timeout):
+            raise NodeClosed(self.name)
+        return self._ready.pop()
+
+    def on_message(self, handler: Handler) -> None:
+        """Call `handler` with every message: one at a time, in order, awaited if it is async.
+
+        A handler that raises does not stop the next message; the exception is logged.
+        """
+        if self._handler_task is not None:
+            raise LocalError("there is a handler already: one ordered point of delivery per node")
+        self._check_open()
+        self._handler_task = self._loop.create_task(self._feed(handler))
+
+    def on_event(self, listener: Listener) -> None:
+        """Call `listener` with everything worth knowing about peers: `antecede.link.reports`."""
+        self._listeners.append(listener)
+
+    # Looking inside.
+
+    def explain(self) -> Explanation:
+        """Why is something waiting? Print it."""
+        return explain(self._endpoint, self._now())
+
+    # Leaving.
+
+    async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
+        """Deliver everything, say bye, and leave.
+
+        `linger="released"` leaves when no peer has anything more for this node; `"bye"` stays, and
+        goes on receiving, until every peer has said bye too. `Stranded` names the peers that are
+        left without, if the time (the setting `linger` by default) is over before.
+        """
+        if self._closed:
+            return
+        limit = self.settings.linger if timeout is None else timeout
+        deadline = self._loop.time() + limit
+        self._closing = True
+        stranded: list[str] = []
+        try:
+            stranded = await self._say_bye(deadline, linger)
+        finally:
+            self._stop()
+        if stranded:
+            raise Stranded(stranded, limit)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.close()
+        except Stranded as stranded:
+            if error is None:
+                raise
+            # What went wrong first is what the application should see.
+            log.warning("%s: %s", self.name, stranded)
+
+    # What the transport calls.
+
+    def on_input_end(self, now_ns: int) -> None:
+        """Everything that had come has been taken in."""
+        if self._endpoint.inbox and self._news.awaited:
+            self._news.ring()
+            # The consumer runs first, so that what it answers rides with the acknowledgements.
+            self._plan_flush()
+            self._after_step()
+        else:
+            self._after_step()
+            self._flush_at(now_ns)
+
+    def on_time(self, now_ns: int) -> None:
+        """A timer has rung."""
+        self._endpoint.expire(now_ns)
+        self._after_step()
+        self._flush_at(now_ns)
+
+    # Sending, inside.
+
+    def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
+        resolved = self._transport.resolve(address)
+        size = self._transport.datagram_size(resolved if seen_at is None else seen_at)
+        process = process_id(name)
+        if self._trace is not None:
+            self._trace.note_process(process, name)
+        self._endpoint.add_peer(name, resolved, process, size, self._now())
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise NodeClosed(self.name)
+
+    def _resolve(self, target: object, payload: object) -> tuple[list[Contact], bool]:
+        """Whom a message is for; everything that can be wrong with a call is found here."""
+        self._check_open()
+        if not isinstance(payload, bytes):
+            raise LocalError(f"the payload must be bytes, not {type(payload).__name__}; encode it")
+        names = [target] if isinstance(target, str) else target
+        if not isinstance(names, Iterable) or isinstance(names, bytes):
+            raise LocalError(f"a target is a name or several names, not {target!r}")
+        contacts: list[Contact] = []
+        to_self = False
+        limit = self.settings.payload_limit
+        for name in names:
+            if name == self.name and not to_self:
+                to_self = True
+                continue
+            contact = self._contact(name, contacts)
+            contacts.append(contact)
+            if contact.session.met:
+                limit = min(limit, contact.session.payload_limit)
+        if not contacts and not to_self:
+            raise LocalError("no targets: a message needs at least one")
+        if len(payload) > limit:
+            raise PayloadTooLarge(len(payload), limit)
+        return contacts, to_self
+
+    def _contact(self, name: object, before: list[Contact]) -> Contact:
+        if not isinstance(name, str):
+            raise LocalError(f"a target is the name of a peer, not {name!r}")
+        contact = self._endpoint.directory.by_name.get(name)
+        if contact is None:
+            if name == self.name:
+                raise LocalError(f"{name!r} stands twice among the targets")
+            raise UnknownPeer(name, self.peers)
+        if contact.session.left or contact.session.ended:
+            raise PeerGone(name)
+        if contact in before:
+            raise LocalError(f"{name!r} stands twice among the targets")
+        return contact
+
+    def _has_room_for(self, payload: bytes) -> bool:
+        endpoint = self._endpoint
+        free = self.settings.send_bytes - endpoint.buffered_bytes
+        return endpoint.has_room() and len(payload) <= free
+
+    def _fullness(self) -> str:
+        endpoint = self._endpoint
+        return (
+            f"{endpoint.buffered():,} messages with {endpoint.buffered_bytes:,} bytes "
+            "are not delivered yet"
+        )
+
+    async def _wait_for_room(self) -> None:
+        while not self._endpoint.has_room():
+            self._check_deadlock()
+            await self._progress.wait()
+            self._check_open()
+
+    async def _wait_for_large(self) -> None:
+        """Until the last part of a large payload is buffered; it will be, even if nobody waits."""
+        while not self._endpoint.large_is_done():
+            self._check_deadlock()
+            await self._progress.wait()
+
+    def _check_deadlock(self) -> None:
+        """Who consumes must not wait for room while its peers wait for it to consume."""
+        if asyncio.current_task() is not self._consumer or self._consumer is None:
+            return
+        if self._endpoint.holds_up_a_peer():
+            raise WouldDeadlock(self.name)
+
+    # Receiving, inside.
+
+    async def _refill(self, timeout: float | None) -> bool:
+        """Get more messages; False if there will be none."""
+        self._consumer = asyncio.current_task()
+        if self._later:
+            await one_turn()
+        elif not self._endpoint.inbox:
+            if self._closed:
+                return False
+            await self._news.wait_until(self._has_news, timeout, "receive", str)
+        if not self._later:
+            self._later = self._endpoint.take_inbox()
+            self._later.reverse()
+            # Peers that were held up by a full inbox are told so.
+            self._plan_flush()
+        self._ready = self._later[-TURN_MESSAGES:]
+        del self._later[-TURN_MESSAGES:]
+        return bool(self._ready)
+
+    def _has_news(self) -> bool:
+        return self._closed or bool(self._endpoint.inbox) or bool(self._later)
+
+    async def _feed(self, handler: Handler) -> None:
+        async for message in self:
+            try:
+                result = handler(message)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                log.exception("%s: the message handler failed for %r", self.name, message)
+
+    # Output, inside.
+
+    def _plan_flush(self) -> None:
+        if not self._flush_planned and not self._closed:
+            self._flush_planned = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_planned = False
+        if not self._closed:
+            self._flush_at(self._now())
+
+    def _flush_at(self, now_ns: int) -> None:
+        endpoint = self._endpoint
+        endpoint.write(now_ns)
+        if endpoint.out:
+            self._transport.send(endpoint.out)
+        self._transport.wake_at(endpoint.wake_ns())
+
+    def _after_step(self) -> None:
+        """Tell everybody who waits for something that may have happened."""
+        if self._progress.awaited:
+            self._progress.ring()
+        if self._endpoint.reports:
+            self._announce()
+
+    def _announce(self) -> None:
+        reports = list(self._endpoint.reports)
+        self._endpoint.reports.clear()
+        for report in reports:
+            level = logging.WARNING if isinstance(report, Undeliverable) else logging.INFO
+            log.log(level, "%s: %s", self.name, report)
+            if isinstance(report, Undeliverable):
+                count = self.undeliverable.get(report.name, 0)
+                self.undeliverable[report.name] = count + len(report.sequences)
+            if isinstance(report, Stranger):
+                # It will say hello again, and then be welcome.
+                self._introduce(report.name, None, report.address)
+            for listener in self._listeners:
+                try:
+                    listener(report)
+                except Exception:
+                    log.exception("%s: an event listener failed for %r", self.name, report)
+
+    # Leaving, inside.
+
+    async def _drained(self, timeout: float | None, action: str) -> None:
+        await self._progress.wait_until(
+            lambda: self._endpoint.buffered() == 0 and self._endpoint.large_is_done(),
+            timeout,
+            action,
+            lambda: str(self.explain()),
+        )
+
+    async def _say_bye(self, deadline: float, linger: Linger) -> list[str]:
+        """Drain, say bye, and wait to be let go; who has not by the deadline."""
+        endpoint = self._endpoint
+        try:
+            await self._drained(deadline - self._loop.time(), "close")
+            mode = LEAVE_AFTER_BYE if linger == "bye" else LEAVE_WHEN_RELEASED
+            endpoint.say_bye(mode, self._now())
+            self._flush()
+            await self._progress.wait_until(
+                lambda: not endpoint.stranded(), deadline - self._loop.time(), "close", str
+            )
+        except TimedOut:
+            return endpoint.stranded()
+        return []
+
+    def _stop(self) -> None:
+        self._flush()
+        self._closed = True
+        self._transport.close()
+        self._news.ring()
+        self._progress.ring()
+        unread = len(self._endpoint.inbox) + len(self._later) + len(self._ready)
+        if unread and self._handler_task is None:
+            log.warning("%s: closed with %d messages that nobody has read", self.name, unread)
+        if self._trace_timer is not None:
+            self._trace_timer.cancel()
+        if self._trace is not None:
+            self._trace.close()
+
+    def _keep_trace(self) -> None:
+        """Hand rows to the writer now and then, however few there are."""
+        if self._trace is None or self._rows is None:
+            return
+        follow_shared_clock(self._rows)
+        self._trace.flush()
+        self._trace_timer = self._loop.call_later(FLUSH_SECONDS, self._keep_trace)

@@ -1,0 +1,161 @@
+"""Opening a node: settings gathered, socket bound, core made, event log begun."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Generator, Mapping
+from types import TracebackType
+from typing import Final
+
+from antecede.core.catalogue import find_protocol
+from antecede.core.process import CausalProcess
+from antecede.link.directory import Identity, Tokens
+from antecede.link.endpoint import ME, Endpoint
+from antecede.link.limits import Limits
+from antecede.link.outgoing import MESSAGE_COST
+from antecede.link.rows import EventRows
+from antecede.live.names import process_id
+from antecede.live.node import Listener, Node
+from antecede.live.setting_sources import gather_settings
+from antecede.live.settings import Settings
+from antecede.live.tracing import LiveTrace, open_trace
+from antecede.live.transport import Transport
+from antecede.live.udp import UdpTransport
+
+NUMBERS: Final = range(1 << 20)
+"""What peers may be called inside a node's core: sessions are numbered as they come."""
+
+CORE_PAYLOAD_LIMIT: Final = 1 << 16
+"""No message in the core is larger than a datagram."""
+
+CONTROL_PATIENCE_NS: Final = 100_000_000
+"""The protocols that order less repeat by their own timer alone, so it is a quick one."""
+
+Config = Settings | str | os.PathLike[str] | None
+
+
+class SecretTokens(Tokens):
+    """Tokens that nobody can guess."""
+
+    def fresh(self) -> int:
+        return secrets.randbits(61) + 1
+
+
+class Opening:
+    """A node about to be opened: `async with` it, or `await` it and close the node yourself."""
+
+    def __init__(self, settings: Settings, on_event: Listener | None) -> None:
+        self._settings = settings
+        self._on_event = on_event
+        self._node: Node | None = None
+
+    def __await__(self) -> Generator[None, None, Node]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Node:
+        self._node = await self._open()
+        return self._node
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._node is not None:
+            await self._node.__aexit__(kind, error, traceback)
+
+    async def _open(self) -> Node:
+        settings = self._settings
+        transport = UdpTransport(settings.bind, settings.mtu, asyncio.get_running_loop())
+        try:
+            return start_node(settings, transport, SecretTokens(), self._on_event)
+        except BaseException:
+            transport.close()
+            raise
+
+
+def open_node(
+    name: str | None = None,
+    *,
+    bind: object = None,
+    peers: Mapping[str, object] | None = None,
+    trace: object = None,
+    on_event: Listener | None = None,
+    config: Config = None,
+    **settings: object,
+) -> Opening:
+    """A node called `name` that listens at `bind` and knows `peers` by name and address.
+
+    Further settings are those of `Settings`; what is not given here may come from the environment
+    (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file `config`. `BadConfiguration` says what is wrong.
+    """
+    keywords = {"name": name, "bind": bind, "peers": peers, "trace": trace, **settings}
+    return Opening(gather_settings(keywords, config=config), on_event)
+
+
+def start_node(
+    settings: Settings, transport: Transport, tokens: Tokens, on_event: Listener | None
+) -> Node:
+    """A node on any transport, in the running loop."""
+    trace = begin_trace(settings)
+    process = process_id(settings.name) if trace is None else trace.process
+    rows = None if trace is None else EventRows(trace.log, process)
+    me = Identity(
+        settings.name,
+        incarnation=tokens.fresh(),
+        process=process,
+        window=settings.receive_window,
+        payload_limit=settings.payload_limit,
+        socket_bytes=transport.socket_bytes,
+    )
+    cumulative = settings.order != "none"
+    core = make_core(settings)
+    endpoint = Endpoint(me, core, tokens, limits_of(settings), rows, cumulative)
+    try:
+        node = Node(settings, endpoint, transport, rows, trace)
+    except BaseException:
+        if trace is not None:
+            trace.close()
+        raise
+    if on_event is not None:
+        node.on_event(on_event)
+    return node
+
+
+def make_core(settings: Settings) -> CausalProcess:
+    """The protocol that the settings ask for, with the limits they name."""
+    causal = settings.order.startswith("hybrid")
+    return find_protocol(settings.order).create(
+        ME,
+        NUMBERS,
+        send_limit=max(settings.send_limit, 2) * 2,
+        receive_limit=max(1, settings.receive_window // MESSAGE_COST),
+        payload_limit=CORE_PAYLOAD_LIMIT,
+        patience_ns=settings.patience_ns if causal else CONTROL_PATIENCE_NS,
+    )
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that the settings name, as the endpoint counts."""
+    return Limits(
+        send_limit=settings.send_limit,
+        send_bytes=settings.send_bytes,
+        window=settings.receive_window,
+        heartbeat_ns=settings.heartbeat_ns,
+        silent_ns=settings.silent_after_ns,
+        open_to_strangers=settings.accept_unknown,
+    )
+
+
+def begin_trace(settings: Settings) -> LiveTrace | None:
+    """The event log, if one is wanted."""
+    if settings.trace is None:
+        return None
+    return open_trace(
+        settings.trace,
+        name=settings.name,
+        run_id=settings.trace_run,
+        file_format=settings.trace_format,
+        rotate_seconds=settings.trace_rotate,
+    )

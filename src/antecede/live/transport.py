@@ -1,0 +1,64 @@
+"""What a node needs of the world: time, a way to send datagrams, and to be called.
+
+`UdpTransport` is the real one; the in-memory network for tests is another.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+from antecede.link.session import Datagram
+
+
+class Receiver(Protocol):
+    """What a transport calls."""
+
+    def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
+        """A datagram has come."""
+
+    def on_input_end(self, now_ns: int) -> None:
+        """That was all for now."""
+
+    def on_time(self, now_ns: int) -> None:
+        """The time asked for with `wake_at` has come."""
+
+
+class Transport(ABC):
+    """The way out and in of one node."""
+
+    @property
+    @abstractmethod
+    def address(self) -> object:
+        """Where this node can be reached."""
+
+    @property
+    @abstractmethod
+    def socket_bytes(self) -> int:
+        """How many bytes may wait to be received before some are dropped."""
+
+    @abstractmethod
+    def start(self, receiver: Receiver) -> None:
+        """Begin to call `receiver`."""
+
+    @abstractmethod
+    def now_ns(self) -> int:
+        """The time."""
+
+    @abstractmethod
+    def resolve(self, address: object) -> object:
+        """A configured address in the form in which datagrams come from it."""
+
+    @abstractmethod
+    def datagram_size(self, address: object) -> int:
+        """The largest datagram that is known to get through to `address`."""
+
+    @abstractmethod
+    def send(self, datagrams: list[Datagram]) -> None:
+        """Send these, in order; empties the list."""
+
+    @abstractmethod
+    def wake_at(self, time_ns: int) -> None:
+        """Call `on_time` then; a later call replaces an earlier one."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Send and call nothing more."""
