@@ -24,12 +24,17 @@ class Subcommand:
 
 
 SUBCOMMANDS: Final = {
+    "node": Subcommand("antecede.cli.node", "Run one node: JSON lines in, JSON lines out."),
     "simulate": Subcommand(
         "antecede.cli.simulate", "Run one simulation and say where the time went."
     ),
     "check": Subcommand("antecede.cli.check", "Explore every interleaving of a small program."),
     "compare": Subcommand("antecede.cli.compare", "Measure the protocols side by side."),
     "scenario": Subcommand("antecede.cli.scenario", "Tell one instructive run as a story."),
+    "sweep": Subcommand("antecede.cli.sweep", "Run many simulations on Spark."),
+    "profile": Subcommand("antecede.cli.profile", "Say what a workload is like."),
+    "grow": Subcommand("antecede.cli.grow", "Make a recorded workload larger."),
+    "bench": Subcommand("antecede.cli.bench", "Measure the live runtime against other libraries."),
 }
 
 EXTRAS: Final = {

@@ -18,17 +18,23 @@ from antecede.link.greeting import (
     VERSION,
     WELCOME,
     Greeting,
+    read_greeting,
+    read_refusal,
+    read_unknown,
+    read_versions,
     write_greeting,
     write_refusal,
+    write_unknown,
 )
 from antecede.link.reports import Refused, Report, Stranger
 from antecede.link.session import Datagram, Session
+from antecede.wire.varint import Reader
 
 PEERS_LIMIT: Final = 1 << 14
 """Peers of one node."""
 
-CANDIDATES_LIMIT: Final = 1 << 12
-"""Greetings that wait for proof; beyond that the oldest are forgotten."""
+UNKNOWN_INTERVAL_NS: Final = 10_000_000
+"""Datagrams with tokens that mean nothing are answered at most this often."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -85,9 +91,12 @@ class Directory:
         "_out",
         "_reports",
         "_tokens",
+        "_unknown_at_ns",
         "by_name",
         "by_token",
         "list",
+        "refusals",
+        "stale",
     )
 
     def __init__(
@@ -107,6 +116,9 @@ class Directory:
         self.by_name: dict[str, Contact] = {}
         self.by_token: dict[int, Session] = {}
         self.list: list[Contact] = []
+        self.stale: i64 = 0
+        self.refusals: i64 = 0
+        self._unknown_at_ns: i64 = 0
 
     def add(self, name: str, address: object, session: Session, now_ns: i64) -> Contact:
         """A new contact, which `session` stands for until it is met."""
@@ -146,6 +158,46 @@ class Directory:
         if address is not None:
             greeting = self._me.greeting(contact.name, token, 0)
             self._out.append(Datagram(address, write_greeting(HELLO, greeting)))
+
+    def receive(self, kind: i64, address: object, reader: Reader, now_ns: i64) -> Candidate | None:
+        """Take in a hello or a welcome; who it proves to be there, if that is news."""
+        oldest, newest = read_versions(reader)
+        if newest < OLDEST_VERSION or oldest > VERSION:
+            if kind == HELLO:
+                self.refuse_version(oldest, newest, address)
+            return None
+        greeting = read_greeting(reader, oldest, newest)
+        if kind == WELCOME:
+            return self.on_welcome(greeting, address, now_ns)
+        self.on_hello(greeting, address)
+        return None
+
+    def receive_refusal(self, address: object, reader: Reader) -> None:
+        """Somebody will not talk to us: worth reporting, once."""
+        name, reason = read_refusal(reader)
+        contact = self.by_name.get(name)
+        if contact is None:
+            contact = self.by_name.get(self.name_at(address))
+        if contact is not None and not contact.session.met and contact.refusal != reason:
+            contact.refusal = reason
+            self._reports.append(Refused(name=contact.name, address=address, reason=reason))
+
+    def receive_unknown(self, reader: Reader, now_ns: i64) -> Contact | None:
+        """A peer does not know us any more: greet it, to learn whether it has restarted."""
+        token = read_unknown(reader)
+        for contact in self.list:
+            session = contact.session
+            if session.met and session.token_out == token and contact.hello_at_ns == NEVER_NS:
+                self.say_hello(contact, now_ns)
+                return contact
+        return None
+
+    def answer_unknown(self, address: object, token: i64, now_ns: i64) -> None:
+        """A datagram has come with a token that means nothing here: say so, but not too often."""
+        self.stale += 1
+        if token > 0 and now_ns >= self._unknown_at_ns:
+            self._unknown_at_ns = now_ns + UNKNOWN_INTERVAL_NS
+            self._out.append(Datagram(address, write_unknown(token)))
 
     def on_hello(self, greeting: Greeting, address: object) -> None:
         """Somebody greets: answer, or refuse with the reason."""
@@ -196,6 +248,7 @@ class Directory:
 
     def refuse(self, address: object, reason: str) -> None:
         """Say no."""
+        self.refusals += 1
         self._out.append(Datagram(address, write_refusal(self._me.name, reason)))
 
     def refuse_version(self, oldest: i64, newest: i64, address: object) -> None:

@@ -4,6 +4,9 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.link.outgoing import MESSAGE_COST
+from antecede.link.session import Session
+
 
 @final
 @mypyc_attr(acyclic=True)
@@ -33,27 +36,84 @@ class InboundMessage:
 
 
 @final
-class LargePayload:
-    """A payload on its way into the core, part by part."""
+class Inbox:
+    """The messages delivered at one node that its application has not taken."""
 
-    __slots__ = ("offset", "part_size", "payload", "sequence", "targets")
+    __slots__ = (
+        "_own_cost",
+        "_own_pieces",
+        "_payload_limit",
+        "delivered",
+        "messages",
+        "oversized",
+        "uncredited",
+    )
 
-    def __init__(self, targets: list[int], payload: bytes, part_size: i64, first: i64) -> None:
-        self.targets: list[int] = targets
-        self.payload: Final = payload
-        self.part_size: Final[i64] = part_size
-        self.offset: i64 = 0
-        # The id of the last part stands for the whole.
-        self.sequence: Final[i64] = first + (len(payload) - 1) // part_size
+    def __init__(self, payload_limit: i64) -> None:
+        self._payload_limit: Final[i64] = payload_limit
+        self.messages: list[InboundMessage] = []
+        # Sessions whose messages wait here, and so take up part of their windows.
+        self.uncredited: list[Session] = []
+        self._own_pieces: list[bytes] = []
+        self._own_cost: i64 = 0
+        self.delivered: i64 = 0
+        self.oversized: i64 = 0
 
-    def next_part(self) -> bytes:
-        """The next part; `advance` goes past it."""
-        return self.payload[self.offset : self.offset + self.part_size]
+    def put(self, session: Session, sequence: i64, payload: bytes) -> None:
+        """A message of a peer has been delivered; the last part of a payload brings the whole."""
+        session.delivered_cost += MESSAGE_COST + len(payload)
+        session.last_delivered = sequence
+        if session.parts and session.parts.pop(sequence, False):
+            self._keep_piece(session, payload)
+            return
+        if session.parts_size > 0:
+            if session.parts_size + len(payload) > self._payload_limit:
+                # The peer was told how much we take.
+                session.forget_pieces()
+                self.oversized += 1
+                return
+            session.pieces.append(payload)
+            payload = b"".join(session.pieces)
+            session.forget_pieces()
+        session.inboxed_cost += MESSAGE_COST + len(payload)
+        if not session.uncredited:
+            session.uncredited = True
+            self.uncredited.append(session)
+        self.delivered += 1
+        self.messages.append(InboundMessage(session.name, sequence, payload))
 
-    def is_last(self) -> bool:
-        """Whether the next part is the last one."""
-        return self.offset + self.part_size >= len(self.payload)
+    def put_own(self, name: str, sequence: i64, payload: bytes, more: bool) -> None:
+        """A message of this node to itself."""
+        if more:
+            self._own_pieces.append(payload)
+            return
+        if self._own_pieces:
+            self._own_pieces.append(payload)
+            payload = b"".join(self._own_pieces)
+            self._own_pieces.clear()
+        self._own_cost += MESSAGE_COST + len(payload)
+        self.delivered += 1
+        self.messages.append(InboundMessage(name, sequence, payload))
 
-    def advance(self) -> None:
-        """The next part has been taken."""
-        self.offset += self.part_size
+    def take(self) -> list[InboundMessage]:
+        """All messages, which have been consumed with this."""
+        taken = self.messages
+        self.messages = []
+        self._own_cost = 0
+        return taken
+
+    def has_room_for_own(self, window: i64) -> bool:
+        """Whether a message to oneself may be sent: those do not wait anywhere else."""
+        return self._own_cost < window
+
+    def holds_up(self, window: i64) -> bool:
+        """Whether somebody's window is half full of messages that nobody takes."""
+        for session in self.uncredited:
+            if 2 * session.inboxed_cost > session.window:
+                return True
+        return 2 * self._own_cost > window
+
+    def _keep_piece(self, session: Session, payload: bytes) -> None:
+        session.parts_size += len(payload)
+        if session.parts_size <= self._payload_limit:
+            session.pieces.append(payload)

@@ -1,5 +1,6 @@
 """What a node tells its application about its peers, as values."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -26,7 +27,7 @@ class PeerMoved:
     """A peer without a configured address now answers from another one."""
 
     name: str
-    address: object
+    address: Hashable
 
 
 @final
@@ -69,7 +70,7 @@ class Refused:
     """A peer will not talk to us, or we not to it."""
 
     name: str
-    address: object
+    address: Hashable
     reason: str
 
 
@@ -79,7 +80,7 @@ class Stranger:
     """Somebody who was never introduced has said hello, and strangers are welcome."""
 
     name: str
-    address: object
+    address: Hashable
 
 
 Report: TypeAlias = (

@@ -37,6 +37,9 @@ from antecede.link.rows import EventRows, packet_id, path_key
 from antecede.trace.log import NULL
 from antecede.wire.varint import varint_size, write_varint
 
+ME: Final = 0
+"""This node's id in its own core; the sessions with its peers are 1, 2, 3, …"""
+
 CREDIT_DUE: Final = 1
 BYE_DUE: Final = 2
 RELEASE_DUE: Final = 4
@@ -247,6 +250,11 @@ class Session:
         """The message with this id, when it is delivered, is not the end of its payload."""
         if sequence > self.last_delivered and len(self.parts) < PARTS_LIMIT:
             self.parts[sequence] = True
+
+    def forget_pieces(self) -> None:
+        """The payload that came in parts is complete, or will not be."""
+        self.pieces.clear()
+        self.parts_size = 0
 
     def peer_says_bye(self, mode: i64) -> None:
         """The peer wants to leave: at once when we have nothing for it, or after our bye."""

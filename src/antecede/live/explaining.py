@@ -107,7 +107,7 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
                 dead.append(session.name)
     return Explanation(
         buffered=endpoint.buffered(),
-        buffered_bytes=int(endpoint.buffered_bytes),
+        buffered_bytes=int(endpoint.sending.ledger.bytes_held),
         held=tuple(held),
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
         dead_owing=tuple(dead),

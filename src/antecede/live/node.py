@@ -33,6 +33,7 @@ from antecede.live.errors import (
 from antecede.live.explaining import Explanation, explain
 from antecede.live.names import process_id
 from antecede.live.settings import Settings
+from antecede.live.stats import Health, Stats, health_of, stats_of
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
 from antecede.live.transport import Transport
 from antecede.live.waiting import Bell, one_turn
@@ -101,6 +102,11 @@ class Node:
         return self._transport.address
 
     @property
+    def closed(self) -> bool:
+        """Whether the node has left."""
+        return self._closed
+
+    @property
     def peers(self) -> tuple[str, ...]:
         """The names of all peers, met or not."""
         return tuple(self._endpoint.directory.by_name)
@@ -131,19 +137,19 @@ class Node:
         order, as long as its targets live. Waits only for room.
         """
         endpoint = self._endpoint
-        sequence = 0 if self._closing else endpoint.quick_send(target, payload, self._now())
+        sequence = 0 if self._closing else endpoint.sending.quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
             await self._wait_for_room()
-            sequence = endpoint.send(contacts, to_self, payload, self._now())
+            sequence = endpoint.sending.send(contacts, to_self, payload, self._now())
             self._plan_flush()
-            if not endpoint.large_is_done():
+            if not endpoint.sending.large_is_done():
                 await self._wait_for_large()
             if to_self:
                 self._news.ring()
         elif not self._flush_planned:
             self._plan_flush()
-        if endpoint.unwritten > FLUSH_BYTES:
+        if endpoint.sending.ledger.unwritten > FLUSH_BYTES:
             self._flush()
             await one_turn()
         return sequence
@@ -151,17 +157,17 @@ class Node:
     def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but `BufferFull` where that would wait."""
         endpoint = self._endpoint
-        sequence = 0 if self._closing else endpoint.quick_send(target, payload, self._now())
+        sequence = 0 if self._closing else endpoint.sending.quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
             if not self._has_room_for(payload):
                 raise BufferFull(f"{self._fullness()}; try later, or use send(), which waits")
-            sequence = endpoint.send(contacts, to_self, payload, self._now())
+            sequence = endpoint.sending.send(contacts, to_self, payload, self._now())
             if to_self:
                 self._news.ring()
         if not self._flush_planned:
             self._plan_flush()
-        if endpoint.unwritten > FLUSH_BYTES:
+        if endpoint.sending.ledger.unwritten > FLUSH_BYTES:
             self._flush()
         return sequence
 
@@ -203,6 +209,17 @@ class Node:
         self._listeners.append(listener)
 
     # Looking inside.
+
+    def stats(self) -> Stats:
+        """What has been counted so far, and how things stand."""
+        unread = len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
+        limits = (self.settings.send_limit, self.settings.send_bytes)
+        return stats_of(self._endpoint, self.name, unread, limits, self.undeliverable)
+
+    def health(self) -> Health:
+        """Whether the node can do its work, in a word and with reasons."""
+        failure = None if self._trace is None else self._trace.failure
+        return health_of(self.stats(), closed=self._closed, trace_failure=failure)
 
     def explain(self) -> Explanation:
         """Why is something waiting? Print it."""
@@ -251,7 +268,7 @@ class Node:
 
     def on_input_end(self, now_ns: int) -> None:
         """Everything that had come has been taken in."""
-        if self._endpoint.inbox and self._news.awaited:
+        if self._endpoint.inbox.messages and self._news.awaited:
             self._news.ring()
             # The consumer runs first, so that what it answers rides with the acknowledgements.
             self._plan_flush()
@@ -321,25 +338,25 @@ class Node:
 
     def _has_room_for(self, payload: bytes) -> bool:
         endpoint = self._endpoint
-        free = self.settings.send_bytes - endpoint.buffered_bytes
-        return endpoint.has_room() and len(payload) <= free
+        free = self.settings.send_bytes - endpoint.sending.ledger.bytes_held
+        return endpoint.sending.has_room() and len(payload) <= free
 
     def _fullness(self) -> str:
         endpoint = self._endpoint
         return (
-            f"{endpoint.buffered():,} messages with {endpoint.buffered_bytes:,} bytes "
+            f"{endpoint.buffered():,} messages with {endpoint.sending.ledger.bytes_held:,} bytes "
             "are not delivered yet"
         )
 
     async def _wait_for_room(self) -> None:
-        while not self._endpoint.has_room():
+        while not self._endpoint.sending.has_room():
             self._check_deadlock()
             await self._progress.wait()
             self._check_open()
 
     async def _wait_for_large(self) -> None:
         """Until the last part of a large payload is buffered; it will be, even if nobody waits."""
-        while not self._endpoint.large_is_done():
+        while not self._endpoint.sending.large_is_done():
             self._check_deadlock()
             await self._progress.wait()
 
@@ -357,7 +374,7 @@ class Node:
         self._consumer = asyncio.current_task()
         if self._later:
             await one_turn()
-        elif not self._endpoint.inbox:
+        elif not self._endpoint.inbox.messages:
             if self._closed:
                 return False
             await self._news.wait_until(self._has_news, timeout, "receive", str)
@@ -371,7 +388,7 @@ class Node:
         return bool(self._ready)
 
     def _has_news(self) -> bool:
-        return self._closed or bool(self._endpoint.inbox) or bool(self._later)
+        return self._closed or bool(self._endpoint.inbox.messages) or bool(self._later)
 
     async def _feed(self, handler: Handler) -> None:
         async for message in self:
@@ -430,7 +447,7 @@ class Node:
 
     async def _drained(self, timeout: float | None, action: str) -> None:
         await self._progress.wait_until(
-            lambda: self._endpoint.buffered() == 0 and self._endpoint.large_is_done(),
+            lambda: self._endpoint.buffered() == 0 and self._endpoint.sending.large_is_done(),
             timeout,
             action,
             lambda: str(self.explain()),
@@ -445,7 +462,7 @@ class Node:
             endpoint.say_bye(mode, self._now())
             self._flush()
             await self._progress.wait_until(
-                lambda: not endpoint.stranded(), deadline - self._loop.time(), "close", str
+                lambda: not endpoint.awaited(), deadline - self._loop.time(), "close", str
             )
         except TimedOut:
             return endpoint.stranded()
@@ -457,7 +474,7 @@ class Node:
         self._transport.close()
         self._news.ring()
         self._progress.ring()
-        unread = len(self._endpoint.inbox) + len(self._later) + len(self._ready)
+        unread = len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
         if unread and self._handler_task is None:
             log.warning("%s: closed with %d messages that nobody has read", self.name, unread)
         if self._trace_timer is not None:

@@ -10,10 +10,11 @@ from typing import Final
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import CausalProcess
 from antecede.link.directory import Identity, Tokens
-from antecede.link.endpoint import ME, Endpoint
+from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
 from antecede.link.outgoing import MESSAGE_COST
 from antecede.link.rows import EventRows
+from antecede.link.session import ME
 from antecede.live.names import process_id
 from antecede.live.node import Listener, Node
 from antecede.live.setting_sources import gather_settings
@@ -83,14 +84,18 @@ def open_node(
     trace: object = None,
     on_event: Listener | None = None,
     config: Config = None,
-    **settings: object,
+    settings: Mapping[str, object] | None = None,
+    **further: object,
 ) -> Opening:
     """A node called `name` that listens at `bind` and knows `peers` by name and address.
 
-    Further settings are those of `Settings`; what is not given here may come from the environment
-    (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file `config`. `BadConfiguration` says what is wrong.
+    Further settings are those of `Settings`, as keywords or as the mapping `settings`; what is not
+    given here may come from the environment (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file
+    `config`. `BadConfiguration` says what is wrong.
     """
-    keywords = {"name": name, "bind": bind, "peers": peers, "trace": trace, **settings}
+    keywords = {**(settings or {}), **further}
+    named = {"name": name, "bind": bind, "peers": peers, "trace": trace}
+    keywords |= {key: value for key, value in named.items() if value is not None}
     return Opening(gather_settings(keywords, config=config), on_event)
 
 

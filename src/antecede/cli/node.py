@@ -1,0 +1,103 @@
+"""`antecede node`: one node for scripts and other languages, JSON lines in and out."""
+
+from pathlib import Path
+
+import click
+
+from antecede.live.addresses import parse_address
+from antecede.live.errors import BadConfiguration, Stranded
+from antecede.live.json_lines import run_json_lines
+from antecede.live.opening import open_node
+from antecede.live.settings import SETTING_NAMES
+
+EXAMPLES = """\b
+Examples:
+  antecede node --name alice --bind 127.0.0.1:9001 --peer bob=127.0.0.1:9002
+  antecede node --config node.toml --trace events/
+  printf '%s\\n' '{"to": ["bob"], "text": "hello", "id": "a1"}' | antecede node --name alice ...
+
+\b
+Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
+Lines out:  {"sent": "a1", "sequence": 7}           the message is buffered
+            {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order
+            {"error": "...", "id": "a1"}            that line could not be done; the node goes on
+            {"event": "restarted", "peer": "bob"}   something to know about a peer
+Bytes that are not text go as "base64" instead of "text".
+"""
+
+
+class NodeFailed(click.ClickException):
+    """The node did not end well: peers are left without something."""
+
+    exit_code = 1
+
+
+@click.command("node", epilog=EXAMPLES)
+@click.option("--name", help="What the node is called; unique among all that talk.")
+@click.option("--bind", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:0]")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="A peer, and where it is; NAME alone lets it say hello first. May be repeated.",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
+@click.option("--trace", metavar="DIR", help="Write the event log there.")
+@click.option(
+    "--linger",
+    metavar="SECONDS",
+    default="30s",
+    show_default=True,
+    help="At the end of input: how long to wait for everything to be delivered and for the "
+    "peers to say bye.",
+)
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help=f"Any other setting: {', '.join(SETTING_NAMES[3:])}.",
+)
+@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics and /healthz there.")
+def command(
+    name: str | None,
+    bind: str | None,
+    peers: tuple[str, ...],
+    config: Path | None,
+    trace: str | None,
+    linger: str,
+    assignments: tuple[str, ...],
+    metrics: str | None,
+) -> None:
+    """Run one node: reads JSON lines, sends them, and writes what is delivered.
+
+    Messages are delivered exactly once and in causal order. At the end of input the node waits
+    until everything it sent is delivered, says bye, and goes on receiving until its peers have
+    said bye too; it exits with 0, or with 1 and the names of the peers that it leaves stranded.
+    """
+    keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
+    keywords |= {"bind": bind, "trace": trace, "linger": linger}
+    if peers:
+        keywords["peers"] = dict(peer_of(peer) for peer in peers)
+    opening = open_node(name, config=config, settings=keywords)
+    try:
+        run_json_lines(opening, None if metrics is None else parse_address(metrics))
+    except Stranded as error:
+        raise NodeFailed(str(error)) from None
+
+
+def peer_of(text: str) -> tuple[str, str | None]:
+    """The name and address in `bob=10.0.0.2:9000`, or a name alone."""
+    name, equals, address = text.partition("=")
+    if not name or (equals and not address):
+        raise BadConfiguration(f"--peer {text!r} is not of the form NAME=HOST:PORT")
+    return name, address or None
+
+
+def setting_of(text: str) -> tuple[str, str]:
+    """The name and value in `heartbeat=2s`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise BadConfiguration(f"--set {text!r} is not of the form KEY=VALUE")
+    return name.replace("-", "_"), value

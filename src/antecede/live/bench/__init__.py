@@ -1,0 +1,1 @@
+"""Measuring the live runtime on the machine at hand, against other messaging libraries."""

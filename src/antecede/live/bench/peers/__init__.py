@@ -1,0 +1,1 @@
+"""One file per library, each in the ways its users use it."""

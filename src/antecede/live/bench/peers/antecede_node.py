@@ -1,0 +1,119 @@
+"""antecede itself: two nodes over UDP, exactly once and in causal order."""
+
+import asyncio
+from typing import Final, Literal, TypeAlias
+
+from antecede.link.inbox import InboundMessage
+from antecede.live.bench.load import END, Stopwatch, Tally, Volley
+from antecede.live.bench.peer import Peer, Stage
+from antecede.live.node import Node
+from antecede.live.opening import open_node
+
+LISTENER: Final = "listener"
+CALLER: Final = "caller"
+
+Style: TypeAlias = Literal["iterate", "handler"]
+
+
+class AntecedeNode(Peer):
+    """Messages taken with `async for`, or by a handler; datagrams as large as `mtu` says."""
+
+    package = "antecede"
+
+    def __init__(self, style: Style, mtu: int | Literal["auto"]) -> None:
+        self._style = style
+        self._mtu = mtu
+        how = "async for" if style == "iterate" else "handler"
+        size = "large datagrams" if mtu == "auto" else f"{mtu} B datagrams"
+        self.name = f"antecede, {how}, {size}"
+
+    def sink(self, stage: Stage, tally: Tally) -> None:
+        asyncio.run(self._sink(stage, tally))
+
+    async def _sink(self, stage: Stage, tally: Tally) -> None:
+        async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
+            stage.announce(address_of(node))
+            if self._style == "iterate":
+                await count(node, tally)
+            else:
+                await count_by_handler(node, tally)
+
+    def source(self, stage: Stage, volley: Volley) -> None:
+        asyncio.run(self._source(stage, volley))
+
+    async def _source(self, stage: Stage, volley: Volley) -> None:
+        async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
+            send = node.send
+            for payload in volley:
+                await send(LISTENER, payload)
+            await node.flush()
+
+    def echo(self, stage: Stage) -> None:
+        asyncio.run(self._echo(stage))
+
+    async def _echo(self, stage: Stage) -> None:
+        async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
+            stage.announce(address_of(node))
+            if self._style == "iterate":
+                async for message in node:
+                    if message.payload[0] == END:
+                        return
+                    await node.send(message.sender, message.payload)
+            else:
+                await answer_by_handler(node)
+
+    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        asyncio.run(self._ping(stage, stopwatch))
+
+    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
+            for _ in stopwatch.turns():
+                await node.send(LISTENER, stopwatch.ping)
+                await node.receive()
+            await node.send(LISTENER, stopwatch.end)
+            await node.flush()
+
+
+def address_of(node: Node) -> str:
+    """Where a node listens, as others are told."""
+    return str(node.address)
+
+
+async def count(node: Node, tally: Tally) -> None:
+    """Count a volley by iterating."""
+    number = 0
+    async for message in node:
+        payload = message.payload
+        number += 1
+        if payload[0] and tally.mark(payload[0], number):
+            return
+
+
+async def count_by_handler(node: Node, tally: Tally) -> None:
+    """Count a volley in a handler."""
+    done = asyncio.Event()
+    number = 0
+
+    def take(message: InboundMessage) -> None:
+        nonlocal number
+        payload = message.payload
+        number += 1
+        if payload[0] and tally.mark(payload[0], number):
+            done.set()
+
+    node.on_message(take)
+    await done.wait()
+
+
+async def answer_by_handler(node: Node) -> None:
+    """Answer every message in a handler, up to the end."""
+    done = asyncio.Event()
+
+    async def answer(message: InboundMessage) -> None:
+        if message.payload[0] == END:
+            done.set()
+        else:
+            await node.send(message.sender, message.payload)
+
+    node.on_message(answer)
+    await done.wait()

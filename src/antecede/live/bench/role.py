@@ -1,0 +1,60 @@
+"""`python -m antecede.live.bench.role KEY ROLE JSON`: one of the two processes of a round."""
+
+import faulthandler
+import json
+import resource
+import sys
+from typing import Any, Final
+
+from antecede.live.bench.catalogue import find_peer
+from antecede.live.bench.load import Stopwatch, Tally, Volley
+from antecede.live.bench.peer import Peer, Stage
+
+LIFE_S: Final = 60.0
+"""After this time a role that still runs says where it is, and ends."""
+
+
+def say(line: dict[str, Any]) -> None:
+    """One line to whoever started this."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
+    """Play a role to its end; what there is to say of it."""
+    stage = Stage(
+        announce=lambda address: say({"address": address}),
+        address=plan["address"],
+        broker=plan["broker"],
+    )
+    if role == "sink":
+        tally = Tally()
+        peer.sink(stage, tally)
+        return {"received": tally.received, "elapsed_ns": tally.elapsed_ns}
+    if role == "source":
+        volley = Volley(plan["size"], plan["seconds"])
+        peer.source(stage, volley)
+        return {"sent": volley.sent}
+    if role == "echo":
+        peer.echo(stage)
+        return {}
+    stopwatch = Stopwatch(plan["size"], plan["seconds"])
+    peer.ping(stage, stopwatch)
+    return {
+        "round_trips": len(stopwatch),
+        "p50_us": stopwatch.quantile_us(0.5),
+        "p99_us": stopwatch.quantile_us(0.99),
+    }
+
+
+def main() -> None:
+    """Play the role that the command line names, and tell how it went."""
+    key, role, plan = sys.argv[1:]
+    faulthandler.dump_traceback_later(LIFE_S, exit=True)
+    result = play(find_peer(key), role, json.loads(plan))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    say({"result": {**result, "cpu_s": usage.ru_utime + usage.ru_stime}})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Causal messaging for code without asyncio: the same node, the same words, no `await`.
+
+    with blocking.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as node:
+        node.send("bob", b"hello")
+        for message in node:
+            print(message.sender, message.payload)
+
+A thread in the background runs the node. Any thread may call it; as everywhere, one of them should
+read. A call costs two changes of thread (tens of microseconds), which asyncio code does not pay.
+"""
+
+import atexit
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from antecede.core.errors import AntecedeError, LocalError
+from antecede.link.inbox import InboundMessage
+from antecede.link.reports import Report
+from antecede.live.errors import NodeClosed, Stranded
+from antecede.live.explaining import Explanation
+from antecede.live.loop_thread import LoopEnded, LoopThread
+from antecede.live.node import Linger, Listener, Node
+from antecede.live.opening import Config, Opening
+from antecede.live.setting_sources import gather_settings
+from antecede.live.settings import Settings
+from antecede.live.stats import Health, Stats
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+def open_node(
+    name: str | None = None,
+    *,
+    bind: object = None,
+    peers: Mapping[str, object] | None = None,
+    trace: object = None,
+    on_event: Listener | None = None,
+    config: Config = None,
+    **settings: object,
+) -> "BlockingNode":
+    """An open node, with the parameters of `antecede.open_node`; close it, or use it with `with`.
+
+    `on_event` is called in a thread of its own, so it may use the node.
+    """
+    keywords = {"name": name, "bind": bind, "peers": peers, "trace": trace, **settings}
+    return BlockingNode(gather_settings(keywords, config=config), on_event)
+
+
+class Announcer:
+    """Calls listeners in a thread of its own, one event after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._name: Final = name
+        self._events: Final[SimpleQueue[tuple[Listener, Report] | None]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def telling(self, listener: Listener) -> Listener:
+        """What to give the node, so that `listener` is called from here."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="antecede-events", daemon=True)
+            self._thread.start()
+
+        def pass_on(report: Report) -> None:
+            self._events.put((listener, report))
+
+        return pass_on
+
+    def stop(self) -> None:
+        """Tell what is left to tell, and end."""
+        self._events.put(None)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (event := self._events.get()) is not None:
+            listener, report = event
+            try:
+                listener(report)
+            except Exception:
+                log.exception("%s: an event listener failed for %r", self._name, report)
+
+
+class BlockingNode:
+    """A node that any thread can use."""
+
+    def __init__(self, settings: Settings, on_event: Listener | None = None) -> None:
+        self._announcer: Final = Announcer(settings.name)
+        told = None if on_event is None else self._announcer.telling(on_event)
+        self._loop: Final = LoopThread("antecede-node")
+        try:
+            self._node: Final = self._loop.call(lambda: opened(Opening(settings, told)))
+        except BaseException:
+            self._loop.stop()
+            self._announcer.stop()
+            raise
+        self._reading: Final = threading.Lock()
+        self._read: Final[deque[InboundMessage]] = deque()
+        self._handler: threading.Thread | None = None
+        self._closing: Final = threading.Lock()
+        self._closed = False
+        self._pid: Final = os.getpid()
+        atexit.register(self._close_at_exit)
+
+    # Who this is.
+
+    @property
+    def settings(self) -> Settings:
+        """What the node was opened with."""
+        return self._node.settings
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self._node.name
+
+    @property
+    def address(self) -> object:
+        """Where this node can be reached: host and port."""
+        return self._node.address
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The names of all peers, met or not."""
+        return self._in_loop(lambda node: node.peers)
+
+    def add_peer(self, name: str, address: object = None) -> None:
+        """Introduce a peer; without an address it has to say hello first."""
+        self._in_loop(lambda node: node.add_peer(name, address))
+
+    def remove_peer(self, name: str) -> None:
+        """Forget a peer that is gone for good; its messages are reported as undeliverable."""
+        self._in_loop(lambda node: node.remove_peer(name))
+
+    # Sending.
+
+    def send(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Send to one peer or, as one message, to several; the message's id. Waits for room."""
+        return self._call(lambda node: node.send(target, payload))
+
+    def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Like `send`, but `BufferFull` where that would wait."""
+        return self._in_loop(lambda node: node.try_send(target, payload))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until everything sent so far has been delivered; `TimedOut` names who has not."""
+        self._call(lambda node: node.flush(timeout))
+
+    # Receiving.
+
+    def receive(self, timeout: float | None = None) -> InboundMessage:
+        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        with self._reading:
+            if not self._read:
+                self._read.extend(self._call(lambda node: take(node, timeout)))
+            return self._read.popleft()
+
+    def __iter__(self) -> Iterator[InboundMessage]:
+        return self
+
+    def __next__(self) -> InboundMessage:
+        try:
+            return self.receive()
+        except NodeClosed:
+            raise StopIteration from None
+
+    def on_message(self, handler: Callable[[InboundMessage], None]) -> None:
+        """Call `handler` with every message, one at a time and in order, in a thread of its own.
+
+        A handler that raises does not stop the next message; the exception is logged.
+        """
+        if self._handler is not None:
+            raise LocalError("there is a handler already: one ordered point of delivery per node")
+        self._handler = threading.Thread(
+            target=self._feed, args=(handler,), name="antecede-handler", daemon=True
+        )
+        self._handler.start()
+
+    def on_event(self, listener: Listener) -> None:
+        """Call `listener` with everything worth knowing about peers, in a thread of its own."""
+        told = self._announcer.telling(listener)
+        self._in_loop(lambda node: node.on_event(told))
+
+    # Looking inside.
+
+    def stats(self) -> Stats:
+        """What has been counted so far, and how things stand."""
+        return self._in_loop(lambda node: node.stats())
+
+    def health(self) -> Health:
+        """Whether the node can do its work, in a word and with reasons."""
+        return self._in_loop(lambda node: node.health())
+
+    def explain(self) -> Explanation:
+        """Why is something waiting? Print it."""
+        return self._in_loop(lambda node: node.explain())
+
+    # Leaving.
+
+    def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
+        """Deliver everything, say bye, and leave; `Stranded` as with the asyncio node.
+
+        What was delivered and not yet read can still be read.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            atexit.unregister(self._close_at_exit)
+            try:
+                self._loop.call(lambda: self._node.close(timeout, linger))
+            finally:
+                self._keep_unread()
+                self._loop.stop()
+                self._announcer.stop()
+        if self._handler is not None and self._handler is not threading.current_thread():
+            self._handler.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except Stranded as stranded:
+            if error is None:
+                raise
+            # What went wrong first is what the application should see.
+            log.warning("%s: %s", self.name, stranded)
+
+    # Inside.
+
+    def _call(self, work: Callable[[Node], Coroutine[Any, Any, T]]) -> T:
+        try:
+            return self._loop.call(lambda: work(self._node))
+        except LoopEnded:
+            raise NodeClosed(self.name) from None
+
+    def _keep_unread(self) -> None:
+        """Fetch what a closed node still has, before its loop ends."""
+        with self._reading, suppress(NodeClosed):
+            while True:
+                self._read.extend(self._call(lambda node: take(node, None)))
+
+    def _in_loop(self, work: Callable[[Node], T]) -> T:
+        async def at_once(node: Node) -> T:
+            return work(node)
+
+        return self._call(at_once)
+
+    def _feed(self, handler: Callable[[InboundMessage], None]) -> None:
+        for message in self:
+            try:
+                handler(message)
+            except Exception:
+                log.exception("%s: the message handler failed for %r", self.name, message)
+
+    def _close_at_exit(self) -> None:
+        if os.getpid() != self._pid:
+            return  # A forked child has no loop, and nothing to say good-bye to.
+        try:
+            self.close()
+        except AntecedeError as error:
+            log.warning("%s: %s", self.name, error)
+
+
+async def opened(opening: Opening) -> Node:
+    """The node of this opening."""
+    return await opening
+
+
+async def take(node: Node, timeout: float | None) -> list[InboundMessage]:
+    """The next message, and those that can be had with it at no cost."""
+    messages = [await node.receive(timeout)]
+    messages += reversed(node._ready)
+    node._ready.clear()
+    return messages

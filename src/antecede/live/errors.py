@@ -1,0 +1,214 @@
+"""What can go wrong with a live node, each with a sentence that says what to do.
+
+Names and numbers are attributes, so that a program can act on them; `str()` is for people. As in
+the core a `LocalError` is the caller's fault and has changed nothing. What no caller could have
+prevented (a peer that does not answer, a disk that fails) is an `AntecedeError` of its own kind.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError
+from antecede.link.notation import duration_text, size_text
+from antecede.trace.datasets import listing
+
+__all__ = [
+    "AntecedeError",
+    "BadConfiguration",
+    "BadPayload",
+    "BufferFull",
+    "CannotBind",
+    "LocalError",
+    "NodeClosed",
+    "PayloadTooLarge",
+    "PeerGone",
+    "Stranded",
+    "TimedOut",
+    "TraceFailed",
+    "Undelivered",
+    "UnknownPeer",
+    "WouldDeadlock",
+]
+
+
+class BadConfiguration(LocalError):  # noqa: N818 - reads as what it is
+    """A setting that makes no sense: says which, what it was given, and what it may be."""
+
+
+class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
+    """A message for somebody this node has never heard of."""
+
+    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
+        super().__init__(name, tuple(known))
+        self.name = name
+        self.known = tuple(known)
+
+    def __str__(self) -> str:
+        listed = listing(list(self.known)) if self.known else "nobody yet"
+        return (
+            f"no peer is called {self.name!r}{near_miss(self.name, self.known)}; "
+            f"this node knows {listed}. Introduce a peer with peers={{...}} or add_peer()"
+        )
+
+
+class PeerGone(LocalError):  # noqa: N818 - reads as what it is
+    """A message for a peer that has said bye, or was removed: it will deliver nothing more."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} has left and delivers nothing more; when it comes back "
+            "the event PeerRestarted says so, and it can be sent to again"
+        )
+
+
+class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is
+    """A payload beyond what the settings allow."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(size, limit)
+        self.size = size
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return (
+            f"a payload of {self.size:,} bytes is larger than payload_limit, "
+            f"{size_text(self.limit)}; send it in parts, or raise the limit on every node"
+        )
+
+
+class NodeClosed(LocalError):  # noqa: N818 - reads as what it is
+    """The node has been closed, or is closing, and takes nothing more."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.name!r} is closed: it sends and delivers nothing more; "
+            "open a new one with open_node()"
+        )
+
+
+class WouldDeadlock(BufferFull):
+    """A handler waits for room that only its own return could make."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"the buffers of node {self.name!r} are full, and a handler that waits for room keeps "
+            "the deliveries waiting that would make it: return first and send from a task, use "
+            "try_send() and keep what does not fit, or raise send_limit and send_bytes"
+        )
+
+
+class CannotBind(LocalError):  # noqa: N818 - reads as what it is
+    """The address to listen at cannot be had."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(address, reason)
+        self.address = address
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"cannot listen at {self.address}: {self.reason}; "
+            "choose another address, or port 0 for any free one"
+        )
+
+
+class BadPayload(RemoteError):  # noqa: N818 - reads as what it is
+    """A message whose payload the codec cannot read; it has been consumed, the next one can be."""
+
+    def __init__(self, sender: str, sequence: int, reason: str) -> None:
+        super().__init__(sender, sequence, reason)
+        self.sender = sender
+        self.sequence = sequence
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"message {self.sequence} of {self.sender!r} cannot be decoded: {self.reason}; "
+            "all nodes must use the same codec. Receiving can go on with the next message"
+        )
+
+
+class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
+    """Something did not happen in the time it was given; nothing was lost, waiting may go on."""
+
+    def __init__(self, action: str, seconds: float, waiting_for: str = "") -> None:
+        super().__init__(action, seconds, waiting_for)
+        self.action = action
+        self.seconds = seconds
+        self.waiting_for = waiting_for
+
+    def __str__(self) -> str:
+        still = f"; still waiting for {self.waiting_for}" if self.waiting_for else ""
+        return (
+            f"{self.action} did not finish within {written_seconds(self.seconds)}{still}. "
+            "Call it again to go on waiting; explain() says what is in the way"
+        )
+
+
+class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
+    """This node left although peers may still need something of it."""
+
+    def __init__(self, names: Sequence[str], seconds: float) -> None:
+        super().__init__(tuple(names), seconds)
+        self.names = tuple(names)
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return (
+            f"left without a bye from {listing(list(self.names))} within "
+            f"{written_seconds(self.seconds)}: what they had not yet got is lost to them. "
+            "Close with a longer timeout, or find out why they are silent"
+        )
+
+
+class Undelivered(AntecedeError):  # noqa: N818 - reads as what it is
+    """Messages that will never be delivered, because the peers they were for are gone."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        super().__init__(dict(counts))
+        self.counts = dict(counts)
+
+    def __str__(self) -> str:
+        lost = ", ".join(f"{count:,} to {name!r}" for name, count in self.counts.items())
+        return (
+            f"messages can no longer be delivered: {lost}. Their targets have left or were "
+            "restarted; the event Undeliverable names each message, to be sent again if it matters"
+        )
+
+
+class TraceFailed(AntecedeError):  # noqa: N818 - reads as what it is
+    """The event log ends before the run does, because it could not be written."""
+
+    def __init__(self, reason: str, rows_lost: int) -> None:
+        super().__init__(reason, rows_lost)
+        self.reason = reason
+        self.rows_lost = rows_lost
+
+    def __str__(self) -> str:
+        return (
+            f"the event log stopped: {self.reason}; {self.rows_lost:,} events were not written. "
+            "Messages were not affected; make room and restart the node to have a log again"
+        )
+
+
+def near_miss(name: str, known: Sequence[str]) -> str:
+    """` (did you mean 'bob'?)`, if something known looks like that."""
+    close = get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def written_seconds(seconds: float) -> str:
+    """A time span that came as seconds, for people."""
+    return duration_text(seconds * 1e9)

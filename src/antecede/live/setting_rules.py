@@ -1,0 +1,203 @@
+"""How the value of a setting is read, and what it may be.
+
+A rule understands what Python code gives (numbers, tuples, paths) and what files and the
+environment give (text), and answers with the one form that the runtime uses. A value that it does
+not understand is a `LocalError`; whoever knows the name of the setting puts that in front.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.link.notation import (
+    parse_count,
+    parse_duration,
+    parse_number,
+    parse_size,
+    size_text,
+)
+from antecede.live.addresses import Address, parse_address
+from antecede.live.names import NAME_BYTES_MAX, checked_name
+
+NS_PER_SECOND: Final = 1_000_000_000
+LEARN: Final = "learn"
+"""The address of a peer that is to say hello first, where a file needs a text."""
+
+WORDS: Final = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way of reading a value."""
+
+    read: Callable[[object], object]
+    """The value in the form that the runtime uses; `LocalError` if it cannot be one."""
+    allowed: str
+    """What it may be, to follow the words "it must be"."""
+
+
+def duration(low: str, high: str) -> Rule:
+    """Seconds, or a text such as `200ms`; read as seconds."""
+    least, most = seconds_of(low), seconds_of(high)
+
+    def read(value: object) -> float:
+        seconds = seconds_of(value)
+        if not least <= seconds <= most:  # Nor if it is not a number.
+            raise LocalError(f"{value!r} is out of range")
+        return seconds
+
+    return Rule(read, f"seconds or a duration such as 200ms, from {low} to {high}")
+
+
+def seconds_of(value: object) -> float:
+    """A time span in seconds, however it was given; a bare number is seconds."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        try:
+            return parse_number(value)
+        except LocalError:
+            return parse_duration(value) / NS_PER_SECOND
+    raise LocalError(f"{value!r} is not a duration")
+
+
+def size(low: int, high: int) -> Rule:
+    """A number of bytes, or a text such as `64MiB`."""
+
+    def read(value: object) -> int:
+        return within(whole(value, parse_size), low, high)
+
+    return Rule(read, f"bytes or a size such as 64MiB, from {size_text(low)} to {size_text(high)}")
+
+
+def count(low: int, high: int) -> Rule:
+    """A whole number, or a text such as `20k`."""
+
+    def read(value: object) -> int:
+        return within(whole(value, parse_count), low, high)
+
+    return Rule(read, f"a whole number from {low:,} to {high:,}")
+
+
+def whole(value: object, parse: Callable[[str], int]) -> int:
+    """A whole number, given as one or as text."""
+    if isinstance(value, str):
+        return parse(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise LocalError(f"{value!r} is not a whole number")
+
+
+def within(value: int, low: int, high: int) -> int:
+    """`value`, if it is in range."""
+    if not low <= value <= high:
+        raise LocalError(f"{value:,} is out of range")
+    return value
+
+
+def choice(*words: str) -> Rule:
+    """One of a few words."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise LocalError(f"{value!r} is none of them")
+        return value
+
+    return Rule(read, "one of " + ", ".join(words))
+
+
+def either(word: str, rule: Rule) -> Rule:
+    """This word, or what the rule allows."""
+
+    def read(value: object) -> object:
+        return word if value == word else rule.read(value)
+
+    return Rule(read, f"{word}, or {rule.allowed}")
+
+
+def read_switch(value: object) -> str:
+    """`auto`, `on` or `off`; true and false are understood too."""
+    if value == "auto":
+        return "auto"
+    return "on" if read_flag(value) else "off"
+
+
+def read_flag(value: object) -> bool:
+    """True or false, or a word for one of them."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in WORDS:
+        return WORDS[value.strip().lower()]
+    raise LocalError(f"{value!r} is neither")
+
+
+def read_path(value: object) -> Path | None:
+    """A path; the empty text is none: so the environment can switch off what a file sets."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str | os.PathLike):
+        return Path(os.fspath(value))
+    raise LocalError(f"{value!r} is not a path")
+
+
+def read_run_id(value: object) -> str:
+    """The name of a run: any text that is not empty."""
+    if isinstance(value, str) and value.strip() and value.isprintable():
+        return value
+    raise LocalError(f"{value!r} is not a name for a run")
+
+
+def read_peers(value: object) -> dict[str, Address | None]:
+    """Who the peers are and where; None where the peer is to say hello first.
+
+    A mapping of names to addresses, or a list (as text: with commas) of `name=address` or `name`.
+    """
+    if isinstance(value, str):
+        value = [part for part in value.split(",") if part.strip()]
+    if isinstance(value, Mapping):
+        pairs: Iterable[tuple[object, object]] = value.items()
+    elif isinstance(value, Iterable):
+        pairs = [split_peer(part) for part in value]
+    else:
+        raise LocalError(f"{value!r} is not a table of peers")
+    peers: dict[str, Address | None] = {}
+    for given, address in pairs:
+        name = checked_name(given)
+        if name in peers:
+            raise LocalError(f"{name!r} is there twice")
+        peers[name] = None if address in (None, "", LEARN) else parse_address(address)
+    return peers
+
+
+def split_peer(part: object) -> tuple[str, str | None]:
+    """Name and address of a peer written as `name=address`, or as `name` alone."""
+    if not isinstance(part, str):
+        raise LocalError(f"{part!r} is not a peer")
+    name, equals, address = part.partition("=")
+    return name.strip(), address.strip() if equals else None
+
+
+NAME: Final = Rule(checked_name, f"at most {NAME_BYTES_MAX} bytes of text without spaces and , = #")
+ADDRESS: Final = Rule(parse_address, "host:port, such as 10.0.0.2:9000, node-3:9000 or [::1]:9000")
+PEERS: Final = Rule(
+    read_peers, "a table of names and addresses, or a list of name=host:port or name alone"
+)
+FLAG: Final = Rule(read_flag, "true or false")
+SWITCH: Final = Rule(read_switch, "auto, on or off")
+PATH: Final = Rule(read_path, "a path, or empty for none")
+RUN_ID: Final = Rule(read_run_id, "a text that is not empty")

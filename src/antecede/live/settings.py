@@ -1,0 +1,173 @@
+"""Everything about a node that can be set: what there is, what it means, what it may be.
+
+`Settings` is a value that has been checked: whoever has one need not check again. Where its
+fields come from is told by `antecede.live.setting_sources`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from antecede.core.errors import LocalError
+from antecede.live.addresses import Address
+from antecede.live.errors import BadConfiguration
+from antecede.live.setting_rules import (
+    ADDRESS,
+    FLAG,
+    NAME,
+    NS_PER_SECOND,
+    PATH,
+    PEERS,
+    RUN_ID,
+    SWITCH,
+    Rule,
+    choice,
+    count,
+    duration,
+    either,
+    size,
+)
+
+MiB: Final = 1 << 20
+
+Order: TypeAlias = Literal["hybrid", "hybrid-csps", "fifo", "none"]
+Switch: TypeAlias = Literal["auto", "on", "off"]
+TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
+
+ANYWHERE_LOCAL: Final = Address("127.0.0.1", 0)
+
+DATAGRAM_BYTES_MAX: Final = 65_507
+"""What fits a UDP datagram over IPv4."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one node; `BadConfiguration` says which of them makes no sense, and why."""
+
+    name: str
+    """What the node is called; unique among all that talk with each other."""
+    bind: Address = ANYWHERE_LOCAL
+    """Where it listens; port 0 takes any free port."""
+    peers: Mapping[str, Address | None] = field(default_factory=dict)
+    """Whom it knows from the start, and where; a peer without an address says hello first."""
+    order: Order = "hybrid"
+    """The protocol: `hybrid` and `hybrid-csps` are causal, the others order less."""
+    accept_unknown: bool = False
+    """Whether a peer that was never introduced may say hello and take part."""
+    mtu: int | Literal["auto"] = "auto"
+    """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
+    gso: Switch = "auto"
+    """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
+    send_limit: int = 65_536
+    """Messages accepted and not yet acknowledged; `send` waits for room beyond that."""
+    send_bytes: int = 64 * MiB
+    """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""
+    receive_window: int = 4 * MiB
+    """Bytes that one peer may have under way: what a slow consumer costs in memory, per peer."""
+    payload_limit: int = 64 * MiB
+    """Largest payload of one message, in bytes."""
+    heartbeat: float = 5.0
+    """Seconds of silence after which a node says that it is alive."""
+    silent_after: float = 10.0
+    """Seconds without a sign of life after which a peer is reported as silent."""
+    patience: float = 1.0
+    """Seconds after which the protocol transmits again; the path has faster timers of its own."""
+    linger: float = 10.0
+    """Seconds that `close` waits for the peers to have got everything and to say bye."""
+    trace: Path | None = None
+    """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
+    trace_format: TraceFormat = "auto"
+    """How a folder is written; `auto` is Parquet. The name of a single file says it itself."""
+    trace_run: str = "live"
+    """The run that the event log belongs to: the nodes of one system share it."""
+    trace_rotate: float = 60.0
+    """Seconds after which a file of the log is finished and the next one begun."""
+
+    def __post_init__(self) -> None:
+        """Bring every field into the form its type says, and check that they agree."""
+        for name, rule in RULES.items():
+            object.__setattr__(self, name, read_setting(name, rule, getattr(self, name)))
+        check_agreement(self)
+
+    @property
+    def heartbeat_ns(self) -> int:
+        """`heartbeat` as the runtime counts time."""
+        return nanoseconds(self.heartbeat)
+
+    @property
+    def silent_after_ns(self) -> int:
+        """`silent_after` as the runtime counts time."""
+        return nanoseconds(self.silent_after)
+
+    @property
+    def patience_ns(self) -> int:
+        """`patience` as the runtime counts time."""
+        return nanoseconds(self.patience)
+
+    @property
+    def linger_ns(self) -> int:
+        """`linger` as the runtime counts time."""
+        return nanoseconds(self.linger)
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "name": NAME,
+    "bind": ADDRESS,
+    "peers": PEERS,
+    "order": choice("hybrid", "hybrid-csps", "fifo", "none"),
+    "accept_unknown": FLAG,
+    "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
+    "gso": SWITCH,
+    "send_limit": count(1, 1 << 20),
+    "send_bytes": size(1 << 10, 64 << 30),
+    "receive_window": size(64 << 10, 1 << 30),
+    "payload_limit": size(1, 1 << 30),
+    "heartbeat": duration("10ms", "1h"),
+    "silent_after": duration("20ms", "24h"),
+    "patience": duration("10ms", "1min"),
+    "linger": duration("0", "24h"),
+    "trace": PATH,
+    "trace_format": choice("auto", "parquet", "jsonl", "jsonl.gz"),
+    "trace_run": RUN_ID,
+    "trace_rotate": duration("1s", "24h"),
+}
+"""How each field is read; `docs/live/configuration.md` shows the same table."""
+
+SETTING_NAMES: Final = tuple(field.name for field in fields(Settings))
+
+
+def read_setting(name: str, rule: Rule, value: object, source: str = "") -> object:
+    """The value of one setting, or `BadConfiguration` that says where it came from."""
+    try:
+        return rule.read(value)
+    except LocalError as error:
+        where = f" (from {source})" if source else ""
+        raise BadConfiguration(
+            f"setting {name!r}{where}: {error}; it must be {rule.allowed}"
+        ) from None
+
+
+def check_agreement(settings: Settings) -> None:
+    """Refuse settings each of which is fine, but not together."""
+    if settings.name in settings.peers:
+        raise BadConfiguration(
+            f"setting 'peers': {settings.name!r} is this node itself; list the others only"
+        )
+    if settings.payload_limit > settings.send_bytes:
+        raise BadConfiguration(
+            f"setting 'payload_limit' is {settings.payload_limit:,} bytes and 'send_bytes' "
+            f"{settings.send_bytes:,}: the largest payload would never find room; "
+            "raise send_bytes or lower payload_limit"
+        )
+    if settings.heartbeat * 2 > settings.silent_after:
+        raise BadConfiguration(
+            f"setting 'silent_after' is {settings.silent_after:g} s and 'heartbeat' "
+            f"{settings.heartbeat:g} s: an idle peer would be taken for a silent one; "
+            "silent_after must be at least twice heartbeat"
+        )
+
+
+def nanoseconds(seconds: float) -> int:
+    """A time span as the runtime counts it."""
+    return round(seconds * NS_PER_SECOND)

@@ -1,0 +1,212 @@
+"""What a node counts and measures, as plain values to print, compare and export.
+
+Counters only grow, from the opening of the node on; everything else is how things stand now.
+Reading them costs time with the number of peers, and nothing per message.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from antecede.link.endpoint import Endpoint
+from antecede.link.session import Session
+from antecede.trace.datasets import listing
+
+CROWDED = 0.9
+"""A send buffer that is fuller than this is worth a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerStats:
+    """How things stand with one peer."""
+
+    name: str
+    met: bool
+    """Whether it has answered our greeting."""
+    silent: bool
+    """Whether it has been reported as silent, and has not been heard since."""
+    left: bool
+    """Whether it has said bye, or its incarnation has ended."""
+    undelivered: int
+    """Messages for it that it has not acknowledged as delivered."""
+    datagrams_sent: int
+    datagrams_received: int
+    duplicates: int
+    """Datagrams of its that came more than once."""
+    retransmitted: int
+    """Copies of messages that were transmitted to it again."""
+    lost: int
+    """Datagrams to it that were declared lost."""
+    spurious: int
+    """Of those, how many it acknowledged after all."""
+    round_trip_ns: int
+    """The smoothed time to it and back."""
+    round_trip_least_ns: int
+    window: int
+    """The congestion window: bytes that may be on the way to it."""
+    in_flight: int
+    """Bytes on the way to it, not yet acknowledged."""
+    datagram_size: int
+    """The largest datagram it is sent, in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """How things stand with a node."""
+
+    name: str
+    messages_sent: int
+    """Messages the application has sent; one to several peers counts once."""
+    copies_sent: int
+    """The same, counted once for each target; parts of a large payload count each."""
+    messages_received: int
+    """Messages delivered to this node, in their order."""
+    undeliverable: int
+    """Copies given up because their target is gone."""
+    malformed: int
+    """Datagrams that no correct peer sends."""
+    stale: int
+    """Datagrams of, or for, an incarnation that is no more."""
+    refused: int
+    """Greetings of nodes that may not, or cannot, take part."""
+    buffered: int
+    """Messages accepted and not yet acknowledged by all targets."""
+    buffered_bytes: int
+    buffer_limit: int
+    """How many messages may be buffered before `send` waits."""
+    buffer_limit_bytes: int
+    inbox: int
+    """Messages delivered and not yet read by the application."""
+    peers: tuple[PeerStats, ...]
+
+    @property
+    def datagrams_sent(self) -> int:
+        """Datagrams sent to the present incarnations of all peers."""
+        return sum(peer.datagrams_sent for peer in self.peers)
+
+    @property
+    def datagrams_received(self) -> int:
+        """Datagrams that came from the present incarnations of all peers."""
+        return sum(peer.datagrams_received for peer in self.peers)
+
+    @property
+    def retransmitted(self) -> int:
+        """Copies of messages that were transmitted again."""
+        return sum(peer.retransmitted for peer in self.peers)
+
+    @property
+    def lost(self) -> int:
+        """Datagrams that were declared lost."""
+        return sum(peer.lost for peer in self.peers)
+
+    @property
+    def peers_met(self) -> int:
+        """How many peers have answered."""
+        return sum(peer.met for peer in self.peers)
+
+    @property
+    def silent_peers(self) -> tuple[str, ...]:
+        """Who has not been heard for longer than allowed."""
+        return tuple(peer.name for peer in self.peers if peer.silent)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether `send` waits for room, or will soon."""
+        return (
+            self.buffered >= CROWDED * self.buffer_limit
+            or self.buffered_bytes >= CROWDED * self.buffer_limit_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Whether a node can do its work; true or false, with reasons."""
+
+    problems: tuple[str, ...] = ()
+    """Why it cannot: somebody has to do something."""
+    warnings: tuple[str, ...] = ()
+    """What may pass by itself, such as a peer that is silent."""
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+    @property
+    def status(self) -> str:
+        """One word: ok, degraded (there are warnings) or failing."""
+        if self.problems:
+            return "failing"
+        return "degraded" if self.warnings else "ok"
+
+    def __str__(self) -> str:
+        return "; ".join([self.status, *self.problems, *self.warnings])
+
+
+def stats_of(
+    endpoint: Endpoint,
+    name: str,
+    inbox: int,
+    limits: tuple[int, int],
+    undeliverable: Mapping[str, int],
+) -> Stats:
+    """The figures of a node whose application has `inbox` messages to read.
+
+    `limits` are those of the send buffer, in messages and in bytes.
+    """
+    peers = tuple(peer_stats(endpoint, session) for session in endpoint.sessions())
+    sending = endpoint.sending
+    return Stats(
+        name=name,
+        messages_sent=int(sending.sent),
+        copies_sent=int(sending.copies),
+        messages_received=int(endpoint.inbox.delivered),
+        undeliverable=sum(undeliverable.values()),
+        malformed=int(endpoint.malformed),
+        stale=int(endpoint.directory.stale),
+        refused=int(endpoint.directory.refusals),
+        buffered=endpoint.buffered(),
+        buffered_bytes=int(sending.ledger.bytes_held),
+        buffer_limit=limits[0],
+        buffer_limit_bytes=limits[1],
+        inbox=inbox,
+        peers=peers,
+    )
+
+
+def peer_stats(endpoint: Endpoint, session: Session) -> PeerStats:
+    """The figures of the peer of this session."""
+    path = session.path
+    return PeerStats(
+        name=session.name,
+        met=session.met,
+        silent=session.silent,
+        left=session.left or session.ended,
+        undelivered=endpoint.owes(session),
+        datagrams_sent=int(session.datagrams_out),
+        datagrams_received=int(session.datagrams_in),
+        duplicates=int(session.duplicates),
+        retransmitted=int(session.repeated),
+        lost=int(path.flight.lost_count),
+        spurious=int(path.flight.spurious),
+        round_trip_ns=int(path.round_trip.smoothed_ns),
+        round_trip_least_ns=int(path.round_trip.least_ns),
+        window=int(path.congestion.window),
+        in_flight=int(path.flight.size),
+        datagram_size=int(session.datagram_size),
+    )
+
+
+def health_of(stats: Stats, *, closed: bool, trace_failure: str | None) -> Health:
+    """Whether the node with these figures can do its work."""
+    problems: list[str] = []
+    warnings: list[str] = []
+    if closed:
+        problems.append("the node is closed")
+    if trace_failure is not None:
+        problems.append(f"the event log stopped: {trace_failure}")
+    if stats.silent_peers:
+        warnings.append(f"silent: {listing(list(stats.silent_peers))}")
+    strangers = [peer.name for peer in stats.peers if not peer.met and not peer.left]
+    if strangers:
+        warnings.append(f"not met yet: {listing(strangers)}")
+    if stats.is_crowded:
+        warnings.append(f"{stats.buffered:,} messages are not delivered yet: send() waits for room")
+    return Health(problems=tuple(problems), warnings=tuple(warnings))
