@@ -73,7 +73,7 @@ def message_frame_size(packet: DataPacket, last: i64) -> i64:
     """How many bytes `write_message_frame` appends beside the payload."""
     message = packet.carried
     size = 1 + varint_size(len(message.payload))
-    if packet.previous != last or message.sequence != last + 1:
+    if last == 0 or packet.previous != last or message.sequence != last + 1:
         size += varint_size(message.sequence) + varint_size(message.sequence - packet.previous)
     return size
 

@@ -90,8 +90,9 @@ class MemoryNetwork:
             if left_ns < 0:
                 return
         faulty = self._faulty
+        place = self._places.setdefault(source, len(self._places))
         to = self._places.setdefault(target, len(self._places))
-        faulty.route(self._places[source], to, 0, self._count, left_ns)
+        faulty.route(place, to, 0, self._count, left_ns)
         second_ns = faulty.second_ns
         if faulty.first_ns >= 0:
             heappush(self._arrivals, (faulty.first_ns, self._count, target, source, data))
@@ -99,9 +100,18 @@ class MemoryNetwork:
             self._count += 1
             heappush(self._arrivals, (second_ns, self._count, target, source, data))
 
+    def next_arrival_ns(self) -> i64:
+        """When the next datagram arrives; `NEVER_NS` if none is on its way."""
+        return self._arrivals[0][0] if self._arrivals else NEVER_NS
+
+    def take_arrival(self) -> tuple[str, str, bytes]:
+        """The next datagram: where it arrives, where it came from, and what it is."""
+        _, _, target, source, data = heappop(self._arrivals)
+        return target, source, data
+
     def next_ns(self) -> i64:
         """When something will happen next; `NEVER_NS` if nothing will."""
-        soonest: i64 = self._arrivals[0][0] if self._arrivals else NEVER_NS
+        soonest = self.next_arrival_ns()
         for endpoint in self._endpoints.values():
             wake_ns = endpoint.wake_ns()
             if wake_ns < soonest:

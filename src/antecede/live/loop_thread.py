@@ -88,16 +88,30 @@ class Seat:
             request.result.set_exception(error)
 
 
-class SeatOfThread:
-    """Holds a thread's seat as long as the thread lives."""
+class Caller:
+    """A thread that calls; it has a seat from its first call on, as long as it lives."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seat: Seat) -> None:
-        self.seat: Final = seat
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
+        self._seat: Seat | None = None
+
+    def ask(self, request: Request, seats: list[Seat]) -> None:
+        """Have this call performed; in the loop."""
+        if self._seat is None:
+            self._seat = Seat()
+            seats[:] = [seat for seat in seats if not seat.is_empty]
+            seats.append(self._seat)
+        self._seat.ask(request)
+
+    def withdraw(self, request: Request) -> None:
+        """Nobody waits for this call any more; in the loop."""
+        if self._seat is not None:
+            self._seat.withdraw(request)
 
     def __del__(self) -> None:
-        with suppress(RuntimeError):  # The loop may have gone before the thread.
-            self._loop.call_soon_threadsafe(self.seat.ask, None)
+        if self._seat is not None:
+            with suppress(RuntimeError):  # The loop may have gone before the thread.
+                self._loop.call_soon_threadsafe(self._seat.ask, None)
 
 
 class LoopThread:
@@ -105,15 +119,13 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop: Final = asyncio.new_event_loop()
-        self._seats: list[Seat] = []
+        self._seats: Final[list[Seat]] = []
         self._own: Final = threading.local()
+        # No call slips in behind the end: it would never be performed.
+        self._gate: Final = threading.Lock()
+        self._stopping = False
         self._thread: Final = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether calls can be performed."""
-        return self._thread.is_alive()
 
     def call(self, work: Work[T]) -> T:
         """What the coroutine that `work` makes returns or raises; waits for it.
@@ -125,28 +137,26 @@ class LoopThread:
                 "this would wait for itself: call a blocking node from a thread of your own, not "
                 "from code that runs in its loop"
             )
+        caller = self._caller()
         request = Request(work)
-        try:
-            seat = self._seat()
-            self._loop.call_soon_threadsafe(seat.ask, request)
-        except RuntimeError:
-            raise LoopEnded from None
+        self._schedule(caller.ask, request, self._seats)
         try:
             return cast(T, request.result.result())
         except BaseException:
             if not request.result.done():  # Ctrl-C while waiting.
-                with suppress(RuntimeError):
-                    self._loop.call_soon_threadsafe(seat.withdraw, request)
+                with suppress(LoopEnded):
+                    self._schedule(caller.withdraw, request)
             raise
 
     def stop(self) -> None:
         """End the loop and its thread; calls that still wait raise `LoopEnded`."""
-        if not self.running:
-            return
-        with suppress(RuntimeError):
+        with self._gate:
+            if self._stopping:
+                return
+            self._stopping = True
             ending = asyncio.run_coroutine_threadsafe(self._end_seats(), self._loop)
-            ending.result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        ending.result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
     def _run(self) -> None:
@@ -157,18 +167,17 @@ class LoopThread:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
-    def _seat(self) -> Seat:
-        held: SeatOfThread | None = getattr(self._own, "held", None)
-        if held is None:
-            seat = asyncio.run_coroutine_threadsafe(self._new_seat(), self._loop).result()
-            held = self._own.held = SeatOfThread(self._loop, seat)
-        return held.seat
+    def _schedule(self, callback: Callable[..., None], *arguments: object) -> None:
+        with self._gate:
+            if self._stopping:
+                raise LoopEnded
+            self._loop.call_soon_threadsafe(callback, *arguments)
 
-    async def _new_seat(self) -> Seat:
-        seat = Seat()
-        self._seats = [other for other in self._seats if not other.is_empty]
-        self._seats.append(seat)
-        return seat
+    def _caller(self) -> Caller:
+        caller: Caller | None = getattr(self._own, "caller", None)
+        if caller is None:
+            caller = self._own.caller = Caller(self._loop)
+        return caller
 
     async def _end_seats(self) -> None:
         for seat in self._seats:

@@ -225,7 +225,22 @@ class Node:
         """Why is something waiting? Print it."""
         return explain(self._endpoint, self._now())
 
+    def is_busy(self) -> bool:
+        """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
+        endpoint = self._endpoint
+        if endpoint.buffered() > 0 or not endpoint.sending.large_is_done():
+            return True
+        return any(
+            session.path.flight.eliciting > 0 or not (session.met or session.ended)
+            for session in endpoint.sessions()
+        )
+
     # Leaving.
+
+    def abandon(self) -> None:
+        """Stop at once, as if the process had been killed: peers hear nothing more."""
+        self._closing = True
+        self._stop()
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
         """Deliver everything, say bye, and leave.
@@ -243,6 +258,7 @@ class Node:
         try:
             stranded = await self._say_bye(deadline, linger)
         finally:
+            self._flush()
             self._stop()
         if stranded:
             raise Stranded(stranded, limit)
@@ -469,7 +485,6 @@ class Node:
         return []
 
     def _stop(self) -> None:
-        self._flush()
         self._closed = True
         self._transport.close()
         self._news.ring()

@@ -1,0 +1,215 @@
+"""A network in memory for an application's own tests: the same nodes, no sockets, no waiting.
+
+Time is the network's own: while anything is under way it jumps from one event to the next, and
+while nothing is, it stands still. So a test that takes seconds of network time takes milliseconds,
+and a run with the same seed, faults and application meets the same network again.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from antecede.core.process import NEVER_NS
+from antecede.link.directory import Tokens
+from antecede.link.faults import Faults
+from antecede.link.memory import MemoryNetwork
+from antecede.link.session import Datagram
+from antecede.live.errors import CannotBind, Stranded, TimedOut
+from antecede.live.node import Listener, Node
+from antecede.live.opening import start_node
+from antecede.live.setting_sources import gather_settings
+from antecede.live.transport import Receiver, Transport
+
+DATAGRAM_SIZE: Final = 1400
+SOCKET_BYTES: Final = 4 << 20
+SETTLE_SECONDS: Final = 30.0
+
+
+class CountedTokens(Tokens):
+    """Tokens that are the same in every run."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def fresh(self) -> int:
+        self._last += 1
+        return self._last
+
+
+class MemoryTransport(Transport):
+    """One node's way into the network in memory."""
+
+    def __init__(self, network: "TestNetwork", name: str, mtu: int | str) -> None:
+        self._network = network
+        self._name = name
+        self._size = mtu if isinstance(mtu, int) else DATAGRAM_SIZE
+        self.receiver: Receiver | None = None
+        self.wake_ns: int = NEVER_NS
+
+    @property
+    def address(self) -> object:
+        return self._name
+
+    @property
+    def socket_bytes(self) -> int:
+        return SOCKET_BYTES
+
+    def start(self, receiver: Receiver) -> None:
+        self.receiver = receiver
+
+    def now_ns(self) -> int:
+        return int(self._network.now_ns)
+
+    def resolve(self, address: object) -> object:
+        return address
+
+    def datagram_size(self, address: object) -> int:  # noqa: ARG002 - the same to everybody
+        return self._size
+
+    def send(self, datagrams: list[Datagram]) -> None:
+        for datagram in datagrams:
+            self._network.carry(self._name, str(datagram.address), datagram.data)
+        datagrams.clear()
+
+    def wake_at(self, time_ns: int) -> None:
+        self.wake_ns = time_ns
+        self._network.go_on()
+
+    def close(self) -> None:
+        self.receiver = None
+        self.wake_ns = NEVER_NS
+
+
+class TestNetwork:
+    """Nodes that know each other by name; faults are those of the simulator."""
+
+    __test__ = False  # not a test case, whatever pytest thinks of its name
+
+    def __init__(self, faults: Faults | None = None, *, seed: int = 1) -> None:
+        self._post: Final = MemoryNetwork(faults, seed)
+        self._tokens: Final = CountedTokens()
+        self._transports: dict[str, MemoryTransport] = {}
+        self._nodes: dict[str, Node] = {}
+        self._cut: set[frozenset[str]] = set()
+        self._stepping = False
+
+    @property
+    def now_ns(self) -> int:
+        """The network's time."""
+        return int(self._post.now_ns)
+
+    async def open_node(
+        self, name: str, *, on_event: Listener | None = None, **settings: object
+    ) -> Node:
+        """A node that knows all others of this network, and that they know."""
+        chosen = gather_settings({"name": name, **settings}, environment={})
+        if name in self._nodes and not self._nodes[name].closed:
+            raise CannotBind(name, "a node of that name is open")
+        transport = MemoryTransport(self, name, chosen.mtu)
+        self._transports[name] = transport
+        node = start_node(chosen, transport, self._tokens, on_event)
+        for other, peer in self._nodes.items():
+            if not peer.closed and other != name:
+                node.add_peer(other, other)
+                if name not in peer.peers:
+                    peer.add_peer(name, name)
+        self._nodes[name] = node
+        return node
+
+    def kill(self, name: str) -> None:
+        """Let a node vanish as a killed process does: it says nothing more to anybody."""
+        self._transports[name].close()
+        self._nodes[name].abandon()
+
+    def cut(self, one: str, other: str) -> None:
+        """Let nothing pass between two nodes."""
+        self._cut.add(frozenset((one, other)))
+
+    def heal(self, one: str, other: str) -> None:
+        """Let datagrams pass between two nodes again."""
+        self._cut.discard(frozenset((one, other)))
+
+    async def settle(self, timeout: float = SETTLE_SECONDS) -> None:
+        """Wait until everything sent is delivered and nothing is on its way; `TimedOut` if not."""
+        deadline = asyncio.get_running_loop().time() + timeout
+        while self._is_busy():
+            if asyncio.get_running_loop().time() > deadline:
+                waiting = "\n".join(f"{name}: {n.explain()}" for name, n in self._nodes.items())
+                raise TimedOut("settle", timeout, waiting)
+            self.go_on()
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Close all nodes, at the same time."""
+        nodes = [node for node in self._nodes.values() if not node.closed]
+        results = await asyncio.gather(*(node.close() for node in nodes), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, Stranded):
+                raise result
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes opened so far, by name."""
+        return self._nodes
+
+    def carry(self, source: str, target: str, data: bytes) -> None:
+        """Take a datagram onto the network."""
+        if frozenset((source, target)) not in self._cut:
+            self._post.carry(source, target, data)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Something may be under way: let time pass."""
+        if not self._stepping:
+            self._stepping = True
+            asyncio.get_running_loop().call_soon(self._step)
+
+    def _step(self) -> None:
+        """Let the next thing happen, then let the application react to it."""
+        self._stepping = False
+        if not self._is_busy():
+            return
+        name, wake_ns = self._next_timer()
+        arrival_ns = self._post.next_arrival_ns()
+        if wake_ns == NEVER_NS and arrival_ns == NEVER_NS:
+            return
+        self._post.now_ns = max(self.now_ns, min(wake_ns, arrival_ns))
+        if arrival_ns <= wake_ns:
+            target, source, data = self._post.take_arrival()
+            transport = self._transports.get(target)
+            receiver = None if transport is None else transport.receiver
+            if receiver is not None:
+                receiver.on_datagram(source, data, self.now_ns)
+                receiver.on_input_end(self.now_ns)
+        else:
+            self._ring(self._transports[name])
+        self.go_on()
+
+    def _ring(self, transport: MemoryTransport) -> None:
+        transport.wake_ns = NEVER_NS
+        if transport.receiver is not None:
+            transport.receiver.on_time(self.now_ns)
+
+    def _next_timer(self) -> tuple[str, int]:
+        soonest = ("", int(NEVER_NS))
+        for name, transport in self._transports.items():
+            if transport.wake_ns < soonest[1]:
+                soonest = (name, transport.wake_ns)
+        return soonest
+
+    def _is_busy(self) -> bool:
+        """Whether anything happens that is worth letting time pass for."""
+        if self._post.next_arrival_ns() < NEVER_NS:
+            return True
+        return any(not node.closed and node.is_busy() for node in self._nodes.values())
