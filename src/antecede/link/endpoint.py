@@ -305,7 +305,7 @@ class Endpoint(Outbox):
         floor = number - 1 - reader.varint()
         if floor < 0:
             raise RemoteError("a datagram older than the first")
-        self._heard(session, address, now_ns)
+        self._heard(session, address, number, now_ns)
         if session.arrived(number, floor, now_ns):
             self._read(session, reader, number, now_ns)
         self._mark(session)
@@ -320,12 +320,14 @@ class Endpoint(Outbox):
         if session.peer_bye >= 0:
             self._release(session)
 
-    def _heard(self, session: Session, address: object, now_ns: i64) -> None:
+    def _heard(self, session: Session, address: object, number: i64, now_ns: i64) -> None:
         session.heard_ns = now_ns
         if session.silent:
             session.silent = False
             self.reports.append(PeerBack(name=session.name))
-        if session.address != address and not session.fixed_address:
+        # Only its newest datagram tells where a peer is: others may be late, or repeated elsewhere.
+        newest = number > session.path.received.largest
+        if newest and session.address != address and not session.fixed_address:
             session.address = address
             self.reports.append(PeerMoved(name=session.name, address=address))
 

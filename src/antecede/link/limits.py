@@ -26,7 +26,7 @@ class Limits:
     def __init__(
         self,
         *,
-        send_limit: int = 1 << 16,
+        send_limit: int = 1 << 13,
         send_bytes: int = 1 << 26,
         window: int = 1 << 22,
         heartbeat_ns: int = 5_000_000_000,

@@ -7,7 +7,7 @@ window, pace and credit allow. It takes in what concerns the path; the endpoint 
 from typing import Final, final
 
 from librt.strings import BytesWriter
-from mypy_extensions import i64, u8
+from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.errors import RemoteError
 from antecede.core.packets import DataPacket
@@ -56,6 +56,7 @@ the peer is not keeping to the window it was given."""
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Datagram:
     """Bytes to be sent to an address."""
 

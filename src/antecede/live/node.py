@@ -69,6 +69,9 @@ class Node:
         self._trace: Final = trace
         self._loop: Final = asyncio.get_running_loop()
         self._now: Final = transport.now_ns
+        # On the way of every message: looked up once.
+        self._quick_send: Final = endpoint.sending.quick_send
+        self._ledger: Final = endpoint.sending.ledger
         # The transport hands datagrams straight to the endpoint.
         self.on_datagram: Final = endpoint.receive
         self._ready: list[InboundMessage] = []
@@ -137,10 +140,13 @@ class Node:
         order, as long as its targets live. Waits only for room.
         """
         endpoint = self._endpoint
-        sequence = 0 if self._closing else endpoint.sending.quick_send(target, payload, self._now())
+        sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
-            await self._wait_for_room()
+            if not endpoint.sending.has_room():
+                await self._wait_for_room()
+                # A target may have left meanwhile, or have been removed.
+                contacts, to_self = self._resolve(target, payload)
             sequence = endpoint.sending.send(contacts, to_self, payload, self._now())
             self._plan_flush()
             if not endpoint.sending.large_is_done():
@@ -156,18 +162,17 @@ class Node:
 
     def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but `BufferFull` where that would wait."""
-        endpoint = self._endpoint
-        sequence = 0 if self._closing else endpoint.sending.quick_send(target, payload, self._now())
+        sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
             if not self._has_room_for(payload):
                 raise BufferFull(f"{self._fullness()}; try later, or use send(), which waits")
-            sequence = endpoint.sending.send(contacts, to_self, payload, self._now())
+            sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
             if to_self:
                 self._news.ring()
         if not self._flush_planned:
             self._plan_flush()
-        if endpoint.sending.ledger.unwritten > FLUSH_BYTES:
+        if self._ledger.unwritten > FLUSH_BYTES:
             self._flush()
         return sequence
 
@@ -300,6 +305,19 @@ class Node:
         self._flush_at(now_ns)
 
     # Sending, inside.
+
+    async def _send_with_care(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Send what is not an ordinary message to one peer with room for it."""
+        sending = self._endpoint.sending
+        contacts, to_self = self._resolve(target, payload)
+        await self._wait_for_room()
+        sequence = sending.send(contacts, to_self, payload, self._now())
+        self._plan_flush()
+        if to_self:
+            self._news.ring()
+        if not sending.large_is_done():
+            await self._wait_for_large()
+        return sequence
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         resolved = self._transport.resolve(address)

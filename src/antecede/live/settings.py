@@ -59,7 +59,7 @@ class Settings:
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
     gso: Switch = "auto"
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
-    send_limit: int = 65_536
+    send_limit: int = 8_192
     """Messages accepted and not yet acknowledged; `send` waits for room beyond that."""
     send_bytes: int = 64 * MiB
     """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""

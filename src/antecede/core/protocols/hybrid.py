@@ -207,7 +207,10 @@ class HybridProcess(CausalProcess):
         for target in targets:
             peer = self._peer(target)
             if peer is not None:
-                peers.append(peer)
+                if len(targets) == 1:
+                    peers = peer.alone
+                else:
+                    peers.append(peer)
             elif target in self._known:
                 to_self = True
             else:

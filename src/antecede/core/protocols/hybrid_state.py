@@ -71,6 +71,7 @@ class Peer(Alarm):
     __slots__ = (
         "acked",
         "acks_since_ns",
+        "alone",
         "copies",
         "covered",
         "debt",
@@ -88,6 +89,8 @@ class Peer(Alarm):
     def __init__(self, process: i64) -> None:
         super().__init__(process)
         self.id: Final[i64] = process
+        # The targets of every message to this peer alone: one list for all of them.
+        self.alone: Final[list[Peer]] = [self]
         # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
         self.copies: SlidingArray[Entry] = SlidingArray()
         self.unsent_at: i64 = 1

@@ -7,7 +7,7 @@ all, the network reorders more than was thought, and the threshold grows.
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
@@ -23,6 +23,7 @@ REORDERING_MOST: Final = 128
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Sent:
     """One datagram that left, and what was in it, so that it can be sent again in another one.
 
