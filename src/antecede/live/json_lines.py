@@ -13,7 +13,7 @@ import logging
 import signal
 import sys
 import threading
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from typing import BinaryIO, Final, TextIO
 
@@ -38,6 +38,8 @@ from antecede.live.opening import Opening
 
 LINES_AHEAD: Final = 1024
 """Lines read before the ones before them have been sent."""
+
+READ_BYTES: Final = 1 << 16
 
 OUTPUT_LIMIT: Final = 8192
 """Lines that wait for whoever reads our output; beyond that nothing more is received."""
@@ -87,17 +89,28 @@ class InputLines:
         self._lines.put_nowait(b"")
 
     def _read(self) -> None:
-        line = b"begin"
-        while line:
-            self._room.acquire()
-            try:
-                line = self._source.readline()
-            except (OSError, ValueError):
-                line = b""
-            try:
-                self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
-            except RuntimeError:
-                return
+        # Past the buffered reader: the interpreter, when it exits, would want the lock that a
+        # thread holds which waits for input, and abort.
+        source = getattr(self._source, "raw", self._source)
+        pieces: list[bytes] = []
+        try:
+            while chunk := source.read(READ_BYTES):
+                first, *others = chunk.split(b"\n")
+                pieces.append(first)
+                for piece in others:
+                    self._put(b"".join(pieces) + b"\n")
+                    pieces = [piece]
+            self._put(b"".join(pieces))
+            self._put(b"")
+        except RuntimeError:
+            return  # The loop is closed: nobody wants the rest.
+        except (OSError, ValueError):
+            with suppress(RuntimeError):
+                self._put(b"")
+
+    def _put(self, line: bytes) -> None:
+        self._room.acquire()
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
 
 class OutputLines:

@@ -7,9 +7,8 @@ turn, many messages to a datagram.
 """
 
 import asyncio
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
@@ -21,6 +20,7 @@ from antecede.link.reports import Report, Stranger, Undeliverable
 from antecede.link.rows import EventRows
 from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.clock import follow_shared_clock
+from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
     NodeClosed,
     PayloadTooLarge,
@@ -41,11 +41,7 @@ from antecede.live.waiting import Bell, one_turn
 FLUSH_BYTES: Final = 64 << 10
 """So much payload is not kept until the end of the turn: it leaves at once."""
 
-TURN_MESSAGES: Final = 256
-"""Messages handed over before the loop gets a turn, so that a busy consumer starves nobody."""
-
 Linger: TypeAlias = Literal["released", "bye"]
-Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
 Listener: TypeAlias = Callable[[Report], None]
 
 log = logging.getLogger(__name__)
@@ -74,12 +70,8 @@ class Node:
         self._ledger: Final = endpoint.sending.ledger
         # The transport hands datagrams straight to the endpoint.
         self.on_datagram: Final = endpoint.receive
-        self._ready: list[InboundMessage] = []
-        self._later: list[InboundMessage] = []
-        self._news = Bell()
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._plan_flush)
         self._progress = Bell()
-        self._consumer: asyncio.Task[object] | None = None
-        self._handler_task: asyncio.Task[None] | None = None
         self._flush_planned = False
         self._closing = False
         self._closed = False
@@ -152,7 +144,7 @@ class Node:
             if not endpoint.sending.large_is_done():
                 await self._wait_for_large()
             if to_self:
-                self._news.ring()
+                self._deliveries.ring()
         elif not self._flush_planned:
             self._plan_flush()
         if endpoint.sending.ledger.unwritten > FLUSH_BYTES:
@@ -169,7 +161,7 @@ class Node:
                 raise BufferFull(f"{self._fullness()}; try later, or use send(), which waits")
             sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
             if to_self:
-                self._news.ring()
+                self._deliveries.ring()
         if not self._flush_planned:
             self._plan_flush()
         if self._ledger.unwritten > FLUSH_BYTES:
@@ -183,31 +175,24 @@ class Node:
 
     # Receiving.
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> InboundMessage:
-        if self._ready:
-            return self._ready.pop()
-        if await self._refill(None):
-            return self._ready.pop()
-        raise StopAsyncIteration
+    def __aiter__(self) -> Deliveries:
+        return self._deliveries
 
     async def receive(self, timeout: float | None = None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
-        if not self._ready and not await self._refill(timeout):
-            raise NodeClosed(self.name)
-        return self._ready.pop()
+        return await self._deliveries.next_message(timeout)
+
+    def receive_ready(self) -> list[InboundMessage]:
+        """Messages that are there already, in order; empty if none are. Never waits."""
+        return self._deliveries.take_ready()
 
     def on_message(self, handler: Handler) -> None:
         """Call `handler` with every message: one at a time, in order, awaited if it is async.
 
         A handler that raises does not stop the next message; the exception is logged.
         """
-        if self._handler_task is not None:
-            raise LocalError("there is a handler already: one ordered point of delivery per node")
         self._check_open()
-        self._handler_task = self._loop.create_task(self._feed(handler))
+        self._deliveries.hand_to(handler)
 
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with everything worth knowing about peers: `antecede.link.reports`."""
@@ -217,7 +202,7 @@ class Node:
 
     def stats(self) -> Stats:
         """What has been counted so far, and how things stand."""
-        unread = len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
+        unread = self._deliveries.unread()
         limits = (self.settings.send_limit, self.settings.send_bytes)
         return stats_of(self._endpoint, self.name, unread, limits, self.undeliverable)
 
@@ -289,14 +274,13 @@ class Node:
 
     def on_input_end(self, now_ns: int) -> None:
         """Everything that had come has been taken in."""
-        if self._endpoint.inbox.messages and self._news.awaited:
-            self._news.ring()
+        if self._endpoint.inbox.messages and self._deliveries.announce():
             # The consumer runs first, so that what it answers rides with the acknowledgements.
             self._plan_flush()
             self._after_step()
-        else:
-            self._after_step()
-            self._flush_at(now_ns)
+            return
+        self._after_step()
+        self._flush_at(now_ns)
 
     def on_time(self, now_ns: int) -> None:
         """A timer has rung."""
@@ -314,7 +298,7 @@ class Node:
         sequence = sending.send(contacts, to_self, payload, self._now())
         self._plan_flush()
         if to_self:
-            self._news.ring()
+            self._deliveries.ring()
         if not sending.large_is_done():
             await self._wait_for_large()
         return sequence
@@ -396,42 +380,11 @@ class Node:
 
     def _check_deadlock(self) -> None:
         """Who consumes must not wait for room while its peers wait for it to consume."""
-        if asyncio.current_task() is not self._consumer or self._consumer is None:
-            return
-        if self._endpoint.holds_up_a_peer():
+        if (
+            self._deliveries.is_consumer(asyncio.current_task())
+            and self._endpoint.holds_up_a_peer()
+        ):
             raise WouldDeadlock(self.name)
-
-    # Receiving, inside.
-
-    async def _refill(self, timeout: float | None) -> bool:
-        """Get more messages; False if there will be none."""
-        self._consumer = asyncio.current_task()
-        if self._later:
-            await one_turn()
-        elif not self._endpoint.inbox.messages:
-            if self._closed:
-                return False
-            await self._news.wait_until(self._has_news, timeout, "receive", str)
-        if not self._later:
-            self._later = self._endpoint.take_inbox()
-            self._later.reverse()
-            # Peers that were held up by a full inbox are told so.
-            self._plan_flush()
-        self._ready = self._later[-TURN_MESSAGES:]
-        del self._later[-TURN_MESSAGES:]
-        return bool(self._ready)
-
-    def _has_news(self) -> bool:
-        return self._closed or bool(self._endpoint.inbox.messages) or bool(self._later)
-
-    async def _feed(self, handler: Handler) -> None:
-        async for message in self:
-            try:
-                result = handler(message)
-                if inspect.isawaitable(result):
-                    await result
-            except Exception:
-                log.exception("%s: the message handler failed for %r", self.name, message)
 
     # Output, inside.
 
@@ -505,11 +458,8 @@ class Node:
     def _stop(self) -> None:
         self._closed = True
         self._transport.close()
-        self._news.ring()
+        self._deliveries.end()
         self._progress.ring()
-        unread = len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
-        if unread and self._handler_task is None:
-            log.warning("%s: closed with %d messages that nobody has read", self.name, unread)
         if self._trace_timer is not None:
             self._trace_timer.cancel()
         if self._trace is not None:

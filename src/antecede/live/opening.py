@@ -68,7 +68,9 @@ class Opening:
 
     async def _open(self) -> Node:
         settings = self._settings
-        transport = UdpTransport(settings.bind, settings.mtu, asyncio.get_running_loop())
+        transport = UdpTransport(
+            settings.bind, settings.mtu, asyncio.get_running_loop(), settings.gso
+        )
         try:
             return start_node(settings, transport, SecretTokens(), self._on_event)
         except BaseException:

@@ -6,6 +6,7 @@ socket is writable: the congestion windows bound how much that can be.
 """
 
 import asyncio
+import errno
 import logging
 import socket
 from collections import deque
@@ -13,6 +14,7 @@ from time import monotonic_ns
 from typing import Final
 
 from antecede.link.session import Datagram
+from antecede.live import segments
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, CannotBind
 from antecede.live.transport import Receiver, Transport
@@ -68,9 +70,19 @@ def route_mtu(family: int, address: object) -> int:
 class UdpTransport(Transport):
     """The socket of one node."""
 
-    def __init__(self, bind: Address, mtu: int | str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        bind: Address,
+        mtu: int | str,
+        loop: asyncio.AbstractEventLoop,
+        gso: str = "auto",
+    ) -> None:
         self._socket = bound_socket(bind)
         self._mtu = mtu
+        # Whether many datagrams leave and come in one call: by default, if they are small.
+        self._may_join = gso == "auto"
+        self.joins = gso == "on" and segments.enable(self._socket)
+        self._receives_joined = self.joins
         self._loop = loop
         self._receiver: Receiver | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -112,21 +124,21 @@ class UdpTransport(Transport):
         return found[0][4]
 
     def datagram_size(self, address: object) -> int:
-        if isinstance(self._mtu, int):
-            return self._mtu
-        if address is None or route_mtu(self._socket.family, address) < LOOPBACK_MTU:
-            return DEFAULT_DATAGRAM
-        fitting = self.socket_bytes // DATAGRAMS_BUFFERED
-        return max(DEFAULT_DATAGRAM, min(LOOPBACK_DATAGRAM, fitting))
+        size = self._route_size(address)
+        if self._may_join and size < segments.LARGE_DATAGRAM:
+            self._may_join = False
+            self.joins = self._receives_joined = segments.enable(self._socket)
+        return size
 
     def send(self, datagrams: list[Datagram]) -> None:
         if self._backlog:
             self._backlog.extend(datagrams)
+        elif self.joins and len(datagrams) > 1:
+            self._send_joined(datagrams)
         else:
             for index, datagram in enumerate(datagrams):
                 if not self._sent(datagram):
-                    self._backlog.extend(datagrams[index:])
-                    self._loop.add_writer(self._socket.fileno(), self._on_writable)
+                    self._wait_for_kernel(datagrams[index:])
                     break
         datagrams.clear()
 
@@ -151,6 +163,37 @@ class UdpTransport(Transport):
             self._backlog.popleft()
         self._socket.close()
 
+    def _route_size(self, address: object) -> int:
+        if isinstance(self._mtu, int):
+            return self._mtu
+        if address is None or route_mtu(self._socket.family, address) < LOOPBACK_MTU:
+            return DEFAULT_DATAGRAM
+        fitting = self.socket_bytes // DATAGRAMS_BUFFERED
+        return max(DEFAULT_DATAGRAM, min(LOOPBACK_DATAGRAM, fitting))
+
+    def _wait_for_kernel(self, datagrams: list[Datagram]) -> None:
+        self._backlog.extend(datagrams)
+        self._loop.add_writer(self._socket.fileno(), self._on_writable)
+
+    def _send_joined(self, datagrams: list[Datagram]) -> None:
+        """Send as few times as possible; if the device refuses that, one by one from now on."""
+        sent = 0
+        for batch in segments.batches(datagrams):
+            try:
+                segments.send_batch(self._socket, batch)
+            except BlockingIOError:
+                self._wait_for_kernel(datagrams[sent:])
+                return
+            except OSError as error:
+                if len(batch) > 1 and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
+                    log.info("this route does not take several datagrams at once: %s", error)
+                    self.joins = False
+                    self.send(datagrams[sent:])
+                    return
+                self.unsendable += len(batch)
+                log.debug("cannot send to %s: %s", batch[0].address, error)
+            sent += len(batch)
+
     def _sent(self, datagram: Datagram) -> bool:
         """Try to send; False if the kernel has no room for it now."""
         try:
@@ -166,11 +209,13 @@ class UdpTransport(Transport):
     def _on_readable(self) -> None:
         receiver = self._receiver
         assert receiver is not None, "readers are added when there is a receiver"
-        receive = self._socket.recvfrom
         now_ns = monotonic_ns()
         for _ in range(DRAIN):
             try:
-                data, address = receive(RECEIVE_SIZE)
+                if self._receives_joined:
+                    self._receive_joined(receiver, now_ns)
+                    continue
+                data, address = self._socket.recvfrom(RECEIVE_SIZE)
             except BlockingIOError:
                 break
             except OSError:
@@ -178,6 +223,16 @@ class UdpTransport(Transport):
                 continue
             receiver.on_datagram(address, data, now_ns)
         receiver.on_input_end(now_ns)
+
+    def _receive_joined(self, receiver: Receiver, now_ns: int) -> None:
+        """Receive one buffer, which may be several datagrams of one size and a smaller one."""
+        data, control, _, address = self._socket.recvmsg(RECEIVE_SIZE, segments.CONTROL_BYTES)
+        size = segments.segment_size(control) if control else 0
+        if size == 0 or size >= len(data):
+            receiver.on_datagram(address, data, now_ns)
+            return
+        for start in range(0, len(data), size):
+            receiver.on_datagram(address, data[start : start + size], now_ns)
 
     def _on_writable(self) -> None:
         while self._backlog and self._sent(self._backlog[0]):

@@ -17,28 +17,25 @@ class Bell:
     """Wakes everybody who waits on it."""
 
     def __init__(self) -> None:
-        self._future: asyncio.Future[None] | None = None
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def awaited(self) -> bool:
         """Whether anybody waits."""
-        return self._future is not None
+        return bool(self._waiters)
 
     def ring(self) -> None:
         """Wake all who wait."""
-        future = self._future
-        if future is not None:
-            self._future = None
-            if not future.done():
-                future.set_result(None)
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def wait(self) -> None:
         """Wait until the bell rings."""
-        future = self._future
-        if future is None:
-            future = self._future = asyncio.get_running_loop().create_future()
-        # One waiter's cancellation must not be the others'.
-        await asyncio.shield(future)
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
 
     async def wait_until(
         self,
@@ -48,9 +45,13 @@ class Bell:
         waiting_for: Callable[[], str],
     ) -> None:
         """Wait until `condition` holds, looking whenever the bell rings; `TimedOut` if too late."""
+        if timeout is None:
+            while not condition():
+                await self.wait()
+            return
         try:
             async with asyncio.timeout(timeout):
                 while not condition():
                     await self.wait()
         except TimeoutError:
-            raise TimedOut(action, timeout or 0.0, waiting_for()) from None
+            raise TimedOut(action, timeout, waiting_for()) from None

@@ -32,22 +32,32 @@ def payload_of(size: int, kind: int = PLAIN) -> bytes:
 class Volley:
     """The payloads of one round, for as long as it lasts; counts them for itself."""
 
-    def __init__(self, size: int, seconds: float) -> None:
+    def __init__(self, size: int, seconds: float, *, warm_s: float = 0.0, per_s: int = 0) -> None:
         self._size: Final = size
         self._seconds: Final = seconds
+        self._warm_s: Final = warm_s
+        self.per_s: Final = per_s
+        """How many to send per second; 0: as many as go. Kept by whoever sends."""
         self.sent = 0
         """How many that count, the end included."""
+        self.cpu_ns = 0
+        """Processor time of this process while those were sent."""
 
     def __iter__(self) -> Iterator[bytes]:
         plain = payload_of(self._size)
+        until = time.monotonic() + self._warm_s
         yield from repeat(plain, WARM_UP)
+        while time.monotonic() < until:
+            yield from repeat(plain, CHUNK)
         yield payload_of(self._size, BEGIN)
+        begin_ns = time.process_time_ns()
         until = time.monotonic() + self._seconds
         while time.monotonic() < until:
             yield from repeat(plain, CHUNK)
             self.sent += CHUNK
         self.sent += 1
         yield payload_of(self._size, END)
+        self.cpu_ns = time.process_time_ns() - begin_ns
 
 
 @final
@@ -58,16 +68,21 @@ class Tally:
         self.received = 0
         """How many that count, the end included."""
         self.elapsed_ns = 0
+        self.cpu_ns = 0
+        """Processor time of this process while those were received."""
         self._before = 0
         self._begin_ns = 0
+        self._begin_cpu_ns = 0
 
     def mark(self, kind: int, count: int) -> bool:
         """A payload that is not plain has come, the `count`-th; whether it was the last one."""
         if kind == BEGIN:
             self._before = count
             self._begin_ns = time.perf_counter_ns()
+            self._begin_cpu_ns = time.process_time_ns()
             return False
         self.elapsed_ns = time.perf_counter_ns() - self._begin_ns
+        self.cpu_ns = time.process_time_ns() - self._begin_cpu_ns
         self.received = count - self._before
         return True
 

@@ -2,7 +2,6 @@
 
 import faulthandler
 import json
-import resource
 import sys
 from typing import Any, Final
 
@@ -30,11 +29,20 @@ def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
     if role == "sink":
         tally = Tally()
         peer.sink(stage, tally)
-        return {"received": tally.received, "elapsed_ns": tally.elapsed_ns}
+        return {
+            "received": tally.received,
+            "elapsed_ns": tally.elapsed_ns,
+            "cpu_ns": tally.cpu_ns,
+        }
     if role == "source":
-        volley = Volley(plan["size"], plan["seconds"])
+        volley = Volley(
+            plan["size"],
+            plan["seconds"],
+            warm_s=plan.get("warm_s", 0.0),
+            per_s=plan.get("per_s", 0),
+        )
         peer.source(stage, volley)
-        return {"sent": volley.sent}
+        return {"sent": volley.sent, "cpu_ns": volley.cpu_ns}
     if role == "echo":
         peer.echo(stage)
         return {}
@@ -51,9 +59,7 @@ def main() -> None:
     """Play the role that the command line names, and tell how it went."""
     key, role, plan = sys.argv[1:]
     faulthandler.dump_traceback_later(LIFE_S, exit=True)
-    result = play(find_peer(key), role, json.loads(plan))
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    say({"result": {**result, "cpu_s": usage.ru_utime + usage.ru_stime}})
+    say({"result": play(find_peer(key), role, json.loads(plan))})
 
 
 if __name__ == "__main__":

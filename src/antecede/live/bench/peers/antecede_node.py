@@ -43,9 +43,12 @@ class AntecedeNode(Peer):
 
     async def _source(self, stage: Stage, volley: Volley) -> None:
         async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
-            send = node.send
-            for payload in volley:
-                await send(LISTENER, payload)
+            if volley.per_s:
+                await send_at_a_pace(node, volley)
+            else:
+                send = node.send
+                for payload in volley:
+                    await send(LISTENER, payload)
             await node.flush()
 
     def echo(self, stage: Stage) -> None:
@@ -77,6 +80,17 @@ class AntecedeNode(Peer):
 def address_of(node: Node) -> str:
     """Where a node listens, as others are told."""
     return str(node.address)
+
+
+async def send_at_a_pace(node: Node, volley: Volley) -> None:
+    """Send so many a second, a millisecond's worth at a time."""
+    loop = asyncio.get_running_loop()
+    at_once = max(1, volley.per_s // 1000)
+    start = loop.time()
+    for number, payload in enumerate(volley, start=1):
+        await node.send(LISTENER, payload)
+        if number % at_once == 0:
+            await asyncio.sleep(start + number / volley.per_s - loop.time())
 
 
 async def count(node: Node, tally: Tally) -> None:

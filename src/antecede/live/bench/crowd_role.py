@@ -1,0 +1,138 @@
+"""`python -m antecede.live.bench.crowd_role ROLE NUMBER`: the processes of `crowd`."""
+
+import asyncio
+import faulthandler
+import gc
+import json
+import os
+import sys
+import time
+from contextlib import AsyncExitStack
+from itertools import cycle
+from pathlib import Path
+from typing import Final
+
+from antecede.live.bench.load import payload_of
+from antecede.live.child import Line
+from antecede.live.node import Node
+from antecede.live.opening import open_node
+
+LIFE_S: Final = 240.0
+HUB: Final = "hub"
+SIZE: Final = 64
+RUN: Final = 16
+"""Messages to one peer before the next one has its turn, so that all fill datagrams alike."""
+
+SINGLES: Final = 5_000
+"""Messages each of which is a datagram of its own: fewer will do."""
+
+SMALL: Final = {
+    "receive_window": "256KiB",
+    "mtu": 1400,
+    "heartbeat": "60s",
+    "silent_after": "10min",
+}
+"""Hundreds of nodes in one process: windows that fit, and no heartbeats among the figures."""
+
+
+def say(line: Line) -> None:
+    """One line to whoever started this."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def resident_bytes() -> int:
+    """How much memory this process takes."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+async def others(number: int) -> None:
+    """So many nodes that know the hub and throw away what it sends; until input ends."""
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for index in range(number):
+            opening = open_node(f"n{index}", peers={HUB: None}, linger=0, settings=SMALL)
+            node = await opening
+            stack.callback(node.abandon)
+            node.on_message(lambda message: None)
+            nodes.append(node)
+        say({"addresses": {node.name: str(node.address) for node in nodes}})
+        await asyncio.to_thread(sys.stdin.read)
+
+
+async def hub(messages: int) -> None:
+    """Meet everybody, then send to all in turn; say what a message cost and what a peer took."""
+    addresses = json.loads(await asyncio.to_thread(sys.stdin.readline))["addresses"]
+    node = await open_node(HUB, settings=SMALL)
+    gc.collect()
+    before = resident_bytes()
+    for name, address in addresses.items():
+        node.add_peer(name, address)
+    while node.stats().peers_met < len(addresses):
+        await asyncio.sleep(0.05)
+    gc.collect()
+    peer_bytes = (resident_bytes() - before) / len(addresses)
+    names = list(addresses)
+    await packed(node, names, messages // 5)
+    say(
+        {
+            "packed": await packed(node, names, messages),
+            "single": await single(node, names, min(messages, SINGLES)),
+            "peer_bytes": peer_bytes,
+        }
+    )
+    node.abandon()
+
+
+async def packed(node: Node, names: list[str], messages: int) -> float:
+    """Microseconds of processor time per message, several to each peer at a time."""
+    payload = payload_of(SIZE)
+    begin_ns = time.process_time_ns()
+    turns = cycle(names)
+    for _ in range(messages // RUN):
+        name = next(turns)
+        for _ in range(RUN):
+            await node.send(name, payload)
+    await node.flush()
+    return (time.process_time_ns() - begin_ns) / 1000 / (messages // RUN * RUN)
+
+
+async def single(node: Node, names: list[str], messages: int) -> float:
+    """The same, each message in a datagram of its own."""
+    payload = payload_of(SIZE)
+    begin_ns = time.process_time_ns()
+    turns = cycle(names)
+    for _ in range(messages):
+        await node.send(next(turns), payload)
+        await asyncio.sleep(0)
+    await node.flush()
+    return (time.process_time_ns() - begin_ns) / 1000 / messages
+
+
+async def in_flight(messages: int) -> None:
+    """Send to somebody who is not there; say what a message takes until it is acknowledged."""
+    node = await open_node(
+        HUB, peers={"nobody": "127.0.0.1:9"}, send_limit=messages, send_bytes="4GiB"
+    )
+    gc.collect()
+    before = resident_bytes()
+    for number in range(messages):
+        node.try_send("nobody", payload_of(SIZE, number % 256))
+    gc.collect()
+    say({"message_bytes": (resident_bytes() - before) / messages})
+    node.abandon()
+
+
+ROLES: Final = {"others": others, "hub": hub, "in-flight": in_flight}
+
+
+def main() -> None:
+    """Play the role that the command line names."""
+    role, number = sys.argv[1:]
+    faulthandler.dump_traceback_later(LIFE_S, exit=True)
+    asyncio.run(ROLES[role](int(number)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A group chat that shows what causal order means to people."""

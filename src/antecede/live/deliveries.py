@@ -1,0 +1,162 @@
+"""The one point at which a node hands messages to its application, in causal order.
+
+Either a task iterates, or a handler is called. A plain function is called at once, in the turn of
+the loop that received the message; a coroutine function is awaited, one message at a time. After
+some messages the loop gets a turn, so that a busy consumer starves nobody.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, Self, TypeAlias
+
+from antecede.core.errors import LocalError
+from antecede.link.endpoint import Endpoint
+from antecede.link.inbox import InboundMessage
+from antecede.live.errors import NodeClosed
+from antecede.live.waiting import Bell, one_turn
+
+TURN_MESSAGES: Final = 256
+"""Messages handed over before the loop gets a turn."""
+
+Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
+
+log = logging.getLogger(__name__)
+
+
+class Deliveries:
+    """The messages delivered at one node, as an asynchronous iterator."""
+
+    def __init__(self, name: str, endpoint: Endpoint, consumed: Callable[[], None]) -> None:
+        self._name: Final = name
+        self._endpoint: Final = endpoint
+        # To be called when messages were taken: their senders get credit for them.
+        self._consumed: Final = consumed
+        self._loop: Final = asyncio.get_running_loop()
+        # Both are in reverse order, so that the next message is popped from the end.
+        self._ready: list[InboundMessage] = []
+        self._later: list[InboundMessage] = []
+        self._bell = Bell()
+        self._consumer: asyncio.Task[object] | None = None
+        self._handler: Handler | None = None
+        self._handler_task: asyncio.Task[None] | None = None
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> InboundMessage:
+        if self._ready or await self._refill(None):
+            return self._ready.pop()
+        raise StopAsyncIteration
+
+    async def next_message(self, timeout: float | None) -> InboundMessage:
+        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        if self._ready or await self._refill(timeout):
+            return self._ready.pop()
+        raise NodeClosed(self._name)
+
+    def take_ready(self) -> list[InboundMessage]:
+        """Everything that is there already, in order."""
+        taken = self._ready[::-1]
+        self._ready = []
+        self._take()
+        taken.extend(reversed(self._later))
+        self._later = []
+        return taken
+
+    def hand_to(self, handler: Handler) -> None:
+        """Call `handler` with every message from now on."""
+        if self._handler is not None or self._handler_task is not None:
+            raise LocalError("there is a handler already: one ordered point of delivery per node")
+        self._handler = handler
+        self._loop.call_soon(self._call, handler)
+
+    def announce(self) -> bool:
+        """There are new messages; True if a waiting task will take them in the next turn."""
+        if self._handler is not None:
+            self._call(self._handler)
+            return False
+        if not self._bell.awaited:
+            return False
+        self._bell.ring()
+        return True
+
+    def ring(self) -> None:
+        """Let whoever waits look again."""
+        if self._handler is not None:
+            self._loop.call_soon(self._call, self._handler)
+        self._bell.ring()
+
+    def end(self) -> None:
+        """No more will come."""
+        self._ended = True
+        unread = self.unread()
+        if unread and self._handler is None and self._handler_task is None:
+            log.warning("%s: closed with %d messages that nobody has read", self._name, unread)
+        self.ring()
+
+    def unread(self) -> int:
+        """How many messages nobody has taken."""
+        return len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
+
+    def is_consumer(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether it is this task that takes the messages."""
+        return task is not None and task is self._consumer
+
+    async def _refill(self, timeout: float | None) -> bool:
+        """Get more messages; False if there will be none."""
+        self._consumer = asyncio.current_task()
+        if self._later:
+            await one_turn()
+        elif not self._endpoint.inbox.messages:
+            await self._bell.wait_until(self._has_news, timeout, "receive", str)
+        self._take()
+        self._ready = self._later[-TURN_MESSAGES:]
+        del self._later[-TURN_MESSAGES:]
+        return bool(self._ready)
+
+    def _has_news(self) -> bool:
+        return self._ended or bool(self._endpoint.inbox.messages) or bool(self._later)
+
+    def _take(self) -> None:
+        if not self._later and self._endpoint.inbox.messages:
+            self._later = self._endpoint.take_inbox()
+            self._later.reverse()
+            self._consumed()
+
+    def _call(self, handler: Handler) -> None:
+        """Call a plain function with what has been delivered; the rest waits for the next turn."""
+        self._take()
+        for _ in range(min(len(self._later), TURN_MESSAGES)):
+            result = self._handled(handler, self._later.pop())
+            if inspect.isawaitable(result):
+                # Not a plain function: from now on a task awaits it for every message.
+                self._handler = None
+                self._handler_task = self._loop.create_task(self._feed(handler, result))
+                return
+        if self._later or self._endpoint.inbox.messages:
+            self._loop.call_soon(self._call, handler)
+
+    async def _feed(self, handler: Handler, result: Awaitable[None] | None) -> None:
+        """Call `handler` with every message, and wait for it; `result` is still to be awaited."""
+        self._consumer = asyncio.current_task()
+        await self._finished(result)
+        async for message in self:
+            await self._finished(self._handled(handler, message))
+
+    def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        try:
+            return handler(message)
+        except Exception:
+            log.exception("%s: the message handler failed for %r", self._name, message)
+            return None
+
+    async def _finished(self, result: Awaitable[None] | None) -> None:
+        if result is None:
+            return
+        try:
+            await result
+        except Exception:
+            log.exception("%s: the message handler failed", self._name)
