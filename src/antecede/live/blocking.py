@@ -284,7 +284,4 @@ async def opened(opening: Opening) -> Node:
 
 async def take(node: Node, timeout: float | None) -> list[InboundMessage]:
     """The next message, and those that can be had with it at no cost."""
-    messages = [await node.receive(timeout)]
-    messages += reversed(node._ready)
-    node._ready.clear()
-    return messages
+    return [await node.receive(timeout), *node.receive_ready()]

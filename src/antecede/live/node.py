@@ -8,7 +8,7 @@ turn, many messages to a datagram.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
@@ -177,6 +177,9 @@ class Node:
 
     def __aiter__(self) -> Deliveries:
         return self._deliveries
+
+    def __anext__(self) -> Awaitable[InboundMessage]:
+        return self._deliveries.__anext__()
 
     async def receive(self, timeout: float | None = None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""

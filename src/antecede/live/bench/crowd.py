@@ -12,6 +12,9 @@ from typing import Final
 from antecede.live.bench.contest import Show, machine, rounded
 from antecede.live.child import Child, Json
 
+STYLES: Final = ("packed", "single")
+"""Sixteen messages to a datagram, or one."""
+
 WAIT_S: Final = 120.0
 """Hundreds of greetings take a while on a busy machine."""
 
@@ -28,7 +31,7 @@ class CrowdPlan:
 
 def run_crowd(plan: CrowdPlan, show: Show = lambda _: None) -> dict[str, Json]:
     """Processor time per message against the number of peers, and memory per peer and message."""
-    costs: dict[str, dict[int, list[float]]] = {"packed": {}, "single": {}}
+    costs: dict[str, dict[int, list[float]]] = {style: {} for style in STYLES}
     memory: list[float] = []
     for number in range(plan.rounds):
         for peers in plan.peers:

@@ -12,6 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
+from antecede.link.inbox import InboundMessage
 from antecede.live.bench.load import payload_of
 from antecede.live.child import Line
 from antecede.live.node import Node
@@ -20,11 +21,8 @@ from antecede.live.opening import open_node
 LIFE_S: Final = 240.0
 HUB: Final = "hub"
 SIZE: Final = 64
-RUN: Final = 16
-"""Messages to one peer before the next one has its turn, so that all fill datagrams alike."""
-
-SINGLES: Final = 5_000
-"""Messages each of which is a datagram of its own: fewer will do."""
+PACKED: Final = 16
+"""Messages that are sent together, so that they share a datagram."""
 
 SMALL: Final = {
     "receive_window": "256KiB",
@@ -47,6 +45,10 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def forget(_: InboundMessage) -> None:
+    """Do nothing with a message."""
+
+
 async def others(number: int) -> None:
     """So many nodes that know the hub and throw away what it sends; until input ends."""
     async with AsyncExitStack() as stack:
@@ -55,7 +57,7 @@ async def others(number: int) -> None:
             opening = open_node(f"n{index}", peers={HUB: None}, linger=0, settings=SMALL)
             node = await opening
             stack.callback(node.abandon)
-            node.on_message(lambda message: None)
+            node.on_message(forget)
             nodes.append(node)
         say({"addresses": {node.name: str(node.address) for node in nodes}})
         await asyncio.to_thread(sys.stdin.read)
@@ -74,40 +76,32 @@ async def hub(messages: int) -> None:
     gc.collect()
     peer_bytes = (resident_bytes() - before) / len(addresses)
     names = list(addresses)
-    await packed(node, names, messages // 5)
+    await cost_us(node, names, messages // 5, PACKED)
     say(
         {
-            "packed": await packed(node, names, messages),
-            "single": await single(node, names, min(messages, SINGLES)),
+            "packed": await cost_us(node, names, messages, PACKED),
+            "single": await cost_us(node, names, messages // PACKED, 1),
             "peer_bytes": peer_bytes,
         }
     )
     node.abandon()
 
 
-async def packed(node: Node, names: list[str], messages: int) -> float:
-    """Microseconds of processor time per message, several to each peer at a time."""
+async def cost_us(node: Node, names: list[str], messages: int, at_once: int) -> float:
+    """Microseconds of processor time per message, so many in one datagram to each peer in turn.
+
+    Each datagram is acknowledged before the next one leaves: however many peers there are, the same
+    number of datagrams goes and comes.
+    """
     payload = payload_of(SIZE)
     begin_ns = time.process_time_ns()
     turns = cycle(names)
-    for _ in range(messages // RUN):
+    for _ in range(messages // at_once):
         name = next(turns)
-        for _ in range(RUN):
+        for _ in range(at_once):
             await node.send(name, payload)
-    await node.flush()
-    return (time.process_time_ns() - begin_ns) / 1000 / (messages // RUN * RUN)
-
-
-async def single(node: Node, names: list[str], messages: int) -> float:
-    """The same, each message in a datagram of its own."""
-    payload = payload_of(SIZE)
-    begin_ns = time.process_time_ns()
-    turns = cycle(names)
-    for _ in range(messages):
-        await node.send(next(turns), payload)
-        await asyncio.sleep(0)
-    await node.flush()
-    return (time.process_time_ns() - begin_ns) / 1000 / messages
+        await node.flush()
+    return (time.process_time_ns() - begin_ns) / 1000 / (messages // at_once * at_once)
 
 
 async def in_flight(messages: int) -> None:
