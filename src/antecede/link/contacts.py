@@ -3,8 +3,8 @@
 A contact is a name; a session is one incarnation of it. A contact that nobody has met yet has a
 session already, so that messages to it can be ordered and wait. A greeting from an incarnation that
 is not known becomes a candidate, and is believed when its sender has shown that it received our
-token: by the echo in a welcome, or by a datagram with that token. So an old greeting, or one with
-a forged address, changes nothing.
+token: by the echo in a welcome, or by a datagram with that token. No two incarnations get the same
+token. So an old greeting, or one with a forged address, changes nothing.
 """
 
 from typing import Final, final
@@ -41,9 +41,10 @@ class Contact:
 
     __slots__ = (
         "address",
-        "candidate",
+        "candidates",
         "datagram_size",
         "hello_at_ns",
+        "hello_for",
         "hello_sent_ns",
         "hello_token",
         "hellos",
@@ -66,8 +67,10 @@ class Contact:
         self.targets: list[int] = [session.id]
         self.datagram_size: i64 = session.datagram_size
         self.process: i64 = 0
-        self.candidate: Candidate | None = None
+        self.candidates: list[Candidate] = []
+        # The token in our hellos (0: none of its own), and the incarnation that was promised it.
         self.hello_token: i64 = 0
+        self.hello_for: i64 = 0
         self.hello_at_ns: i64 = 0
         self.hello_sent_ns: i64 = 0
         self.hellos: i64 = 0
@@ -78,6 +81,13 @@ class Contact:
         """From now on the contact is this session."""
         self.session = session
         self.targets = [session.id]
+
+    def candidate_of(self, incarnation: i64) -> Candidate | None:
+        """The candidate that is this incarnation, if there is one."""
+        for candidate in self.candidates:
+            if candidate.greeting.incarnation == incarnation:
+                return candidate
+        return None
 
     def hello_patience_ns(self) -> i64:
         """How long to wait for an answer to the last hello."""

@@ -33,6 +33,9 @@ from antecede.wire.varint import Reader
 PEERS_LIMIT: Final = 1 << 14
 """Peers of one node."""
 
+CANDIDATES_MOST: Final = 4
+"""Incarnations of a peer that may have to show that they are there; the oldest gives way."""
+
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
 
@@ -94,6 +97,7 @@ class Directory:
         "_unknown_at_ns",
         "by_name",
         "by_token",
+        "greeted",
         "list",
         "refusals",
         "stale",
@@ -116,6 +120,8 @@ class Directory:
         self.by_name: dict[str, Contact] = {}
         self.by_token: dict[int, Session] = {}
         self.list: list[Contact] = []
+        # Contacts that have been sent a hello, to be repeated at their `hello_at_ns`.
+        self.greeted: list[Contact] = []
         self.stale: i64 = 0
         self.refusals: i64 = 0
         self._unknown_at_ns: i64 = 0
@@ -138,7 +144,7 @@ class Directory:
         if self.by_name.get(contact.name) is contact:
             del self.by_name[contact.name]
         self.end_session(contact.session)
-        self._drop_candidate(contact)
+        self._drop_candidates(contact)
 
     def end_session(self, session: Session) -> None:
         """Datagrams of this session are refused from now on."""
@@ -148,16 +154,16 @@ class Directory:
     def say_hello(self, contact: Contact, now_ns: i64) -> None:
         """Greet a contact, and plan the next hello in case there is no answer."""
         session = contact.session
-        token = session.token_in if session.met else contact.hello_token
-        if contact.hello_token != 0:
-            token = contact.hello_token
+        token = contact.hello_token if contact.hello_token != 0 else session.token_in
         address = contact.address if contact.address is not None else session.address
         contact.hello_sent_ns = now_ns
         contact.hello_at_ns = now_ns + contact.hello_patience_ns()
         contact.hellos += 1
         if address is not None:
-            greeting = self._me.greeting(contact.name, token, 0)
+            known = session.token_out if session.met and not session.ended else 0
+            greeting = self._me.greeting(contact.name, token, known)
             self._out.append(Datagram(address, write_greeting(HELLO, greeting)))
+        self.greeted.append(contact)
 
     def receive(self, kind: i64, address: object, reader: Reader, now_ns: i64) -> Candidate | None:
         """Take in a hello or a welcome; who it proves to be there, if that is news."""
@@ -182,15 +188,20 @@ class Directory:
             contact.refusal = reason
             self._reports.append(Refused(name=contact.name, address=address, reason=reason))
 
-    def receive_unknown(self, reader: Reader, now_ns: i64) -> Contact | None:
-        """A peer does not know us any more: greet it, to learn whether it has restarted."""
+    def receive_unknown(self, reader: Reader, now_ns: i64) -> None:
+        """A peer does not know us any more: greet it, to learn whether it has restarted.
+
+        If it has, what it will send must not be mistaken for what was sent before: the hello has a
+        token of its own.
+        """
         token = read_unknown(reader)
         for contact in self.list:
             session = contact.session
             if session.met and session.token_out == token and contact.hello_at_ns == NEVER_NS:
+                if contact.hello_token == 0:
+                    contact.hello_token = self._tokens.fresh()
                 self.say_hello(contact, now_ns)
-                return contact
-        return None
+                return
 
     def answer_unknown(self, address: object, token: i64, now_ns: i64) -> None:
         """A datagram has come with a token that means nothing here: say so, but not too often."""
@@ -223,14 +234,15 @@ class Directory:
             contact.hello_at_ns = NEVER_NS
             contact.hellos = 0
             return None
+        incarnation = greeting.incarnation
         if contact.hello_token != 0 and greeting.echo == contact.hello_token:
-            return Candidate(contact, greeting, address, contact.hello_token)
-        if session.met and greeting.echo == session.token_in:
-            # Another incarnation answers. What it will send must not be mistaken for what the last
-            # one sent, so it gets a token of its own.
-            contact.hello_token = self._tokens.fresh()
-            contact.hellos = 0
-            self.say_hello(contact, now_ns)
+            if contact.hello_for in (0, incarnation):
+                return Candidate(contact, greeting, address, contact.hello_token)
+            self._greet_afresh(contact, incarnation, now_ns)
+        elif (
+            session.met and greeting.echo == session.token_in and incarnation != session.incarnation
+        ):
+            self._greet_afresh(contact, incarnation, now_ns)
         return None
 
     def candidate(self, token: i64) -> Candidate | None:
@@ -240,8 +252,9 @@ class Directory:
     def confirm(self, candidate: Candidate) -> None:
         """The candidate is believed: nothing more is asked of that contact."""
         contact = candidate.contact
-        self._drop_candidate(contact)
+        self._drop_candidates(contact)
         contact.hello_token = 0
+        contact.hello_for = 0
         contact.hello_at_ns = NEVER_NS
         contact.hellos = 0
         contact.refusal = ""
@@ -269,31 +282,56 @@ class Directory:
         session = contact.session
         if is_known(session, greeting):
             token = session.token_in
+        elif self._is_remembered(session, greeting):
+            token = greeting.echo
         else:
             token = self._candidate_token(contact, greeting, address)
         answer = self._me.greeting(greeting.name, token, greeting.token)
         where = contact.address if contact.address is not None else address
         self._out.append(Datagram(where, write_greeting(WELCOME, answer)))
 
+    def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
+        """Whether a hello with another token is from the very one that the session is with."""
+        return (
+            greeting.echo != 0
+            and greeting.incarnation == session.incarnation
+            and self.by_token.get(greeting.echo) is session
+        )
+
+    def _greet_afresh(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
+        """Another incarnation answers than the one that has our token: it gets one of its own."""
+        candidate = contact.candidate_of(incarnation)
+        contact.hello_token = self._tokens.fresh() if candidate is None else candidate.token_in
+        contact.hello_for = incarnation
+        contact.hellos = 0
+        self.say_hello(contact, now_ns)
+
     def _candidate_token(self, contact: Contact, greeting: Greeting, address: object) -> i64:
         """The token for somebody who has still to show that it is there."""
-        candidate = contact.candidate
-        if candidate is not None:
-            known = candidate.greeting
-            if known.incarnation == greeting.incarnation and known.token == greeting.token:
-                return candidate.token_in
-        self._drop_candidate(contact)
-        if contact.hello_token == 0:
-            contact.hello_token = self._tokens.fresh()
-        token = contact.hello_token
-        contact.candidate = Candidate(contact, greeting, address, token)
-        self._candidates[token] = contact.candidate
+        incarnation = greeting.incarnation
+        before = contact.candidate_of(incarnation)
+        if before is not None:
+            token = before.token_in
+            contact.candidates.remove(before)
+        else:
+            if contact.hello_token == 0:
+                contact.hello_token = self._tokens.fresh()
+            token = contact.hello_token
+            if contact.hello_for == 0:
+                contact.hello_for = incarnation
+            elif contact.hello_for != incarnation:
+                token = self._tokens.fresh()
+        candidate = Candidate(contact, greeting, address, token)
+        contact.candidates.append(candidate)
+        self._candidates[token] = candidate
+        if len(contact.candidates) > CANDIDATES_MOST:
+            self._candidates.pop(contact.candidates.pop(0).token_in, None)
         return token
 
-    def _drop_candidate(self, contact: Contact) -> None:
-        if contact.candidate is not None:
-            self._candidates.pop(contact.candidate.token_in, None)
-            contact.candidate = None
+    def _drop_candidates(self, contact: Contact) -> None:
+        for candidate in contact.candidates:
+            self._candidates.pop(candidate.token_in, None)
+        contact.candidates.clear()
 
 
 def is_known(session: Session, greeting: Greeting) -> bool:

@@ -273,21 +273,23 @@ class Endpoint(Outbox):
     def _receive(self, address: object, data: bytes, now_ns: i64) -> None:
         if len(data) <= NUMBER_AT:
             raise RemoteError("a datagram too short for a header")
-        kind: i64 = data[0]
-        if kind == DATAGRAM:
+        if data[0] == DATAGRAM:
             self._receive_frames(address, data, now_ns)
-        elif kind in (HELLO, WELCOME):
-            candidate = self.directory.receive(kind, address, Reader(data, 1), now_ns)
+        else:
+            self._receive_greeting(data[0], address, Reader(data, 1), now_ns)
+
+    def _receive_greeting(self, kind: i64, address: object, reader: Reader, now_ns: i64) -> None:
+        if kind in (HELLO, WELCOME):
+            candidate = self.directory.receive(kind, address, reader, now_ns)
             if candidate is not None:
                 self._meet(candidate, now_ns)
         elif kind == REFUSE:
-            self.directory.receive_refusal(address, Reader(data, 1))
+            self.directory.receive_refusal(address, reader)
         elif kind == UNKNOWN:
-            contact = self.directory.receive_unknown(Reader(data, 1), now_ns)
-            if contact is not None:
-                self._set_timer(contact.hello_at_ns, -contact.index - 1)
+            self.directory.receive_unknown(reader, now_ns)
         else:
             raise RemoteError(f"a datagram of unknown kind {kind}")
+        self._plan_hellos()
 
     def _receive_frames(self, address: object, data: bytes, now_ns: i64) -> None:
         if data[1] != NO_KEY:
@@ -306,9 +308,10 @@ class Endpoint(Outbox):
         if floor < 0:
             raise RemoteError("a datagram older than the first")
         self._heard(session, address, number, now_ns)
-        if session.arrived(number, floor, now_ns):
-            self._read(session, reader, number, now_ns)
         self._mark(session)
+        if session.is_new(number):
+            self._read(session, reader, number, now_ns)
+            session.arrived(number, floor, now_ns)
 
     def _read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
         incoming = self._incoming
@@ -360,8 +363,7 @@ class Endpoint(Outbox):
         """A candidate has shown that it is there: talk to it, and to no earlier incarnation."""
         contact = candidate.contact
         greeting = candidate.greeting
-        restarted = contact.session.met
-        if restarted:
+        if contact.session.met:
             self.directory.end_session(contact.session)
             self.reports.append(PeerRestarted(name=contact.name))
             self._give_up(contact.session, now_ns)
@@ -379,6 +381,7 @@ class Endpoint(Outbox):
         session.establish(greeting.incarnation, greeting.token, greeting.socket_bytes, now_ns)
         session.granted = session.window
         session.payload_limit = greeting.payload_limit
+        session.largest = min(session.largest, greeting.payload_limit)
         session.outgoing.credit_limit = greeting.window
         session.controls_due |= PING_DUE
         if self._leaving >= 0:
@@ -393,10 +396,8 @@ class Endpoint(Outbox):
         if self._hybrid is None:
             return
         undelivered = self._hybrid.forget_into(session.id, now_ns, self)
-        if undelivered:
-            whole = [
-                sequence for sequence in undelivered if sequence not in self.sending.ledger.parts
-            ]
+        whole = self.sending.ledger.withdraw(session.id, undelivered)
+        if whole:
             self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
         self.sending.settle(now_ns)
 
@@ -405,6 +406,7 @@ class Endpoint(Outbox):
             len(self._sessions), name, datagram_size, self._limits.window, self._cumulative
         )
         session.known_as(process, self._rows)
+        session.largest = min(datagram_size - self._limits.frame_room, self._me.payload_limit)
         self._sessions.append(session)
         return session
 
@@ -459,7 +461,13 @@ class Endpoint(Outbox):
         if contact.removed or contact.hello_at_ns > now_ns:
             return
         self.directory.say_hello(contact, now_ns)
-        self._set_timer(contact.hello_at_ns, -contact.index - 1)
+        self._plan_hellos()
+
+    def _plan_hellos(self) -> None:
+        """Every hello is repeated until it is answered."""
+        for contact in self.directory.greeted:
+            self._set_timer(contact.hello_at_ns, -contact.index - 1)
+        self.directory.greeted.clear()
 
     def _session_is_due(self, session: Session, now_ns: i64) -> None:
         if session.ended or not session.met:

@@ -3,8 +3,9 @@
 A hello names its sender and whom it is for, the sender's incarnation (a random number of one run of
 the program), and a token: "put this into every datagram to me". A welcome says the same about the
 other side and echoes the hello's token, which proves that it answers this hello and came back to
-the right place. `refuse` says why a hello is not answered; `unknown` that a datagram's token means
-nothing here, as after a restart.
+the right place. A hello to somebody who is known echoes the token that one gave, which tells it
+that nothing was forgotten. `refuse` says why a hello is not answered; `unknown` that a datagram's
+token means nothing here, as after a restart.
 """
 
 from typing import Final, final
@@ -12,6 +13,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
 
+from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import RemoteError
 from antecede.wire.varint import Reader, write_varint
 
@@ -57,7 +59,8 @@ class Greeting:
         self.target: Final = target
         self.incarnation: Final[i64] = incarnation
         self.token: Final[i64] = token
-        # A welcome's answer to a hello: the token of that hello; 0 in a hello.
+        # In a welcome: the token of the hello it answers. In a hello: the token that we have of the
+        # other side, or 0.
         self.echo: i64 = 0
         self.oldest: i64 = OLDEST_VERSION
         self.newest: i64 = VERSION
@@ -113,6 +116,8 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     greeting.window = reader.varint()
     greeting.payload_limit = reader.varint()
     greeting.socket_bytes = reader.varint()
+    if greeting.process >= ID_LIMIT:
+        raise RemoteError(f"a process id of {greeting.process}, which fits no event log")
     return greeting
 
 

@@ -64,6 +64,15 @@ class Ledger:
         self.bytes_held += size + MESSAGE_COST
         return sequence
 
+    def withdraw(self, target: int, messages: list[int]) -> list[int]:
+        """`target` gets nothing more: the ids of the payloads that `messages` to it belong to."""
+        whole = [sequence for sequence in messages if sequence not in self.parts]
+        large = self.large
+        if large is not None and target in large.targets:
+            large.targets.remove(target)
+            whole.append(large.sequence)
+        return whole
+
     def settle(self, oldest: i64) -> None:
         """Everything below `oldest` has been delivered everywhere, or given up."""
         sizes = self._sizes

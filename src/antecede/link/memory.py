@@ -67,6 +67,10 @@ class MemoryNetwork:
     def attach(self, address: str, endpoint: Endpoint) -> None:
         """From now on `endpoint` is what answers at `address`."""
         self._endpoints[address] = endpoint
+        self.reserve(address)
+
+    def reserve(self, address: str) -> None:
+        """Give an address the next number: 0, 1, 2, …, by which faults speak of it."""
         self._places.setdefault(address, len(self._places))
 
     def detach(self, address: str) -> None:

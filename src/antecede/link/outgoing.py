@@ -1,8 +1,8 @@
 """What waits to leave for one peer: new messages in order, repeated ones, and control.
 
-New messages leave in the order in which the core released them, and only as far as the peer's
-credit reaches; repeated ones go first. Acks and permits are cumulative, so only the latest of each
-waits, however many the core asked for.
+New messages leave in the order in which the core released them, as long as the peer's credit is not
+used up (the last may take more than is left of it); repeated ones go first. Acks and permits are
+cumulative, so only the latest of each waits, however many the core asked for.
 """
 
 from typing import Final, final
@@ -98,11 +98,7 @@ class Outgoing:
 
     def has_messages(self) -> bool:
         """Whether a message waits that the peer has credit for."""
-        if self._repeat_head < len(self._repeats):
-            return True
-        if self._head >= len(self._queue):
-            return False
-        return self.credit_used + cost_of(self._queue[self._head]) <= self.credit_limit
+        return self.next_repeat() is not None or self.next_new() is not None
 
     def waits_for_credit(self) -> bool:
         """Whether new messages wait for nothing but the peer's credit."""
@@ -131,12 +127,9 @@ class Outgoing:
 
     def next_new(self) -> DataPacket | None:
         """The next new message, if the peer has credit for it; `new_left` removes it."""
-        if self._head >= len(self._queue):
+        if self._head >= len(self._queue) or self.credit_used >= self.credit_limit:
             return None
-        packet = self._queue[self._head]
-        if self.credit_used + cost_of(packet) > self.credit_limit:
-            return None
-        return packet
+        return self._queue[self._head]
 
     def new_left(self, packet: DataPacket) -> None:
         """The message that `next_new` answered has left."""

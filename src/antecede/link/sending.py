@@ -105,7 +105,7 @@ class Sending:
         if contact is None or not self.has_room():
             return 0
         session = contact.session
-        if session.left or len(payload) > session.datagram_size - self._limits.frame_room:
+        if session.left or len(payload) > session.largest:
             return 0
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns)

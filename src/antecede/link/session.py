@@ -50,6 +50,9 @@ LEAVE_WHEN_RELEASED: Final = 0
 LEAVE_AFTER_BYE: Final = 1
 """How a node leaves: when its peers have nothing more for it, or when they have said bye too."""
 
+PADDING_SHIFT: Final = 4
+"""At most a sixteenth of a datagram is padding."""
+
 PARTS_LIMIT: Final = 1 << 17
 """Parts of large payloads that have come before their turn; beyond that they are not noted, and
 the peer is not keeping to the window it was given."""
@@ -94,6 +97,7 @@ class Session:
         "incarnation",
         "key_in",
         "key_out",
+        "largest",
         "largest_at_ns",
         "last_delivered",
         "left",
@@ -142,6 +146,8 @@ class Session:
         self.dirty_again = False
         self.probe = False
         self.payload_limit: i64 = 0
+        # The largest payload that goes to it in one message, and that it and we allow.
+        self.largest: i64 = 0
         # Acknowledgements of datagrams: how many are owed, and by when.
         self._acks_owed: i64 = 0
         self.ack_at_ns: i64 = NEVER_NS
@@ -196,19 +202,23 @@ class Session:
         self.heard_ns = now_ns
         self.left_ns = now_ns
 
-    def arrived(self, number: i64, floor: i64, now_ns: i64) -> bool:
-        """A datagram has come; False if it has come before."""
-        received = self.path.received
+    def is_new(self, number: i64) -> bool:
+        """Whether a datagram that comes has not come before."""
         self.datagrams_in += 1
+        if not self.path.received.has(number):
+            return True
+        # No answer: nobody sends a number twice, and a network that repeats all it carries would
+        # repeat the answers too.
+        self.duplicates += 1
+        return False
+
+    def arrived(self, number: i64, floor: i64, now_ns: i64) -> None:
+        """A new datagram has been read to its end: only then may it be acknowledged."""
+        received = self.path.received
         if number > received.largest:
             self.largest_at_ns = now_ns
-        if not received.add(number):
-            self.duplicates += 1
-            # Its sender has not heard of the first one, or would not have sent it again.
-            self.owe_ack(True, now_ns)
-            return False
+        received.add(number)
         received.settle(floor)
-        return True
 
     def owe_ack(self, at_once: bool, now_ns: i64) -> None:
         """The peer waits to hear that its datagram has come."""
@@ -324,6 +334,7 @@ class Session:
         self._write_link_control(writer, sent)
         if with_messages:
             self._write_messages(writer, parts, sent, place, now_ns)
+            self._fill_up(writer)
         sent.size = len(writer)
         out.append(Datagram(self.address, writer.getvalue()))
         path.left(sent, now_ns)
@@ -437,6 +448,12 @@ class Session:
         if last > 0:
             sent.eliciting = True
         self.probe = False
+
+    def _fill_up(self, writer: BytesWriter) -> None:
+        """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
+        short = self.datagram_size - len(writer)
+        if 0 < short <= self.datagram_size >> PADDING_SHIFT and self.outgoing.has_messages():
+            writer.write(bytes(short))
 
     def _fits(self, writer: BytesWriter, packet: DataPacket, last: i64, place: i64) -> bool:
         if place >= PACKETS_MOST:

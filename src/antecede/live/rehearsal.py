@@ -106,6 +106,8 @@ class TestNetwork:
         chosen = gather_settings({"name": name, **settings}, environment={})
         if name in self._nodes and not self._nodes[name].closed:
             raise CannotBind(name, "a node of that name is open")
+        # Partitions and slow links number the nodes in the order in which they are opened.
+        self._post.reserve(name)
         transport = MemoryTransport(self, name, chosen.mtu)
         self._transports[name] = transport
         node = start_node(chosen, transport, self._tokens, on_event)

@@ -30,6 +30,7 @@ class Cubic:
         "_cap",
         "_datagram",
         "_epoch_ns",
+        "_least",
         "_plateau",
         "_recovery_ns",
         "_reno",
@@ -41,11 +42,13 @@ class Cubic:
     )
 
     def __init__(self, datagram_size: i64, cap: i64) -> None:
+        # The smallest window, however little a peer says that it can take.
+        self._least: i64 = LEAST_DATAGRAMS * datagram_size
         self._datagram: i64 = datagram_size
-        self._cap: i64 = cap
+        self._cap: i64 = cap if cap > self._least else self._least
         self.window: i64 = INITIAL_DATAGRAMS * datagram_size
-        if self.window > cap:
-            self.window = cap
+        if self.window > self._cap:
+            self.window = self._cap
         self.losses: i64 = 0
         self._slow_start_end: i64 = UNBOUNDED
         # What was sent before this moment belongs to a loss already answered.
@@ -106,10 +109,7 @@ class Cubic:
         self._epoch_ns = -1
 
     def _at_least(self, window: i64) -> i64:
-        least = LEAST_DATAGRAMS * self._datagram
-        if least > self._cap:
-            least = self._cap
-        return window if window > least else least
+        return window if window > self._least else self._least
 
     def _follow_curve(self, size: i64, now_ns: i64, round_trip_ns: i64) -> None:
         window = float(self.window)

@@ -49,8 +49,11 @@ class Pace:
         return self._budget
 
     def spent(self, size: i64) -> None:
-        """`size` bytes have left."""
+        """`size` bytes have left, with room or, if they were control, without."""
         self._budget -= size
+        if self._budget < 0:
+            # What need not ask for room leaves no debt: it could never be paid off.
+            self._budget = 0
 
     def wait_ns(self, size: i64, window: i64, round_trip_ns: i64) -> i64:
         """How long until `size` bytes may leave."""

@@ -45,6 +45,15 @@ class ReceivedNumbers:
             return True
         return self._insert(number)
 
+    def has(self, number: i64) -> bool:
+        """Whether a number has come before, or is too old to tell."""
+        if number <= self.floor:
+            return True
+        index = len(self._lasts) - 1
+        while index >= 0 and self._firsts[index] > number:
+            index -= 1
+        return index >= 0 and number <= self._lasts[index]
+
     def settle(self, floor: i64) -> None:
         """The sender waits for nothing up to `floor` any more: forget those numbers."""
         if floor <= self.floor:

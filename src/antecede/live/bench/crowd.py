@@ -10,7 +10,7 @@ from statistics import median
 from typing import Final
 
 from antecede.live.bench.contest import Show, machine, rounded
-from antecede.live.child import Child, Json
+from antecede.live.child import Child, Json, Line
 
 STYLES: Final = ("packed", "single")
 """Sixteen messages to a datagram, or one."""
@@ -31,39 +31,45 @@ class CrowdPlan:
 
 def run_crowd(plan: CrowdPlan, show: Show = lambda _: None) -> dict[str, Json]:
     """Processor time per message against the number of peers, and memory per peer and message."""
-    costs: dict[str, dict[int, list[float]]] = {style: {} for style in STYLES}
-    memory: list[float] = []
+    measured: dict[int, list[Line]] = {peers: [] for peers in plan.peers}
     for number in range(plan.rounds):
         for peers in plan.peers:
             show(f"many peers {number + 1} of {plan.rounds}: {peers}")
-            measured = with_so_many(peers, plan.messages)
-            for style, by_peers in costs.items():
-                by_peers.setdefault(peers, []).append(measured[style])
-            if peers == max(plan.peers):
-                memory.append(measured["peer_bytes"])
+            measured[peers].append(with_so_many(peers, plan.messages))
     return {
         "machine": machine(),
         "rounds": plan.rounds,
-        "hub_cpu_us_per_message": {
-            style: {str(peers): rounded(median(times)) for peers, times in by_peers.items()}
-            for style, by_peers in costs.items()
-        },
-        "most_over_least": {
-            style: rounded(spread([median(times) for times in by_peers.values()]))
-            for style, by_peers in costs.items()
-        },
-        "bytes_per_idle_peer": rounded(median(memory)),
+        "hub": {style: by_peers(measured, style) for style in STYLES},
+        "bytes_per_idle_peer": rounded(median(x["peer_bytes"] for x in measured[plan.peers[-1]])),
         "bytes_per_message_in_flight": rounded(in_flight(plan.in_flight)),
     }
 
 
-def with_so_many(peers: int, messages: int) -> dict[str, float]:
+def by_peers(measured: dict[int, list[Line]], style: str) -> dict[str, Json]:
+    """Medians per number of peers, of processor time and of datagrams per message."""
+    figures = {
+        unit: {
+            str(peers): median(reading[style][unit] for reading in readings)
+            for peers, readings in measured.items()
+        }
+        for unit in ("us", "datagrams")
+    }
+    per_datagram = [figures["us"][x] / figures["datagrams"][x] for x in figures["us"]]
+    return {
+        "cpu_us_per_message": {x: rounded(y) for x, y in figures["us"].items()},
+        "datagrams_per_message": {x: rounded(y) for x, y in figures["datagrams"].items()},
+        "most_over_least": rounded(spread(list(figures["us"].values()))),
+        "most_over_least_per_datagram": rounded(spread(per_datagram)),
+    }
+
+
+def with_so_many(peers: int, messages: int) -> Line:
     """What the hub found out with this many peers."""
     with Child.python("antecede.live.bench.crowd_role", "others", str(peers)) as others:
         addresses = others.hear(WAIT_S)["addresses"]
         with Child.python("antecede.live.bench.crowd_role", "hub", str(messages)) as hub:
             hub.tell({"addresses": addresses})
-            return dict(hub.hear(WAIT_S, beside=others))
+            return hub.hear(WAIT_S, beside=others)
 
 
 def in_flight(messages: int) -> float:

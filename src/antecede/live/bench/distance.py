@@ -21,9 +21,6 @@ WINDOWS: Final = {
 }
 """Enough for what is under way, and for what waits to be: these are what is not measured here."""
 
-WARM_S: Final = 2.0
-"""Until the congestion window has opened."""
-
 MS: Final = 1_000_000
 
 
@@ -36,6 +33,8 @@ class DistancePlan:
     keys: Sequence[str] = ("antecede-handler", "antecede-handler-1400")
     rounds: int = 3
     seconds: float = 3.0
+    warm_s: float = 2.0
+    """Until the congestion window has opened."""
 
 
 def run_distance(plan: DistancePlan, show: Show = lambda _: None) -> dict[str, Json]:
@@ -46,7 +45,7 @@ def run_distance(plan: DistancePlan, show: Show = lambda _: None) -> dict[str, J
             for size in plan.sizes:
                 for trip_ms in plan.round_trips_ms:
                     show(f"distance {number + 1} of {plan.rounds}: {key}, {size} B, {trip_ms} ms")
-                    speed = at_a_distance(key, size, trip_ms, plan.seconds)
+                    speed = at_a_distance(key, size, trip_ms, plan)
                     figures.setdefault((key, size, trip_ms), []).append(speed)
     return {
         "machine": machine(),
@@ -61,10 +60,12 @@ def run_distance(plan: DistancePlan, show: Show = lambda _: None) -> dict[str, J
     }
 
 
-def at_a_distance(key: str, size: int, round_trip_ms: int, seconds: float) -> float:
+def at_a_distance(key: str, size: int, round_trip_ms: int, plan: DistancePlan) -> float:
     """Messages per second through a proxy that makes the round trip so long."""
     far = Conditions(latency_ns=round_trip_ms * MS // 2)
-    measured = measure_throughput(key, size, seconds, warm_s=WARM_S, between=far, settings=WINDOWS)
+    measured = measure_throughput(
+        key, size, plan.seconds, warm_s=plan.warm_s, between=far, settings=WINDOWS
+    )
     return measured.messages_per_s
 
 

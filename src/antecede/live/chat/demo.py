@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from antecede.link.faults import Faults
+from antecede.link.faults import Faults, SlowLink
 from antecede.link.latency import Uniform
 from antecede.live.chat.room import Line, Room
 from antecede.live.node import Node
@@ -17,8 +17,16 @@ from antecede.live.rehearsal import TestNetwork
 
 MS: Final = 1_000_000
 
-DEMO_FAULTS: Final = Faults(latency=Uniform(20 * MS, 900 * MS), loss=0.1, duplication=0.05)
+BAD_FAULTS: Final = Faults(latency=Uniform(20 * MS, 900 * MS), loss=0.1, duplication=0.05)
 """Like a bad mobile connection: up to a second late, one datagram in ten lost."""
+
+DEMO_FAULTS: Final = Faults(
+    latency=Uniform(20 * MS, 300 * MS),
+    loss=0.1,
+    duplication=0.05,
+    slow_links=(SlowLink(source=0, target=2, extra_ns=1200 * MS),),
+)
+"""One datagram in ten is lost, and what alice sends takes particularly long to carol."""
 
 PEOPLE: Final = ("alice", "bob", "carol")
 

@@ -1,7 +1,8 @@
 """The proxy as its user sees it: a process of its own, with a method for each thing it can do."""
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final, Self, final
@@ -22,8 +23,12 @@ class Proxy:
         *,
         seed: int = 1,
         host: str = "127.0.0.1",
+        within: Sequence[str] = (),
     ) -> None:
-        """`nodes`: where each really is, as host:port; None is learnt when the node speaks."""
+        """`nodes`: where each really is, as host:port; None is learnt when the node speaks.
+
+        `within` is a command that runs the process elsewhere, such as `ip netns exec NAME`.
+        """
         chosen = conditions or Conditions()
         chosen.check()
         self._configuration: Final = {
@@ -32,14 +37,15 @@ class Proxy:
             "host": host,
             "set": asdict(chosen),
         }
+        self._within: Final = tuple(within)
         self._child: Child | None = None
         self._addresses: dict[str, dict[str, str]] = {}
 
     def start(self) -> Self:
         """Start the process and wait until its ports are there."""
-        child = Child.python(
-            "antecede.live.proxy", "--config", json.dumps(self._configuration), name="proxy"
-        )
+        configuration = json.dumps(self._configuration)
+        program = [sys.executable, "-m", "antecede.live.proxy", "--config", configuration]
+        child = Child([*self._within, *program], name="proxy")
         self._child = child
         try:
             self._addresses = child.hear()["addresses"]
