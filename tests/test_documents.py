@@ -26,9 +26,10 @@ def output_of(*command: str) -> str:
     return ran.stdout
 
 
-def test_example_of_the_readme_prints_what_the_readme_says() -> None:
-    [code] = blocks(ROOT / "README.md", "python")
-    [shown] = blocks(ROOT / "README.md", "text")
+@pytest.mark.parametrize("page", ["README.md", "docs/live/README.md"])
+def test_an_example_prints_what_its_page_says(page: str) -> None:
+    [code] = blocks(ROOT / page, "python")
+    [shown] = blocks(ROOT / page, "text")
     assert output_of("-c", code) == shown
 
 
