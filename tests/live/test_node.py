@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -379,5 +381,21 @@ def test_a_node_explains_itself_and_says_how_it_is() -> None:
         stats = alice.stats()
         assert (stats.messages_sent, stats.copies_sent, stats.buffered) == (1, 1, 0)
         assert bob.stats().messages_received == 1
+
+    play(story)
+
+
+def test_a_signal_ends_the_iteration_and_the_node_leaves_as_it_should() -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        bob.leave_on_signals(signal.SIGTERM)
+        await alice.send("bob", b"x")
+        seen = []
+        async for message in bob:
+            seen.append(message.payload)
+            await bob.send("alice", b"answer")
+            os.kill(os.getpid(), signal.SIGTERM)
+        await bob.close()
+        assert seen == [b"x"]
+        assert (await alice.receive(5)).payload == b"answer"
 
     play(story)

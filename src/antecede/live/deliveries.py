@@ -42,6 +42,7 @@ class Deliveries:
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
         self._ended = False
+        self._stopped = False
 
     def __aiter__(self) -> Self:
         return self
@@ -89,6 +90,11 @@ class Deliveries:
             self._loop.call_soon(self._call, self._handler)
         self._bell.ring()
 
+    def stop_iterating(self) -> None:
+        """Let whoever iterates come to an end, although more may come."""
+        self._stopped = True
+        self._bell.ring()
+
     def end(self) -> None:
         """No more will come."""
         self._ended = True
@@ -108,6 +114,8 @@ class Deliveries:
     async def _refill(self, timeout: float | None) -> bool:
         """Get more messages; False if there will be none."""
         self._consumer = asyncio.current_task()
+        if self._stopped:
+            return False
         if self._later:
             await one_turn()
         elif not self._endpoint.inbox.messages:
@@ -118,7 +126,9 @@ class Deliveries:
         return bool(self._ready)
 
     def _has_news(self) -> bool:
-        return self._ended or bool(self._endpoint.inbox.messages) or bool(self._later)
+        return (
+            self._ended or self._stopped or bool(self._endpoint.inbox.messages) or bool(self._later)
+        )
 
     def _take(self) -> None:
         if not self._later and self._endpoint.inbox.messages:

@@ -8,6 +8,7 @@ turn, many messages to a datagram.
 
 import asyncio
 import logging
+import signal
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
@@ -230,6 +231,12 @@ class Node:
 
     # Leaving.
 
+    def leave_on_signals(self, *signals: signal.Signals) -> None:
+        """Let SIGTERM and Ctrl-C (or these) end the iteration over messages, so that the program
+        goes on after its `async for` and leaves as it should; a second signal interrupts it."""
+        for number in signals or (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._on_signal, number)
+
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
         self._closing = True
@@ -434,6 +441,11 @@ class Node:
                     log.exception("%s: an event listener failed for %r", self.name, report)
 
     # Leaving, inside.
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        log.info("%s: %s: leaving", self.name, number.name)
+        self._loop.remove_signal_handler(number)
+        self._deliveries.stop_iterating()
 
     async def _drained(self, timeout: float | None, action: str) -> None:
         await self._progress.wait_until(
