@@ -86,13 +86,19 @@ def scale(_rounds: int) -> dict[str, Any]:
     return dict(in_build(COMPILED_TREE, "bench.scale"))
 
 
+def live(rounds: int) -> dict[str, Any]:
+    """The live runtime: other messaging libraries, distance, many peers, the event log."""
+    return dict(in_build(COMPILED_TREE, "bench.live", "--rounds", str(rounds)))
+
+
 BENCHMARKS: dict[str, Callable[[int], dict[str, Any]]] = {
     "steps": steps,
     "builds": builds,
     "simulator": simulator,
     "scale": scale,
+    "live": live,
 }
-SLOW = ("scale",)
+SLOW = ("scale", "live")
 
 
 def main() -> None:

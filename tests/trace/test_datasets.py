@@ -7,7 +7,7 @@ import pytest
 
 from antecede.core import LocalError
 from antecede.trace import SUBMITTED, EventLog, read_events, read_runs, record_events, write_events
-from tests.trace.sample_logs import small_log, small_rows, write_arrow
+from tests.trace.sample_logs import small_log, small_rows, write_arrow, write_json
 
 AWKWARD = ["plain", "with space", "a/b", "k=v", "50%", "50%25", "Größe", ".", "..", 'q"?*:[x]^{\\']
 
@@ -112,3 +112,31 @@ def test_an_empty_run_id_is_refused(tmp_path: Path) -> None:
 def test_a_single_file_takes_no_run_id(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="holds one run"):
         write_events(tmp_path / "run.parquet", small_log(), "a")
+
+
+def test_part_files_may_be_json_lines(tmp_path: Path) -> None:
+    folder = tmp_path / "run_id=7"
+    folder.mkdir()
+    write_json(folder / "a-1.jsonl", small_rows()[:2])
+    write_json(folder / "a-2.jsonl", small_rows()[2:])
+
+    assert list(read_events(tmp_path)) == list(small_log())
+
+
+def test_part_files_of_both_formats_make_one_run(tmp_path: Path) -> None:
+    folder = tmp_path / "run_id=7"
+    folder.mkdir()
+    write_json(folder / "a.jsonl", small_rows()[:2])
+    write_arrow(folder / "b.parquet", small_rows()[2:])
+
+    assert read_events(tmp_path).digest() == small_log().digest()
+
+
+def test_an_error_in_a_part_file_names_the_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run_id=7"
+    folder.mkdir()
+    write_json(folder / "a-1.jsonl", small_rows()[:2])
+    write_json(folder / "a-2.jsonl", [small_rows()[1]])
+
+    with pytest.raises(LocalError, match=r"a-2.jsonl, line 1: column 'position' is 1, but"):
+        read_events(tmp_path)

@@ -19,6 +19,7 @@ from antecede.trace import (
     record_events,
     write_events,
 )
+from antecede.trace.parquet import event_schema
 from tests.trace.log_strategies import logs
 from tests.trace.sample_logs import small_log, small_rows, write_arrow
 
@@ -220,3 +221,19 @@ def test_without_pyarrow_parquet_says_what_to_install(
             attempt()
     write_events(tmp_path / "run.jsonl", small_log())
     assert list(read_events(tmp_path / "run.jsonl")) == list(small_log())
+
+
+def test_without_numpy_the_same_columns_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_events(tmp_path / "with.parquet", small_log())
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    write_events(tmp_path / "without.parquet", small_log())
+
+    assert (tmp_path / "with.parquet").read_bytes() == (tmp_path / "without.parquet").read_bytes()
+
+
+def test_other_readers_see_plain_columns(tmp_path: Path) -> None:
+    write_events(tmp_path / "run.parquet", small_log())
+
+    assert pq.read_schema(tmp_path / "run.parquet") == event_schema()

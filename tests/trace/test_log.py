@@ -295,3 +295,14 @@ def test_flush_without_a_sink_keeps_everything() -> None:
     log.flush()
 
     assert len(list(log)) == 1
+
+
+def test_a_log_may_decline_to_hash_what_leaves_it() -> None:
+    sink = Collector()
+    log = EventLog(sink, block_rows=2, digests=False)
+    for sequence in range(3):
+        submit(log, 0, sequence)
+
+    with pytest.raises(LocalError, match="opened with digests=False"):
+        log.digest()
+    assert len(sink.blocks) == 1

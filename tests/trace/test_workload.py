@@ -187,3 +187,10 @@ def test_a_name_without_a_known_suffix_is_refused(tmp_path: Path) -> None:
         write_workload(tmp_path / "load.csv", RELAY)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_part_files_of_json_lines_are_read_together(tmp_path: Path) -> None:
+    for number, one in enumerate(RELAY):
+        (tmp_path / f"part-{number}.jsonl").write_text(json.dumps(asdict(one)) + "\n")
+
+    assert read_workload(tmp_path) == RELAY

@@ -25,12 +25,14 @@ class Subcommand:
 
 SUBCOMMANDS: Final = {
     "node": Subcommand("antecede.cli.node", "Run one node: JSON lines in, JSON lines out."),
+    "chat": Subcommand("antecede.cli.chat", "Chat in a group, and see what causal order is."),
     "simulate": Subcommand(
         "antecede.cli.simulate", "Run one simulation and say where the time went."
     ),
     "check": Subcommand("antecede.cli.check", "Explore every interleaving of a small program."),
     "compare": Subcommand("antecede.cli.compare", "Measure the protocols side by side."),
     "scenario": Subcommand("antecede.cli.scenario", "Tell one instructive run as a story."),
+    "ingest": Subcommand("antecede.cli.ingest", "Read the traces of other systems."),
     "sweep": Subcommand("antecede.cli.sweep", "Run many simulations on Spark."),
     "profile": Subcommand("antecede.cli.profile", "Say what a workload is like."),
     "grow": Subcommand("antecede.cli.grow", "Make a recorded workload larger."),

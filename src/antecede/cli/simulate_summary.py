@@ -3,9 +3,9 @@
 from antecede.audit.explain import explain_verdict
 from antecede.audit.findings import Verdict
 from antecede.core.catalogue import ProtocolInfo
+from antecede.link.notation import duration_text, three_digits
 from antecede.sim.histogram import Histogram
 from antecede.sim.measures import Measures, PacketTotals, per
-from antecede.sim.notation import duration_text, three_digits
 from antecede.sim.run import Leftovers, RunResult
 
 QUANTILES = (0.5, 0.9, 0.99)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from antecede.core.errors import LocalError
+from antecede.link.notation import parse_count, parse_duration, parse_number, parse_share
 from antecede.sim.networks import parse_latency, parse_partition, parse_slow_link
-from antecede.sim.notation import parse_count, parse_duration, parse_number, parse_share
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[object]

@@ -20,7 +20,7 @@ from antecede.link.latency import (
     Pareto,
     Uniform,
 )
-from antecede.sim.notation import parse_count, parse_duration, parse_number
+from antecede.link.notation import parse_count, parse_duration, parse_number
 
 REGIONS: Final = ("us-east", "us-west", "eu-west", "sa-east", "ap-northeast", "ap-southeast")
 REGION_DELAYS_MS: Final = (

@@ -1,7 +1,8 @@
 """Which files hold which run: single files, and datasets laid out as Spark and Hive do it.
 
-A dataset is a directory with one folder per run, `run_id=…`, and Parquet part files in it; or, for
-one run without a name, a directory of part files. Files whose name begins with a dot or an
+A dataset is a directory with one folder per run, `run_id=…`, and part files in it; or, for one run
+without a name, a directory of part files. Parts are Parquet, or JSON lines where a recorder has no
+pyarrow. Files whose name begins with a dot or an
 underscore are somebody's notes, not data.
 """
 
@@ -79,10 +80,15 @@ def run_id_of(folder: Path) -> str:
 
 def part_files(folder: Path) -> list[Path]:
     """The data files in a folder, in the order of their names."""
-    files = sorted(file for file in folder.glob("*.parquet") if file.name[0] not in "._")
+    files = sorted(file for file in folder.iterdir() if is_part(file))
     if not files:
         raise LocalError(f"{folder} holds neither Parquet files nor {PARTITION}… folders")
     return files
+
+
+def is_part(file: Path) -> bool:
+    """Whether the name is that of a data file."""
+    return file.name[0] not in "._" and bool(suffix_of(file))
 
 
 def listing(names: list[str], shown: int = 5) -> str:

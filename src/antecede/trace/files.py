@@ -24,6 +24,7 @@ from antecede.trace.datasets import (
 from antecede.trace.jsonl import JsonLinesSink, read_json_lines
 from antecede.trace.log import EventLog
 from antecede.trace.parquet import ParquetSink, read_parquet
+from antecede.trace.restore import log_of
 from antecede.trace.sinks import FileSink
 
 PART_NAME: Final = "events.parquet"
@@ -77,7 +78,12 @@ def read_runs(path: AnyPath) -> dict[str, EventLog]:
 
 
 def read_files(files: list[Path]) -> EventLog:
-    """The log that these files hold together."""
-    if suffix_of(files[0]) == ".parquet":
-        return read_parquet(files, common_source(files))
-    return read_json_lines(files[0])
+    """The log that these files hold together; those of one process come in its order."""
+    parquet = [file for file in files if suffix_of(file) == ".parquet"]
+    others = [file for file in files if suffix_of(file) != ".parquet"]
+    if not others:
+        return read_parquet(parquet, common_source(files))
+    if not parquet:
+        return read_json_lines(others)
+    mixed = [read_parquet(parquet, common_source(parquet)), read_json_lines(others)]
+    return log_of(event for log in mixed for event in log)

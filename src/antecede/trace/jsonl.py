@@ -8,7 +8,7 @@ import gzip
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Final, TypeAlias, final
@@ -18,7 +18,7 @@ from antecede.trace.atomic import blaming
 from antecede.trace.events import KINDS
 from antecede.trace.fields import Fields
 from antecede.trace.log import NULL, EventLog
-from antecede.trace.restore import restored
+from antecede.trace.restore import LogBuilder, restore_into
 from antecede.trace.sinks import FileSink
 
 ByteFile: TypeAlias = IO[bytes] | gzip.GzipFile
@@ -40,10 +40,15 @@ class JsonLinesSink(FileSink):
 
     def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
         """Append a line for each row."""
-        quoted = [json.dumps(kind) for kind in packet_kinds]
-        lines = [line_of(row, quoted) for row in ROW.iter_unpack(rows)]
+        lines = json_lines(rows, packet_kinds)
         with blaming(self.path, "write"):
-            self._file.write("".join(lines).encode())
+            self._file.write(lines)
+
+
+def json_lines(rows: bytes, packet_kinds: Sequence[str]) -> bytes:
+    """A line for each packed row."""
+    quoted = [json.dumps(kind) for kind in packet_kinds]
+    return "".join([line_of(row, quoted) for row in ROW.iter_unpack(rows)]).encode()
 
 
 def line_of(row: tuple[int, ...], quoted_kinds: list[str]) -> str:
@@ -62,9 +67,12 @@ def line_of(row: tuple[int, ...], quoted_kinds: list[str]) -> str:
     )
 
 
-def read_json_lines(path: Path) -> EventLog:
-    """The log that this file holds; `LocalError` names the line that is wrong."""
-    return restored(read_objects(path), f"{path}, line")
+def read_json_lines(paths: Sequence[Path]) -> EventLog:
+    """The log that these files hold together, one after the other; `LocalError` names the line."""
+    builder = LogBuilder()
+    for path in paths:
+        restore_into(builder, read_objects(path), f"{path}, line")
+    return builder.log
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:

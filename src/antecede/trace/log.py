@@ -61,7 +61,9 @@ class EventLog:
         "_blocks",
         "_codes",
         "_counts",
+        "_last_process",
         "_next_dense",
+        "_next_of_last",
         "_next_sparse",
         "_packet_kinds",
         "_sink",
@@ -69,17 +71,23 @@ class EventLog:
         "_writer",
     )
 
-    def __init__(self, sink: RowSink | None = None, block_rows: int = BLOCK_ROWS) -> None:
+    def __init__(
+        self, sink: RowSink | None = None, block_rows: int = BLOCK_ROWS, digests: bool = True
+    ) -> None:
+        """Rows go to `sink`, or stay here; hashing those that leave can be declined: it is slow."""
         if block_rows < 1:
             raise LocalError(f"a block has at least one row, not {block_rows}")
         self._sink: Final = sink
         self._block_bytes: Final[i64] = block_rows * ROW_BYTES
         self._writer = BytesWriter()
         self._blocks: list[bytes] = []
-        self._spilled = CanonicalHash()
+        self._spilled: CanonicalHash | None = CanonicalHash() if digests else None
         self._counts = vec[i64]([0, 0, 0, 0])
         self._next_dense = vec[i64]()
         self._next_sparse: dict[int, int] = {}
+        # The log of a live node has one process: this one's next position is not in `_next_sparse`.
+        self._last_process: i64 = NULL
+        self._next_of_last: i64 = 0
         self._codes: dict[str, int] = {}
         self._packet_kinds: list[str] = []
 
@@ -166,7 +174,10 @@ class EventLog:
 
     def digest(self) -> str:
         """Equal for logs in which every process saw the same events in the same order."""
-        canonical = self._spilled.copy()
+        spilled = self._spilled
+        if spilled is None:
+            raise LocalError("this log was opened with digests=False")
+        canonical = spilled.copy()
         for block in self._held_blocks():
             canonical.update(block, self._packet_kinds)
         return canonical.hexdigest()
@@ -180,23 +191,32 @@ class EventLog:
         if process < 0 or process >= PROCESS_LIMIT:
             raise LocalError(f"process id {process} is outside 0 <= id < 2**31")
         if process >= DENSE_PROCESSES:
-            position = self._next_sparse.get(process, 0)
-            self._next_sparse[process] = position + 1
-            return position
+            return self._take_sparse_position(process)
         while len(dense) <= process:
             dense = extended(dense, 0)
         dense[process] = 1
         self._next_dense = dense
         return 0
 
+    def _take_sparse_position(self, process: i64) -> i64:
+        if process != self._last_process:
+            if self._last_process != NULL:
+                self._next_sparse[self._last_process] = self._next_of_last
+            self._last_process = process
+            self._next_of_last = self._next_sparse.get(process, 0)
+        position = self._next_of_last
+        self._next_of_last = position + 1
+        return position
+
     def _end_block(self) -> None:
         block = self._writer.getvalue()
         self._writer.truncate(0)
         if self._sink is None:
             self._blocks.append(block)
-        else:
+            return
+        if self._spilled is not None:
             self._spilled.update(block, self._packet_kinds)
-            self._sink.write_rows(block, self._packet_kinds)
+        self._sink.write_rows(block, self._packet_kinds)
 
     def _held_blocks(self) -> list[bytes]:
         return [*self._blocks, self._writer.getvalue()] if len(self._writer) else self._blocks[:]

@@ -1,7 +1,7 @@
 """The event log as Parquet, through pyarrow, which is loaded only when a Parquet file is touched.
 
 Rows turn into columns without a loop in Python, since a column of packed rows is every eleventh
-integer. Each block of the log becomes a row group.
+integer. Blocks of the log become row groups, several of them one.
 """
 
 import sys
@@ -17,7 +17,7 @@ from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.events import COLUMNS, KINDS
 from antecede.trace.fields import Fields
-from antecede.trace.log import NULL, EventLog
+from antecede.trace.log import NULL, ROW_BYTES, EventLog
 from antecede.trace.restore import restored
 from antecede.trace.sinks import FileSink
 
@@ -25,6 +25,19 @@ ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; these names say at least what is meant."""
 ArrowArray: TypeAlias = Any
 ArrowSchema: TypeAlias = Any
+ArrowWriter: TypeAlias = Any
+
+GROWING: Final = ("position", "sequence", "packet", "time_ns")
+"""Columns that mostly grow by a little: the difference to the row before is what is written."""
+
+PRUNED: Final = ("process", "position", "time_ns")
+"""Columns with minimum and maximum in the file, by which a reader may pass over parts of it."""
+
+GROUP_ROWS: Final = 1 << 16
+"""Rows that make a row group: many small ones are slow to write and to read."""
+
+CACHED_ROWS: Final = 1 << 12
+"""Rows that fit the processor's cache while they are turned into columns."""
 
 READ_ROWS: Final = 1 << 14
 """How many rows become Python objects at a time."""
@@ -60,52 +73,126 @@ def event_schema() -> ArrowSchema:
 
 @final
 class ParquetSink(FileSink):
-    """Writes a log as Parquet, a row group per block."""
+    """Writes a log as Parquet, in row groups of several blocks."""
 
     def _open(self, partial: Path, stack: ExitStack) -> None:
-        pq = load("pyarrow.parquet")
         with blaming(self.path, "write"):
-            self._writer = pq.ParquetWriter(str(partial), event_schema(), compression="zstd")
+            self._writer = open_writer(partial)
+        self._maker = TableMaker()
+        self._tables: list[ArrowTable] = []
+        self._rows = 0
         stack.callback(self._writer.close)
+        stack.push(self._finish)
 
     def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
-        """Append a row group."""
-        with blaming(self.path, "write"):
-            self._writer.write_table(event_table(rows, packet_kinds))
+        """Take a block; it is turned into columns at once, while it is in the processor's cache."""
+        self._tables.append(self._maker.table(rows, packet_kinds))
+        self._rows += len(rows) // ROW_BYTES
+        if self._rows >= GROUP_ROWS:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        tables, self._tables, self._rows = self._tables, [], 0
+        if tables:
+            pa = load("pyarrow")
+            with blaming(self.path, "write"):
+                table = pa.concat_tables(tables).unify_dictionaries()
+                self._writer.write_table(table, row_group_size=table.num_rows)
+
+    def _finish(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is None:
+            self._write_group()
+
+
+def open_writer(path: Path) -> ArrowWriter:
+    """A writer of tables as `TableMaker` makes them.
+
+    The encodings are what makes it quick and the files small (about 2 bytes a row instead of 11):
+    looking for repetitions in a column that only grows takes half of the time and finds none.
+    """
+    pq = load("pyarrow.parquet")
+    return pq.ParquetWriter(
+        str(path),
+        table_schema(),
+        compression="zstd",
+        use_dictionary=[name for name in COLUMNS if name not in GROWING],
+        column_encoding=dict.fromkeys(GROWING, "DELTA_BINARY_PACKED"),
+        write_statistics=list(PRUNED),
+        store_schema=False,  # Readers shall see strings, not how they were encoded.
+    )
+
+
+@final
+class TableMaker:
+    """Makes tables of packed rows; what is the same for all of them is looked up once."""
+
+    def __init__(self) -> None:
+        self._pa: Final[Any] = load("pyarrow")
+        self._differs: Final = load("pyarrow.compute").not_equal
+        self._schema: Final = table_schema()
+        self._kinds: Final = self._pa.array(KINDS)
+        self._null: Final = self._pa.scalar(NULL, self._pa.int64())
+
+    def table(self, rows: bytes, packet_kinds: Sequence[str]) -> ArrowTable:
+        """Packed rows as a table with the columns of the event log; kinds as dictionaries."""
+        pa = self._pa
+        words = {"kind": self._kinds, "packet_kind": pa.array(packet_kinds, pa.string())}
+        arrays = []
+        for column, integers in zip(self._schema, integer_columns(rows), strict=True):
+            values = self._int64_array(integers, column.nullable)
+            if column.name in words:
+                codes = values.cast(pa.int32())
+                values = pa.DictionaryArray.from_arrays(codes, words[column.name], safe=False)
+            elif column.type != values.type:
+                values = fitting(values, column)
+            arrays.append(values)
+        return pa.table(arrays, schema=self._schema)
+
+    def _int64_array(self, integers: "array[int]", nullable: bool) -> ArrowArray:
+        """An Arrow array over the same memory, in which -1 is null if the column has nulls."""
+        pa = self._pa
+        memory = pa.py_buffer(integers)
+        whole = pa.Array.from_buffers(pa.int64(), len(integers), [None, memory])
+        if not nullable:
+            return whole
+        present = self._differs(whole, self._null)
+        return pa.Array.from_buffers(pa.int64(), len(integers), [present.buffers()[1], memory])
 
 
 def event_table(rows: bytes, packet_kinds: Sequence[str]) -> ArrowTable:
-    """Packed rows as an Arrow table with the columns of the event log."""
+    """Packed rows as an Arrow table with the columns of the event log; kinds as dictionaries."""
+    return TableMaker().table(rows, packet_kinds)
+
+
+def table_schema() -> ArrowSchema:
+    """The schema of the event log as tables have it in memory: kinds are dictionaries."""
     pa = load("pyarrow")
-    schema = event_schema()
-    words = native_words(rows)
-    columns = []
-    for index, name in enumerate(COLUMNS):
-        codes = int64_array(words[index :: len(COLUMNS)], schema.field(name).nullable)
-        if name == "kind":
-            codes = pa.array(KINDS).take(codes)
-        elif name == "packet_kind":
-            codes = pa.array(packet_kinds, pa.string()).take(codes)
-        columns.append(fitting(codes, schema.field(name)))
-    return pa.table(columns, schema=schema)
+    coded = pa.dictionary(pa.int32(), pa.string())
+    columns = [
+        column.with_type(coded) if column.type == pa.string() else column
+        for column in event_schema()
+    ]
+    return pa.schema(columns)
 
 
-def native_words(rows: bytes) -> "array[int]":
-    """The integers of packed rows."""
-    words = array("q", rows)
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words
-
-
-def int64_array(words: "array[int]", nullable: bool) -> ArrowArray:
-    """An Arrow array over the same memory, in which -1 is null if the column has nulls."""
-    pa = load("pyarrow")
-    whole = pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(words)])
-    if not nullable:
-        return whole
-    pc = load("pyarrow.compute")
-    return pc.if_else(pc.equal(whole, NULL), pa.scalar(None, pa.int64()), whole)
+def integer_columns(rows: bytes) -> "Sequence[array[int]]":
+    """The columns of packed rows, each in one piece of memory."""
+    width = len(COLUMNS)
+    try:
+        numpy: Any = import_module("numpy")
+    except ImportError:  # pyarrow does not insist on it.
+        words = array("q", rows)
+        if sys.byteorder == "big":
+            words.byteswap()
+        return [words[index::width] for index in range(width)]
+    # Several times as fast, and other threads can run meanwhile.
+    matrix = numpy.frombuffer(rows, "<i8").reshape(-1, width)
+    columns = numpy.empty((width, len(matrix)), "=i8")
+    for start in range(0, len(matrix), CACHED_ROWS):
+        end = start + CACHED_ROWS
+        columns[:, start:end] = matrix[start:end].T
+    by_column: Sequence[array[int]] = columns
+    return by_column
 
 
 def fitting(values: ArrowArray, column: Any) -> ArrowArray:  # noqa: ANN401 - an Arrow field, untyped

@@ -77,13 +77,18 @@ class LogBuilder:
 def restored(rows: Iterable[tuple[int, Fields]], where: str) -> EventLog:
     """A log of these numbered rows; `LocalError` says `where` and which number is wrong."""
     builder = LogBuilder()
+    restore_into(builder, rows, where)
+    return builder.log
+
+
+def restore_into(builder: LogBuilder, rows: Iterable[tuple[int, Fields]], where: str) -> None:
+    """Add these numbered rows; `LocalError` says `where` and which number is wrong."""
     for number, fields in rows:
         # Not the context manager `located`: it would cost as much as the row itself.
         try:
             builder.add(fields)
         except LocalError as error:
             raise LocalError(f"{where} {number}: {error}") from None
-    return builder.log
 
 
 def log_of(events: Iterable[Event]) -> EventLog:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
-from antecede.sim.notation import parse_count, parse_number, parse_share
+from antecede.link.notation import parse_count, parse_number, parse_share
 
 Setting: TypeAlias = int | float | str
 

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.errors import LocalError
-from antecede.sim.notation import (
+from antecede.link.notation import (
     duration_text,
     parse_count,
     parse_duration,
     parse_number,
     parse_share,
+    parse_size,
+    size_text,
 )
 
 
@@ -104,3 +106,42 @@ def test_what_is_told_can_be_read_again(duration_ns: int) -> None:
     told = duration_text(duration_ns).replace(",", "")
 
     assert abs(parse_duration(told) - duration_ns) <= 0.01 * duration_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("1400", 1400),
+        ("1_400", 1400),
+        ("12B", 12),
+        ("64KiB", 65_536),
+        (" 1.5 MiB ", 1_572_864),
+        ("1.5MB", 1_500_000),
+        ("2kB", 2_000),
+        ("1GiB", 1 << 30),
+        ("1GB", 1_000_000_000),
+    ],
+)
+def test_sizes_are_exact(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MiB", "-1", "64 mb", "1TiB", "1e3", "0.3B", "1.0001KiB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(LocalError, match="is not a size"):
+        parse_size(text)
+
+
+@given(size=st.integers(0, 1 << 40))
+def test_a_size_written_out_is_read_back(size: int) -> None:
+    assert parse_size(size_text(size)) == size
+
+
+def test_sizes_are_written_in_the_largest_whole_unit() -> None:
+    assert [size_text(size) for size in (1400, 65_536, 64 << 20, 3 << 30)] == [
+        "1400",
+        "64KiB",
+        "64MiB",
+        "3GiB",
+    ]

@@ -1,0 +1,51 @@
+"""The live runtime, against other messaging libraries and alone: `python -m bench.live [NAME...]`.
+
+What `antecede bench` measures on a user's machine, in one go; bench/README.md quotes the figures.
+The last line it prints is all of them as JSON.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from antecede.live.bench.catalogue import PEERS
+from antecede.live.bench.contest import Plan, run_contest
+from antecede.live.bench.crowd import CrowdPlan, run_crowd
+from antecede.live.bench.distance import DistancePlan, run_distance
+from antecede.live.bench.tracing import TracingPlan, run_tracing
+from antecede.live.child import Json
+
+
+def show(text: str) -> None:
+    """Say how far it has come."""
+    print(text, file=sys.stderr, flush=True)
+
+
+PARTS: dict[str, Callable[[int], dict[str, Json]]] = {
+    "contest": lambda rounds: run_contest(Plan(keys=tuple(PEERS), rounds=rounds), show).document(),
+    "distance": lambda rounds: run_distance(DistancePlan(rounds=rounds), show),
+    "crowd": lambda rounds: run_crowd(CrowdPlan(rounds=rounds), show),
+    "tracing": lambda rounds: run_tracing(TracingPlan(rounds=rounds), show),
+}
+
+
+def main() -> None:
+    """Measure, and print the figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m bench.live", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PARTS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    chosen = parser.parse_args()
+    for name in chosen.names:
+        if name not in PARTS:
+            parser.error(f"there is no {name}; there are {', '.join(PARTS)}")
+    results = {name: PARTS[name](chosen.rounds) for name in chosen.names or PARTS}
+    if chosen.json is not None:
+        chosen.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""`antecede bench`: how fast the live runtime is on this machine, and how fast others are."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+from rich.console import Console
+
+from antecede import compiled
+from antecede.cli.bench_tables import ratio_table, speed_table
+from antecede.live.bench.catalogue import PEERS
+from antecede.live.bench.contest import Plan, Results, Show, run_contest
+from antecede.live.bench.crowd import CrowdPlan, run_crowd
+from antecede.live.bench.distance import DistancePlan, run_distance
+from antecede.live.bench.tracing import TracingPlan, run_tracing
+from antecede.live.child import Json
+
+Result = TypeVar("Result")
+
+INTERPRETED: Final = (
+    "antecede is not compiled here, so its figures are those of plain Python: "
+    "install it where there is a C compiler to see what it can do"
+)
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede bench live                            everybody who is installed
+  antecede bench live --peer antecede --peer zmq only these two
+  antecede bench live --list                     who could be measured, and who can be here
+  antecede bench live --rounds 9 --json speed.json
+
+What else can be measured: antecede bench study --help
+
+To have all of them: pip install 'antecede[bench]', and the program nats-server.
+"""
+
+
+@click.group()
+def command() -> None:
+    """Measure this machine: messages per second, round trips, and against whom."""
+
+
+@command.command(epilog=EPILOG)
+@click.option("--peer", "keys", multiple=True, help="Only this one; may be repeated.")
+@click.option(
+    "--size",
+    "sizes",
+    type=click.IntRange(1, 1 << 20),
+    multiple=True,
+    default=(64, 1024),
+    show_default=True,
+    help="Bytes in a message; may be repeated.",
+)
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.05, 20),
+    default=1.5,
+    show_default=True,
+    help="How long one throughput is measured.",
+)
+@click.option(
+    "--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here."
+)
+@click.option("--list", "listing", is_flag=True, help="List the libraries and stop.")
+def live(
+    keys: tuple[str, ...],
+    sizes: tuple[int, ...],
+    rounds: int,
+    seconds: float,
+    out: Path | None,
+    listing: bool,
+) -> None:
+    """Compare antecede with other messaging libraries, two processes on loopback.
+
+    Every library that is installed is measured in every round, one after the other; medians are
+    shown. Throughput is one way; a round trip is one message there and back, nothing else going on.
+    """
+    if listing:
+        for key, peer in PEERS.items():
+            click.echo(f"{key:20} {peer.name:32} {peer.objection() or 'ready'}")
+        return
+    if not compiled():
+        click.echo(INTERPRETED, err=True)
+    plan = Plan(keys=keys or tuple(PEERS), sizes=sizes, rounds=rounds, seconds=seconds)
+    results = with_progress(lambda show: run_contest(plan, show))
+    tell(results)
+    if out is not None:
+        write(out, results.document())
+
+
+STUDIES: Final[dict[str, Callable[[int, Show], dict[str, Json]]]] = {
+    "distance": lambda rounds, show: run_distance(DistancePlan(rounds=rounds), show),
+    "crowd": lambda rounds, show: run_crowd(CrowdPlan(rounds=rounds), show),
+    "tracing": lambda rounds, show: run_tracing(TracingPlan(rounds=rounds), show),
+}
+"""What else there is to measure of antecede alone."""
+
+
+@command.command()
+@click.argument("name", type=click.Choice(list(STUDIES)))
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@click.option(
+    "--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write them here, too."
+)
+def study(name: str, rounds: int, out: Path | None) -> None:
+    """Measure antecede alone, and print the figures as JSON.
+
+    `distance`: throughput through a proxy that makes the round trip 0 or 50 ms long. `crowd`: what
+    a message costs a node with 2 to 500 peers, and the memory that a peer and a message take.
+    `tracing`: throughput with an event log over that without one.
+    """
+    if not compiled():
+        click.echo(INTERPRETED, err=True)
+    document = with_progress(lambda show: STUDIES[name](rounds, show))
+    click.echo(json.dumps(document, indent=2))
+    if out is not None:
+        write(out, document)
+
+
+def tell(results: Results) -> None:
+    """Show the tables, and what went wrong."""
+    console = Console()
+    console.print(speed_table(results))
+    own = [key for key in results.readings if key.startswith("antecede")]
+    if own and len(own) < len(results.readings):
+        console.print(ratio_table(results, own[0]))
+    for readings in results.readings.values():
+        for failure in readings.failures:
+            console.print(f"{readings.name}: {failure}", markup=False, style="red")
+
+
+def with_progress(work: Callable[[Show], Result]) -> Result:
+    """Do the work while its own words say on standard error how far it has come."""
+    console = Console(stderr=True)
+    with console.status("starting") as status:
+        return work(status.update)
+
+
+def write(path: Path, document: dict[str, Json]) -> None:
+    """Write the figures to a file."""
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    click.echo(f"All figures are in {path}.", err=True)

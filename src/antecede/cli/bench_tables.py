@@ -1,0 +1,44 @@
+"""The results of `antecede bench` as tables."""
+
+from rich.table import Table
+
+from antecede.live.bench.contest import P50, P99, Results, throughput_of
+
+
+def speed_table(results: Results) -> Table:
+    """What each library reached."""
+    plan = results.plan
+    table = Table(title="Two processes, one way and there and back")
+    table.add_column("library")
+    for size in plan.sizes:
+        table.add_column(f"{size} B, messages/s", justify="right")
+    table.add_column("round trip p50", justify="right")
+    table.add_column("p99", justify="right")
+    for readings in results.readings.values():
+        speeds = [readings.median(throughput_of(size)) for size in plan.sizes]
+        times = [readings.median(measure) for measure in (P50, P99)]
+        table.add_row(
+            readings.name,
+            *("failed" if speed is None else f"{speed:,.0f}" for speed in speeds),
+            *("failed" if time is None else f"{time:,.0f} µs" for time in times),
+        )
+    for key, reason in results.skipped.items():
+        table.add_row(f"[dim]{key}: {reason}[/]")
+    return table
+
+
+def ratio_table(results: Results, own: str) -> Table:
+    """How many times as fast one of ours is as each of the others."""
+    plan = results.plan
+    table = Table(title=f"{results.readings[own].name} against the others: times as fast")
+    table.add_column("library")
+    for size in plan.sizes:
+        table.add_column(f"{size} B", justify="right")
+    table.add_column("round trip p50", justify="right")
+    for key, readings in results.readings.items():
+        if key.startswith("antecede"):
+            continue
+        ratios = [results.ratio(throughput_of(size), own, key) for size in plan.sizes]
+        ratios.append(results.ratio(P50, key, own))
+        table.add_row(readings.name, *("" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
+    return table

@@ -1,0 +1,246 @@
+"""`antecede chat`: causal order as people see it."""
+
+import os
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from antecede.cli.units import LATENCY, SHARE
+from antecede.link.faults import Faults
+from antecede.link.latency import Latency
+from antecede.live.chat.demo import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Shown, run_demo
+from antecede.live.chat.room import Line
+from antecede.live.chat.session import run_chat
+from antecede.live.setting_sources import gather_settings
+from antecede.sim.networks import NETWORKS, build_network
+
+COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
+NETWORK_NAMES: Final = ("real", "bad", *NETWORKS)
+TIME_COLUMNS: Final = 7
+PAUSE_SECONDS_MAX: Final = 2.0
+"""Longer pauses of the demonstration are cut short."""
+
+EXAMPLES: Final = """\b
+Examples:
+  antecede chat --demo                       three people in one terminal, on a bad network
+  antecede chat --demo --order none          the same people and network, without causal order
+  antecede chat --name alice --bind 127.0.0.1:9001 --peer bob=127.0.0.1:9002
+  antecede chat --name bob --bind 127.0.0.1:9002 --peer alice=127.0.0.1:9001 --network bad
+"""
+
+
+class LeftStranded(click.ClickException):
+    """Somebody did not get everything."""
+
+    exit_code = 1
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--demo", is_flag=True, help="Watch three scripted people instead of taking part.")
+@click.option("--name", help="What you are called.")
+@click.option("--bind", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:0]")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="Somebody else, and where; may be repeated. Others may come by themselves.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["hybrid", "hybrid-csps", "fifo", "none"]),
+    default="hybrid",
+    show_default=True,
+    help="The protocol: the first two are causal. All must use the same.",
+)
+@click.option(
+    "--network",
+    type=click.Choice(NETWORK_NAMES),
+    help="What happens to what leaves here; real: nothing.  "
+    "[default: real; with --demo: lossy, and slow from alice to carol]",
+)
+@click.option("--latency", type=LATENCY, help="Another delay for it, such as uniform:10ms:3s.")
+@click.option("--loss", type=SHARE, help="Another share of datagrams lost.")
+@click.option("--seed", default=1, show_default=True, help="Chooses what the network does.")
+@click.option("--trace", metavar="DIR", help="Write the event log there; not with --demo.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0),
+    help="With --demo: how fast; 0 does not wait at all.  [default: 1 on a terminal, else 0]",
+)
+def command(
+    demo: bool,
+    name: str | None,
+    bind: str | None,
+    peers: tuple[str, ...],
+    order: str,
+    network: str | None,
+    latency: Latency | None,
+    loss: float | None,
+    seed: int,
+    trace: str | None,
+    speed: float | None,
+) -> None:
+    """Chat in a group: no answer ever appears before what it answers.
+
+    Every line says which line its writer had seen last. One that comes before that is marked; in
+    causal order there are none, however much the network delays, loses and repeats. `--order none`
+    shows the same network without it.
+    """
+    console = Console(highlight=False)
+    faults = chosen_faults(DEMO_FAULTS if demo else None, network, latency, loss)
+    if demo:
+        if name or bind or peers or trace:
+            raise click.UsageError(
+                "--demo brings its own people: no --name, --bind, --peer, --trace"
+            )
+        if speed is None:
+            speed = 1.0 if console.is_terminal else 0.0
+        play(console, run_demo(order, faults or Faults(), seed), order, speed)
+        return
+    if name is None:
+        raise click.UsageError("say who you are with --name, or watch with --demo")
+    given = {"name": name, "bind": bind, "order": order, "trace": trace, "accept_unknown": True}
+    settings = gather_settings(given | ({"peers": list(peers)} if peers else {}))
+    with keyboard() as descriptor:
+        stranded = run_chat(settings, Terminal(console), descriptor, faults, seed)
+    if stranded:
+        raise LeftStranded(f"you left before {', '.join(stranded)} had everything")
+
+
+def chosen_faults(
+    base: Faults | None, network: str | None, latency: Latency | None, loss: float | None
+) -> Faults | None:
+    """What the network does: the named one, or else `base`, changed as asked; None: nothing."""
+    if network == "bad":
+        base = BAD_FAULTS
+    elif network == "real":
+        base = None
+    elif network is not None:
+        base = build_network(network)
+    if latency is not None:
+        base = replace(base or Faults(), latency=latency)
+    if loss is not None:
+        base = replace(base or Faults(), loss=loss)
+    return base
+
+
+class Palette:
+    """Writes lines in colours, one for each person in the order of appearance."""
+
+    def __init__(self) -> None:
+        self._colours: dict[str, str] = {}
+
+    def written(self, line: Line) -> str:
+        """A line as it stands on a screen, with what is wrong about it."""
+        free = COLOURS[len(self._colours) % len(COLOURS)]
+        colour = self._colours.setdefault(line.sender, free)
+        text = f"[bold {colour}]{escape(line.sender)}:[/] {escape(line.text)}"
+        if line.missing is None:
+            return text
+        return f"{text} [bold red](too early: {escape(line.missing[0])}'s line is missing)[/]"
+
+
+def play(console: Console, shown: Sequence[Shown], order: str, speed: float) -> None:
+    """Show the screens of all three side by side, line by line."""
+    palette = Palette()
+    console.print(row(["", *(f"[bold underline]{person}'s screen[/]" for person in PEOPLE)]))
+    before_ns = 0
+    for event in shown:
+        if speed > 0:
+            pause = (event.time_ns - before_ns) / 1e9 / speed
+            time.sleep(min(pause, PAUSE_SECONDS_MAX))
+            before_ns = event.time_ns
+        text = palette.written(event.line)
+        cells = [text if event.screen == person else "" for person in PEOPLE]
+        console.print(row([f"[dim]{event.time_ns / 1e9:.2f} s[/]", *cells]))
+    console.print(verdict(shown, order))
+
+
+def row(cells: Sequence[str]) -> Table:
+    """A row whose columns are as wide as those of all others."""
+    table = Table.grid(expand=True, padding=(0, 2))
+    table.add_column(width=TIME_COLUMNS, justify="right", no_wrap=True)
+    for _ in PEOPLE:
+        table.add_column(ratio=1)
+    table.add_row(*cells)
+    return table
+
+
+def verdict(shown: Sequence[Shown], order: str) -> str:
+    """What is to be seen in the demonstration."""
+    early = sum(event.line.missing is not None for event in shown)
+    lines = sum(event.screen != event.line.sender for event in shown)
+    if early:
+        return (
+            f"[bold red]{early} of {lines} lines came before what they answer.[/] "
+            "The same people on the same network, in causal order: --order hybrid"
+        )
+    if order.startswith("hybrid"):
+        return (
+            f"[bold green]None of {lines} lines came before what it answers.[/] "
+            "The same people on the same network, without causal order: --order none"
+        )
+    return f"None of {lines} lines came before what it answers, by luck: try another --seed"
+
+
+class Terminal:
+    """A screen of text, the line being typed at its bottom."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._palette = Palette()
+        self._typed = ""
+
+    def line(self, line: Line) -> None:
+        """Show something that was said."""
+        self._print(self._palette.written(line))
+
+    def note(self, text: str) -> None:
+        """Show something about the chat itself."""
+        self._print(f"[dim]{escape(text)}[/]")
+
+    def typing(self, text: str) -> None:
+        """Show the line that is being typed."""
+        self._typed = text
+        self._draw()
+
+    def _print(self, text: str) -> None:
+        self._clear()
+        self._console.print(text)
+        self._draw()
+
+    def _clear(self) -> None:
+        if self._console.is_terminal:
+            self._console.file.write("\r\x1b[K")
+
+    def _draw(self) -> None:
+        if self._console.is_terminal:
+            shown = self._typed[-(self._console.width - 3) :]
+            self._console.file.write(f"\r\x1b[K> {shown}")
+            self._console.file.flush()
+
+
+@contextmanager
+def keyboard() -> Iterator[int]:
+    """Standard input, every key at once if it is a terminal."""
+    descriptor = sys.stdin.fileno()
+    if not os.isatty(descriptor):
+        yield descriptor
+        return
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor, termios.TCSANOW)  # What was typed before is kept.
+        yield descriptor
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

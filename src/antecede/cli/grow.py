@@ -1,0 +1,140 @@
+"""`antecede grow`: a recorded workload, larger."""
+
+import json
+from pathlib import Path
+from typing import Any, Final, cast
+
+import click
+from rich.console import Console
+
+from antecede.cli.units import COUNT, NUMBER
+
+METHODS: Final = ("replicas", "overlay", "graph")
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede grow trace --processes 5000 --out grown
+  antecede grow trace --processes 5000 --messages 1M --out grown
+  antecede grow mail --processes 4k --messages 1M --speed 86400 --out grown
+  antecede grow trace --processes 5000 --method overlay --out grown
+  antecede grow trace --processes 5000 --method graph --graph large.json --out grown
+  antecede simulate -w replay --set file=grown/workload -p hybrid
+
+\b
+Methods (--method):
+  replicas  every process becomes several; an errand, all that a process does for one request,
+            runs at one of them
+  overlay   whole copies of the recording beside each other, each on processes of its own
+  graph     requests that call services as often as the graph says, and do at each of them
+            what was recorded somewhere in DIR
+
+A process sends as many messages a second as in the recording, unless --load says otherwise. OUT
+gets `workload/`, `processes/` and `summary.json`, which says what is real and what is grown.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Make a recorded workload larger.")
+@click.argument("folder", metavar="DIR")
+@click.option("-n", "--processes", type=COUNT, required=True, help="How many there are to be.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False),
+    help="Where the grown workload goes; what is there is replaced.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    help="Explained below.  [default: replicas, or graph if there is one]",
+)
+@click.option(
+    "--graph",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A service graph: JSON, a list of {parent, child, callCount}.",
+)
+@click.option(
+    "-m",
+    "--messages",
+    type=COUNT,
+    help="In all.  [default: as many as recorded; with overlay, for each copy]",
+)
+@click.option(
+    "--load",
+    type=NUMBER,
+    default=1.0,
+    show_default=True,
+    help="Messages a second of a process, compared with the recording.",
+)
+@click.option(
+    "--speed", type=NUMBER, default=1.0, show_default=True, help="Divide all durations by this."
+)
+@click.option("--seed", type=COUNT, default=1, show_default=True)
+@click.option("--run", "run_id", help="The run to grow, if there are several.")
+@click.option("--name", help="What to call the grown run.  [default: RUN-METHOD-PROCESSES]")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    folder: str,
+    processes: int,
+    out: str,
+    method: str | None,
+    graph: Path | None,
+    messages: int | None,
+    load: float,
+    speed: float,
+    seed: int,
+    run_id: str | None,
+    name: str | None,
+    as_json: bool,
+    master: str | None,
+) -> None:
+    """Grow a recorded workload to more processes, keeping its causality.
+
+    In the result a message waits for every delivery that caused it, as in the recording, and the
+    same seed gives the same result.
+    """
+    from antecede.pipeline.session import open_session
+
+    # Spark comes first, so that one who lacks it is told so, and not of something smaller.
+    from antecede.pipeline.grow.job import grow  # isort: skip
+    from antecede.pipeline.grow.plan import Wanted  # isort: skip
+
+    wanted = Wanted(
+        processes=processes,
+        method=method or ("replicas" if graph is None else "graph"),
+        messages=messages,
+        load=load,
+        speed=speed,
+        seed=seed,
+    )
+    told = Console(stderr=True)
+    verbose = context.find_root().params.get("verbose", 0) > 0
+    with (
+        told.status(f"growing {folder}"),
+        open_session("antecede grow", master=master, verbose=verbose) as session,
+    ):
+        summary = grow(session, folder, out, wanted, run_id=run_id, graph=graph, name=name)
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        click.echo("\n".join(summary_lines(summary)))
+    told.print(f"The grown workload is in {out}.", highlight=False)
+
+
+def summary_lines(summary: dict[str, object]) -> list[str]:
+    """What came of it, for people."""
+    figures = cast(dict[str, Any], summary)
+    origin = figures["grown_from"]
+    seconds = (figures["last_ns"] - figures["first_ns"]) / 1e9
+    return [
+        f"{figures['run_id']}: {figures['messages']:,} messages ({figures['copies']:,} copies) "
+        f"among {figures['processes']:,} processes, {figures['active_processes']:,} of them "
+        f"active, in {seconds:,.3g} s over a network that takes no time",
+        f"from {origin['run_id']}: {origin['messages']:,} messages among "
+        f"{origin['processes']:,} processes in {origin['span_ns'] / 1e9:,.3g} s",
+        *(f"real:  {line}" for line in figures["real"]),
+        *(f"grown: {line}" for line in figures["grown"]),
+    ]

@@ -1,0 +1,249 @@
+"""`antecede ingest`: the traces of other systems as an event log and a workload."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from antecede.link.notation import duration_text
+
+if TYPE_CHECKING:
+    from antecede.pipeline.ingest.summary import Summary
+
+FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha", "messages")
+UNITS: Final = ("s", "ms", "us", "ns")
+
+ROWS_SHOWN: Final = 12
+"""Of reasons, clocks and pairs so many are printed; summary.json has them all."""
+
+HOUR_NS: Final = 3_600_000_000_000
+DAY_NS: Final = 24 * HOUR_NS
+
+MEANINGS: Final = {
+    "duplicate_spans": "spans were recorded twice: the first record counts",
+    "missing_parents": "spans have a parent that is not there: what started them is not known",
+    "unreceived_calls": "calls went to something that is not traced",
+    "repeated_receptions": "times a process received a one-way message that it had already",
+    "received_before_sent": "copies were received before they were sent, by the recorded clocks",
+    "clamped": "copies still are, after the repair: they count as received when sent",
+    "mutual_at_one_time": "copies went to and fro at one time: nobody acted on them at that time",
+    "unknown_causes": "named causes had not reached the sender: not waited for",
+    "causes_cut": "deliveries were too many for one message to wait for",
+}
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede ingest traces.json.gz --out trace          the format is recognised
+  antecede ingest spans/ more.tar.xz --out trace      folders and archives
+  antecede ingest mail.txt --format messages --time-unit s --out mail
+  antecede ingest spans/ --no-repair --out raw        clocks as they were recorded
+  antecede ingest s3://bucket/traces --out s3://bucket/ingested --master yarn
+
+\b
+Formats:
+  jaeger     JSON of Jaeger: documents of traces, single traces, single spans
+  otlp       JSON of OpenTelemetry: requests, one document or one on each line
+  zipkin     JSON of Zipkin, version 2, with shared spans
+  nezha      CSV of spans: TraceID, SpanID, ParentID, PodName, StartTimeUnixNano, EndTimeUnixNano
+  messages   CSV, space separated or Parquet: sender, receivers, time[, receive time][, cause]
+
+\b
+DIR gets
+  events/        the event log, by run       for: antecede audit DIR/events
+  workload/      the messages, by run        for: antecede simulate -w replay, profile, grow
+  processes/     their numbers and names
+  rejects/       what could not be read: source, position, reason, excerpt
+  summary.json   the counts and the clock offsets
+
+What was in them before is replaced. The exit status is 1 if no message was found.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Read the traces of other systems.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="auto", show_default=True)
+@click.option("--no-repair", is_flag=True, help="Leave clocks alone, however wrong they are.")
+@click.option("--run-id", help="What the run is called.  [default: after the first PATH]")
+@click.option(
+    "--time-unit",
+    type=click.Choice(UNITS),
+    help="Of times in message tables whose columns do not end in a unit.  [default: s]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: tuple[str, ...],
+    out: str,
+    form: str,
+    no_repair: bool,
+    run_id: str | None,
+    time_unit: str | None,
+    as_json: bool,
+    master: str | None,
+) -> None:
+    """Read the traces of other systems: files, folders, archives of them, compressed or not.
+
+    Spans become messages: a span whose parent is in another process received a request, and its end
+    is a reply; producers and consumers exchange one-way messages. Clocks that disagree are repaired
+    as far as possible. What cannot be read is set aside with the reason.
+    """
+    from antecede.pipeline.ingest.job import ingest
+    from antecede.pipeline.session import open_session
+
+    told = Console(stderr=True)
+    verbose = context.find_root().params.get("verbose", 0) > 0
+    with (
+        told.status("starting Spark") as status,
+        open_session("antecede ingest", master=master, verbose=verbose) as session,
+    ):
+        summary = ingest(
+            session,
+            paths,
+            out,
+            form=form,
+            repair=not no_repair,
+            run_id=name_after(paths[0]) if run_id is None else run_id,
+            unit=time_unit,
+            tell=lambda doing: status.update(doing),
+        )
+    if as_json:
+        click.echo(json.dumps(summary.as_object(), indent=2))
+    else:
+        print_summary(Console(highlight=False), summary, out)
+    if not summary.messages:
+        told.print("No message was found.", style="red")
+        context.exit(1)
+
+
+def name_after(path: str) -> str:
+    """What a run is called after a file or folder."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.lstrip(".").partition(".")[0] or "ingested"
+
+
+def print_summary(console: Console, summary: "Summary", out: str) -> None:
+    """What an operator wants to know: what was read, what was not, and how far to trust it."""
+    console.print(result_table(summary))
+    if summary.rejects:
+        console.print(rejects_table(summary, out))
+    notes = notes_table(summary.counts)
+    if notes.row_count:
+        console.print(notes)
+    if summary.repaired and summary.counts["received_before_sent"]:
+        print_clocks(console, summary)
+    elif summary.counts["received_before_sent"]:
+        console.print("Clocks were not repaired (--no-repair).")
+    if summary.passed_over:
+        count = len(summary.passed_over)
+        console.print(f"{count:,} other files in the folders were passed over.")
+    console.print(f"The tables are in {escape(out)}.")
+
+
+def result_table(summary: "Summary") -> Table:
+    """What was read, and what it came to."""
+    table = Table(title=escape(summary.run_id), title_justify="left", show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    for entry in summary.read:
+        table.add_row(f"{entry.records:,}", f"records in {entry.files:,} files: {entry.format}")
+    table.add_section()
+    table.add_row(f"{summary.messages:,}", "messages")
+    table.add_row(f"{summary.copies:,}", "copies (messages x destinations)")
+    table.add_row(f"{summary.processes:,}", "processes")
+    if summary.first_ns is not None and summary.last_ns is not None:
+        table.add_row(period_text(summary.last_ns - summary.first_ns), "from first to last event")
+    table.add_row(f"{summary.rejects:,}", "rejected")
+    return table
+
+
+def rejects_table(summary: "Summary", out: str) -> Table:
+    """Why records were rejected."""
+    caption = f"Each with its place and an excerpt: {out}/rejects"
+    table = Table("rejected", "reason", caption=escape(caption), caption_justify="left")
+    table.columns[0].justify = "right"
+    shown = list(summary.rejects_by_reason.items())
+    for reason, count in shown[:ROWS_SHOWN]:
+        table.add_row(f"{count:,}", escape(reason))
+    if len(shown) > ROWS_SHOWN:
+        table.add_row(f"{sum(count for _, count in shown[ROWS_SHOWN:]):,}", "other reasons")
+    return table
+
+
+def notes_table(counts: Mapping[str, int]) -> Table:
+    """What was met and dealt with."""
+    table = Table(title="Met and dealt with", title_justify="left", show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    for name, meaning in MEANINGS.items():
+        if counts.get(name):
+            table.add_row(f"{counts[name]:,}", meaning)
+    return table
+
+
+def print_clocks(console: Console, summary: "Summary") -> None:
+    """Which clocks were moved, and where no moving helps."""
+    moved = [(name, offset) for name, offset in summary.clock_offsets_ns.items() if offset]
+    moved.sort(key=lambda entry: (-abs(entry[1]), entry[0]))
+    if moved:
+        table = Table(title="Clocks that were moved", title_justify="left")
+        table.add_column("process", overflow="fold")
+        table.add_column("by", justify="right")
+        for name, offset in moved[:ROWS_SHOWN]:
+            table.add_row(escape(name), signed_text(offset))
+        if len(moved) > ROWS_SHOWN:
+            table.add_row(f"and {len(moved) - ROWS_SHOWN:,} more, less far", "")
+        console.print(table)
+    if summary.contradictions:
+        console.print(contradictions_table(summary))
+
+
+def contradictions_table(summary: "Summary") -> Table:
+    """The pairs of processes between which no clock offset puts everything in order."""
+    pairs = summary.contradictions
+    table = Table(
+        title="No clock offset puts all messages of these in order",
+        caption="Spans that close late, or truncated times, look like this.",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("from", overflow="fold")
+    table.add_column("to", overflow="fold")
+    for name in ("copies", "backwards", "worst", "median"):
+        table.add_column(name, justify="right")
+    for pair in pairs[:ROWS_SHOWN]:
+        table.add_row(
+            escape(pair.sender),
+            escape(pair.receiver),
+            f"{pair.copies:,}",
+            f"{pair.backwards:,}",
+            signed_text(pair.smallest_ns),
+            signed_text(pair.median_ns),
+        )
+    if len(pairs) > ROWS_SHOWN:
+        rest = pairs[ROWS_SHOWN:]
+        backwards = sum(pair.backwards for pair in rest)
+        copies = sum(pair.copies for pair in rest)
+        table.add_row(f"and {len(rest):,} more", "", f"{copies:,}", f"{backwards:,}", "", "")
+    return table
+
+
+def signed_text(duration_ns: int) -> str:
+    """A duration with its sign."""
+    return f"{'-' if duration_ns < 0 else '+'}{duration_text(abs(duration_ns))}"
+
+
+def period_text(duration_ns: int) -> str:
+    """A duration, in days or hours if it is long."""
+    if duration_ns >= 2 * DAY_NS:
+        return f"{duration_ns / DAY_NS:,.1f} days"
+    if duration_ns >= 2 * HOUR_NS:
+        return f"{duration_ns / HOUR_NS:.1f} hours"
+    return duration_text(duration_ns)

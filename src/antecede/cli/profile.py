@@ -1,0 +1,139 @@
+"""`antecede profile`: what a workload is like, as tables and plots."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from antecede.link.notation import three_digits
+
+if TYPE_CHECKING:
+    from antecede.pipeline.profile.job import RunProfile
+
+RUNS_SHOWN: Final = 6
+"""Of so many runs the tables are printed and the plots drawn; the files are about all of them."""
+
+SHOWN: Final = ("mean", "p5", "p50", "p95", "p99", "max")
+"""The figures that people see; the file has more."""
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede profile trace                   tables, and plots in trace/profile/plots
+  antecede profile trace --out told        the same elsewhere
+  antecede profile grown --no-plots        a grown workload, tables only
+  antecede profile trace --json            the figures for programs
+
+DIR is what `antecede ingest` or `antecede grow` has written: `workload/`, and `events/` and
+`processes/` if there are any. With `events/` times are the recorded ones; without, those of a
+network that takes no time.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Say what a workload is like.")
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where tables and plots go.  [default: DIR/profile]",
+)
+@click.option("--run", "run_id", help="Only the run of this name.")
+@click.option("--plots/--no-plots", default=True, help="Draw the plots.  [default: yes]")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    folder: str,
+    out: Path | None,
+    run_id: str | None,
+    plots: bool,
+    as_json: bool,
+    master: str | None,
+) -> None:
+    """Say what a workload is like: degrees, fan-out, depth, concurrency, times and sizes.
+
+    Tables go into DIR/profile as Parquet, the figures as summary.json, the plots as PNG and SVG.
+    """
+    from antecede.pipeline.profile.job import profile
+    from antecede.pipeline.profile.summary import summary_object, write_json
+    from antecede.pipeline.session import open_session
+
+    target = Path(folder) / "profile" if out is None else out
+    told = Console(stderr=True)
+    verbose = context.find_root().params.get("verbose", 0) > 0
+    with (
+        told.status(f"profiling {folder}"),
+        open_session("antecede profile", master=master, verbose=verbose) as session,
+    ):
+        runs = profile(session, folder, str(target), run_id=run_id)
+    summary = summary_object(folder, runs)
+    write_json(target / "summary.json", summary)
+    if plots:
+        draw(runs[:RUNS_SHOWN], target)
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+        return
+    console = Console(highlight=False)
+    for run in runs[:RUNS_SHOWN]:
+        console.print(run_table(run))
+    if len(runs) > RUNS_SHOWN:
+        console.print(f"There are {len(runs) - RUNS_SHOWN} more runs in {target}/summary.json.")
+    told.print(f"Tables{' and plots' if plots else ''} are in {target}.", highlight=False)
+
+
+def draw(runs: list["RunProfile"], target: Path) -> None:
+    """The plots of each run; several runs have a folder each."""
+    from antecede.pipeline.profile.plots import PLOT_FOLDER, plot_profile
+    from antecede.trace.datasets import partition_folder
+
+    for run in runs:
+        folder = target / PLOT_FOLDER
+        plot_profile(run, folder if len(runs) == 1 else partition_folder(folder, run.run_id))
+
+
+def run_table(run: "RunProfile") -> Table:
+    """What one run is like, for people."""
+    from antecede.pipeline.profile.measures import MEASURES, value_text
+
+    table = Table(title=heading(run), caption=caption(run), title_justify="left")
+    table.add_column("", no_wrap=True)
+    for name in SHOWN:
+        table.add_column(name, justify="right")
+    for name, measure in MEASURES.items():
+        if name in run.distributions:
+            figures = run.distributions[name].figures()
+            cells = [value_text(figures[shown], measure.unit) for shown in SHOWN]
+            table.add_row(measure.title, *cells)
+    return table
+
+
+def heading(run: "RunProfile") -> str:
+    """The counts of a run as a sentence."""
+    from antecede.pipeline.profile.measures import long_duration_text
+
+    seconds = (run.last_ns - run.first_ns) / 1e9
+    rate = f", {three_digits(run.messages / seconds)} a second" if seconds else ""
+    return (
+        f"{run.run_id}: {run.messages:,} messages ({run.copies:,} copies) among "
+        f"{run.processes:,} processes over {run.channels:,} channels, in "
+        f"{run.conversations:,} conversations, during "
+        f"{long_duration_text(run.last_ns - run.first_ns)}{rate}"
+    )
+
+
+def caption(run: "RunProfile") -> str:
+    """What to know about the figures."""
+    from antecede.pipeline.profile.job import RECORDED
+
+    parts = [f"{run.spontaneous:,} messages are spontaneous."]
+    if run.stuck:
+        parts.append(
+            f"{run.stuck:,} can never leave: a cause is missing, or they wait for themselves."
+        )
+    if run.times != RECORDED:
+        parts.append("There is no event log: gaps are those of a network that takes no time.")
+    return " ".join(parts)

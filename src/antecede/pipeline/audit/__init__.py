@@ -1,0 +1,1 @@
+"""The causal audit on Spark: which messages came before their causes, in logs of any size."""

@@ -1,0 +1,127 @@
+"""What has to be known about a log before it can be cut: its runs, their size, a few flights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit.copies import NEVER
+from antecede.pipeline.audit.plan import RunExtent
+from antecede.pipeline.audit.stages import counted_rows, find_copies
+from antecede.trace.events import KINDS
+
+SAMPLED_MESSAGES: Final = 50_000
+"""About so many messages are looked at before the log is cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """One run: which, and how much of everything it has."""
+
+    source: int
+    run_id: str
+    events: int
+    processes: int
+    submissions: int
+    """Rows, one per target."""
+    deliveries: int
+    first_ns: int
+    last_ns: int
+
+    @property
+    def copies(self) -> int:
+        """At most so many copies, unless much is delivered where nobody sent it."""
+        return max(self.submissions, self.deliveries)
+
+
+def gather_facts(events: DataFrame) -> list[RunFacts]:
+    """All runs, by source and id; `LocalError` if rows lack what every row must have."""
+    required = ("process", "position", "kind", "time_ns", "run_id")
+    is_bad = ~F.col("kind").isin(*KINDS) | F.lit(False)
+    for column in required:
+        is_bad = is_bad | F.col(column).isNull()
+    counted = F.col("sender").isNotNull() & F.col("sequence").isNotNull()
+    is_submission = (F.col("kind") == "submitted") & (F.col("process") == F.col("sender"))
+    is_delivery = F.col("kind") == "delivered"
+    time_ns = F.when(counted & (is_submission | is_delivery), F.col("time_ns"))
+    by_process = events.groupBy("source", "run_id", "process").agg(
+        F.count(F.lit(1)).alias("events"),
+        F.count_if(is_bad).alias("bad"),
+        F.count_if(counted & is_submission).alias("submissions"),
+        F.count_if(counted & is_delivery).alias("deliveries"),
+        F.min(time_ns).alias("first_ns"),
+        F.max(time_ns).alias("last_ns"),
+    )
+    by_run = by_process.groupBy("source", "run_id").agg(
+        F.count("process").alias("processes"),
+        *(F.sum(name).alias(name) for name in ("events", "bad", "submissions", "deliveries")),
+        F.min("first_ns").alias("first_ns"),
+        F.max("last_ns").alias("last_ns"),
+    )
+    rows = [row.asDict() for row in by_run.collect()]
+    bad = sum(row.pop("bad") for row in rows)
+    if bad:
+        raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(required)}")
+    for row in rows:
+        row["first_ns"] = row["first_ns"] or 0
+        row["last_ns"] = row["last_ns"] or 0
+    return sorted((RunFacts(**row) for row in rows), key=lambda run: (run.source, run.run_id))
+
+
+def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
+    """Replace source and run_id by `run`: the place of the run in the list.
+
+    In:  the event log, source and run_id.
+    Out: the event log and run.
+    """
+    if len(runs) == 1:
+        return events.drop("source", "run_id").withColumn("run", F.lit(0))
+    numbers = events.sparkSession.createDataFrame(
+        [(run.source, run.run_id, number) for number, run in enumerate(runs)],
+        "source int, run_id string, run int",
+    )
+    joined = events.join(F.broadcast(numbers), on=["source", "run_id"], how="inner")
+    return joined.drop("source", "run_id")
+
+
+def extents(events: DataFrame, runs: Sequence[RunFacts], slice_copies: int) -> list[RunExtent]:
+    """What the plan needs to know of each run; flights are sampled from those that will be cut.
+
+    In: the event log and run.
+    """
+    large = [number for number, run in enumerate(runs) if run.copies > slice_copies]
+    samples = sample_flights(events, large, sum(runs[number].copies for number in large))
+    nothing = np.zeros((0, 2), np.int64)
+    return [
+        RunExtent(
+            copies=run.copies,
+            first_ns=run.first_ns,
+            last_ns=run.last_ns,
+            sample=samples.get(number, nothing),
+        )
+        for number, run in enumerate(runs)
+    ]
+
+
+def sample_flights(
+    events: DataFrame, runs: Sequence[int], copies: int
+) -> dict[int, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
+    """When some copies of these runs began and ended; the same ones every time."""
+    if not runs:
+        return {}
+    one_of = max(1, copies // SAMPLED_MESSAGES)
+    rows = counted_rows(events.where(F.col("run").isin(list(runs))))
+    is_chosen = F.pmod(F.xxhash64("sender", "sequence"), F.lit(one_of)) == 0
+    sampled = find_copies(rows.where(is_chosen))
+    submitted = F.col("submitted_position") != NEVER
+    delivered = F.col("delivered_position") != NEVER
+    begin = F.when(submitted, F.col("submitted_ns")).otherwise(F.col("delivered_ns"))
+    end = F.when(delivered, F.col("delivered_ns")).otherwise(F.col("submitted_ns"))
+    table = sampled.select("run", begin.alias("begin"), end.alias("end")).toArrow()
+    run, *times = (table.column(name).to_numpy() for name in ("run", "begin", "end"))
+    flights = np.stack(times, axis=1)
+    return {number: flights[run == number] for number in runs}

@@ -1,0 +1,75 @@
+"""Where event logs come from: files and datasets, several at a time, all read as one table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.schemas import EVENTS, with_run_id
+from antecede.trace.datasets import PARTITION, find_runs, run_id_of, suffix_of
+
+EVENTS_FOLDER: Final = "events"
+"""What ingest and sweep call the log among their results."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file or folder with event logs."""
+
+    path: str
+    run_id: str | None
+    """The name of its only run; None if its folders name the runs."""
+    is_json: bool
+
+
+def find_source(path: str) -> Source:
+    """What is at this path; `LocalError` if there are no event logs."""
+    if "://" in path:
+        name = path.rstrip("/").rpartition("/")[2]
+        is_json = name.endswith((".jsonl", ".jsonl.gz"))
+        is_file = is_json or name.endswith(".parquet")
+        return Source(path=path, run_id=name if is_file else None, is_json=is_json)
+    place = Path(path)
+    if (place / EVENTS_FOLDER).is_dir():
+        place = place / EVENTS_FOLDER
+    runs = find_runs(place)
+    single = next(iter(runs)) if len(runs) == 1 else None
+    if place.is_dir() and any(place.glob(f"{PARTITION}*")):
+        single = None
+    elif place.name.startswith(PARTITION):
+        single = run_id_of(place)
+    return Source(
+        path=str(place.absolute()),
+        run_id=single,
+        is_json=suffix_of(place) in (".jsonl", ".jsonl.gz"),
+    )
+
+
+def read_logs(session: SparkSession, sources: Sequence[Source]) -> DataFrame:
+    """All logs below each other.
+
+    Out: the columns of the event log, run_id, and source: which of the sources a row is from.
+    """
+    if not sources:
+        raise LocalError("there is nothing to audit: no path was given")
+    logs = [read_log(session, source, number) for number, source in enumerate(sources)]
+    return reduce(DataFrame.unionByName, logs)
+
+
+def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
+    """The logs of one source."""
+    reader = session.read
+    if source.is_json:
+        events = reader.schema(EVENTS).json(source.path, mode="FAILFAST")
+    elif source.run_id is None:
+        events = reader.schema(with_run_id(EVENTS)).parquet(source.path)
+    else:
+        events = reader.schema(EVENTS).parquet(source.path)
+    if source.run_id is not None:
+        events = events.withColumn("run_id", F.lit(source.run_id))
+    return events.withColumn("source", F.lit(number))

@@ -1,0 +1,281 @@
+"""Judges the copies of one slice: lines their events up for the kernel and reads its findings.
+
+Within a slice the events of a process stand in the order of their positions, and a delivery comes
+no earlier than the submission; between processes the clock is followed. Runs for which that is
+impossible are named, not judged.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from antecede.audit.kernel import NONE, CausalPass
+from antecede.pipeline.audit.copies import Copies, Flags, Integers
+
+BITS_MAX: Final = 1 << 14
+"""Sets of messages in flight are at most this wide; for wider ones there is a pass for each part.
+
+It bounds memory: a message in flight carries one such set, of 2 KiB then.
+"""
+
+LATEST: Final = np.iinfo(np.int64).max
+NOTHING: Final = np.zeros(0, np.int64)
+GAPS_MAX: Final = 4
+"""Numbers are looked up in a table if it has at most so many entries for each that is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Numbers for the processes of the runs: the same process of two runs is two places."""
+
+    of_sender: Integers
+    """The place of each copy's sender."""
+    of_receiver: Integers
+    """The place of each copy's process."""
+    run: Integers
+    """The run of each place."""
+    process: Integers
+    """The process of each place."""
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """The messages of some copies, and where and when each was submitted: with its first row."""
+
+    of_copy: Integers
+    """The number of each copy's message."""
+    place: Integers
+    sequence: Integers
+    position: Integers
+    """`LATEST` if no row of the message is visible."""
+    time_ns: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Submissions and first deliveries, in causal order once `ordered`."""
+
+    place: Integers
+    position: Integers
+    time_ns: Integers
+    message: Integers
+    copy: Integers
+    """`NONE` for a submission."""
+
+    def chosen(self, which: Flags | Integers) -> "Events":
+        """The flagged ones, or those with these numbers, in that order."""
+        return Events(
+            place=self.place[which],
+            position=self.position[which],
+            time_ns=self.time_ns[which],
+            message=self.message[which],
+            copy=self.copy[which],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overtakings:
+    """Copies delivered too early and, for each, the last one that should have come before it."""
+
+    early: Integers
+    late: Integers
+    stalled: Integers
+    """Places whose events wait for each other in a circle: their runs are not judged."""
+
+
+def numbered(keys: Integers) -> tuple[Integers, int]:
+    """Equal keys as equal numbers, from 0 in the order of the keys, and how many there are."""
+    if not len(keys):
+        return keys, 0
+    low = keys.min()
+    span = int(keys.max() - low) + 1
+    if span > GAPS_MAX * len(keys):
+        unique, numbers = np.unique(keys, return_inverse=True)
+        return numbers, len(unique)
+    used = np.zeros(span, np.int64)
+    used[keys - low] = 1
+    number = np.cumsum(used) - 1
+    return number[keys - low], int(number[-1]) + 1
+
+
+def paired(first: Integers, second: Integers) -> Integers:
+    """A key for each pair, with few gaps: `first` are small numbers, `second` cluster by them."""
+    groups = int(first.max()) + 1 if len(first) else 0
+    low = np.full(groups, LATEST)
+    high = np.full(groups, -LATEST)
+    np.minimum.at(low, first, second)
+    np.maximum.at(high, first, second)
+    width = np.maximum(high - low + 1, 0)
+    base = np.cumsum(width) - width
+    keys: Integers = base[first] + second - low[first]
+    return keys
+
+
+def number_places(copies: Copies) -> Places:
+    """The places of the senders and receivers of these copies."""
+    processes = int(max(copies.sender.max(initial=0), copies.process.max(initial=0))) + 2
+    runs = copies.run - copies.run.min(initial=LATEST)
+    senders = runs * processes + copies.sender + 1
+    receivers = runs * processes + copies.process + 1
+    numbers, count = numbered(np.concatenate([senders, receivers]))
+    sender, receiver = numbers[: len(copies)], numbers[len(copies) :]
+    run, process = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    run[sender], process[sender] = copies.run, copies.sender
+    run[receiver], process[receiver] = copies.run, copies.process
+    return Places(of_sender=sender, of_receiver=receiver, run=run, process=process)
+
+
+def find_messages(copies: Copies, places: Places, visible: Flags) -> Messages:
+    """The messages of these copies, as their visible submissions have them."""
+    of_copy, count = numbered(paired(places.of_sender, copies.sequence))
+    position = np.full(count, LATEST)
+    np.minimum.at(position, of_copy[visible], copies.submitted_position[visible])
+    first = visible & (copies.submitted_position == position[of_copy])
+    time_ns, place, sequence = (np.zeros(count, np.int64) for _ in range(3))
+    time_ns[of_copy[first]] = copies.submitted_ns[first]
+    place[of_copy[first]] = places.of_sender[first]
+    sequence[of_copy[first]] = copies.sequence[first]
+    return Messages(
+        of_copy=of_copy, place=place, sequence=sequence, position=position, time_ns=time_ns
+    )
+
+
+def find_events(copies: Copies, places: Places, messages: Messages, delivered: Flags) -> Events:
+    """The visible deliveries and the submissions of visible messages, by place and position."""
+    copy = np.flatnonzero(delivered)
+    message = np.flatnonzero(messages.position != LATEST)
+    events = Events(
+        place=np.concatenate([messages.place[message], places.of_receiver[copy]]),
+        position=np.concatenate([messages.position[message], copies.delivered_position[copy]]),
+        time_ns=np.concatenate([messages.time_ns[message], copies.delivered_ns[copy]]),
+        message=np.concatenate([message, messages.of_copy[copy]]),
+        copy=np.concatenate([np.full(len(message), NONE), copy]),
+    )
+    return events.chosen(np.argsort(paired(events.place, events.position)))
+
+
+def relevant_events(events: Events, messages: Messages) -> Events:
+    """Without messages that are only submitted, or only delivered, as far as one can see."""
+    visible = messages.position != LATEST
+    carried = np.zeros(len(visible), np.bool_)
+    carried[events.message[events.copy != NONE]] = True
+    return events.chosen((visible & carried)[events.message])
+
+
+def in_order_of_time(events: Events) -> Events:
+    """By time, and where times are equal, as they stand: by place and position."""
+    return events.chosen(np.argsort(events.time_ns, kind="stable"))
+
+
+def disordered_places(events: Events) -> Integers:
+    """The places, some perhaps more than once, where the clock goes back along the positions."""
+    same = events.place[1:] == events.place[:-1]
+    places: Integers = events.place[1:][same & (events.time_ns[1:] < events.time_ns[:-1])]
+    return places
+
+
+def find_overtakings(
+    copies: Copies, events: Events, watched: Flags, places: int, bits_max: int = BITS_MAX
+) -> Overtakings:
+    """Judge events in the order of time; only copies that are watched can be late."""
+    is_watched = (events.copy != NONE) & watched[events.copy]
+    if not is_watched.any():
+        return Overtakings(early=NOTHING, late=NOTHING, stalled=NOTHING)
+    bit = number_bits(events, is_watched)
+    parts = [
+        run_pass(copies, events, is_watched, bit, low, high, places)
+        for low, high in batches_of_bits(events, bit, bits_max)
+    ]
+    return Overtakings(
+        early=np.concatenate([part.early for part in parts]),
+        late=np.concatenate([part.late for part in parts]),
+        stalled=np.concatenate([part.stalled for part in parts]),
+    )
+
+
+def number_bits(events: Events, is_watched: Flags) -> Integers:
+    """The bit of each message, in the order of its last watched delivery; `NONE` if it has none."""
+    message = events.message[is_watched]
+    last = np.full(int(events.message.max()) + 1, NONE)
+    last[message] = np.arange(len(message))
+    is_last = last[message] == np.arange(len(message))
+    bit = np.full(len(last), NONE)
+    bit[message[is_last]] = np.arange(int(is_last.sum()))
+    return bit
+
+
+def batches_of_bits(events: Events, bit: Integers, bits_max: int) -> list[tuple[int, int]]:
+    """Which bits to look at in which pass: all at once, unless sets would get too wide."""
+    bits = int(bit.max()) + 1
+    of_event = bit[events.message]
+    submissions = np.flatnonzero((events.copy == NONE) & (of_event != NONE))
+    deliveries = np.flatnonzero((events.copy != NONE) & (of_event != NONE))
+    last = np.zeros(bits, np.int64)
+    last[of_event[deliveries]] = deliveries
+    width = of_event[submissions] - np.searchsorted(np.maximum.accumulate(last), submissions)
+    if width.max() < bits_max:
+        return [(0, bits)]
+    return [(low, min(low + bits_max, bits)) for low in range(0, bits, bits_max)]
+
+
+def run_pass(
+    copies: Copies,
+    events: Events,
+    is_watched: Flags,
+    bit: Integers,
+    low: int,
+    high: int,
+    places: int,
+) -> Overtakings:
+    """One pass of the kernel, for the bits from `low` up to `high` and the events they need."""
+    of_event = bit[events.message]
+    chosen = (of_event >= low) & (of_event < high)
+    times_ns = events.time_ns[chosen & (is_watched | (events.copy == NONE))]
+    # Inside equal times the order means nothing yet, so all events of the first and the last count.
+    near = (events.time_ns >= times_ns.min()) & (events.time_ns <= times_ns.max())
+    submitted = np.zeros(len(bit), np.bool_)
+    submitted[events.message[near & (events.copy == NONE)]] = True
+    near &= submitted[events.message]
+    events, is_watched = events.chosen(near), (is_watched & chosen)[near]
+    table, row, copy = watched_table(events, copies, is_watched, bit - low)
+    message, count = numbered(events.message)
+    own_bit = np.full(count, NONE)
+    own_bit[message] = bit[events.message] - low
+    own_bit[(own_bit < 0) | (own_bit >= high - low)] = NONE
+    left = np.bincount(message[events.copy != NONE], minlength=count)
+    judge = CausalPass(places, table)
+    judge.add_messages(packed(own_bit, left))
+    judge.run(packed(events.place, message, events.copy, row))
+    found = np.array(judge.take_findings(), np.int64).reshape(-1, 2)
+    return Overtakings(
+        early=found[:, 0],
+        late=copy[found[:, 1]],
+        stalled=np.array(judge.stalled(), np.int64),
+    )
+
+
+def watched_table(
+    events: Events, copies: Copies, is_watched: Flags, bit: Integers
+) -> tuple[bytes, Integers, Integers]:
+    """The kernel's table of watched copies, each event's row in it, and each row's copy."""
+    delivery = np.flatnonzero(is_watched)
+    bits = bit[events.message[delivery]]
+    last = np.zeros(int(bits.max()) + 1, np.int64)
+    last[bits] = delivery
+    is_last = (last[bits] == delivery).astype(np.int64)
+    order = np.lexsort((events.place[delivery], bits))
+    delivery, bits, is_last = delivery[order], bits[order], is_last[order]
+    row = np.full(len(is_watched), NONE)
+    row[delivery] = np.arange(len(delivery))
+    copy = events.copy[delivery]
+    table = packed(bits, events.place[delivery], copies.delivered_position[copy], is_last)
+    return table, row, copy
+
+
+def packed(*columns: Integers) -> bytes:
+    """Rows of little-endian 64-bit integers."""
+    return np.stack(columns, axis=1).astype("<i8").tobytes()

@@ -1,0 +1,163 @@
+"""Decides how a log is cut: into how many slices, where, and with how much overlap.
+
+Times become slices by way of *cells*: each run has a grid of equally wide cells, and each cell
+knows the first and the last slice that see it. Slices begin and end at the edges of cells.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from antecede.pipeline.audit.slices import Slice
+
+SLICE_COPIES: Final = 400_000
+"""So many copies begin in a slice: few enough for memory, enough to make overlaps cheap.
+
+Judging one takes about 300 bytes a copy.
+"""
+
+GROWTH_MAX: Final = 8
+"""Where flights are long, a slice may have so many times more copies than usual."""
+
+OVERLAP_MAX: Final = 0.5
+"""The overlap of a slice is at most so long, measured by what usually begins in it."""
+
+OVERLAP_CHEAP: Final = 0.1
+"""An overlap this long costs little, and a generous one saves the search for longer flights."""
+
+LONG_MAX: Final = 0.001
+"""If more flights than this are longer than the overlap, a larger slice is worth it."""
+
+CELLS_OF_SLICE: Final = 64
+CELLS_MAX: Final = 1 << 17
+INT64_MAX: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunExtent:
+    """What must be known about a run to cut it."""
+
+    copies: int
+    first_ns: int
+    last_ns: int
+    sample: npt.NDArray[np.int64]
+    """Some of its copies, chosen evenly: times of submission and of delivery, a row each."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SlicePlan:
+    """How all runs are cut; lists by run hold what is needed to find the cell of a time."""
+
+    base: list[int] = field(default_factory=list)
+    """The number of each run's first cell."""
+    start_ns: list[int] = field(default_factory=list)
+    width_ns: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    """The first slice that sees each cell."""
+    last: list[int] = field(default_factory=list)
+    """The last slice that sees each cell."""
+    slices: dict[int, Slice] = field(default_factory=dict)
+    """The stretches of time; a number that is missing stands for whole runs."""
+    count: int = 0
+    """How many slices there are."""
+    overlap_ns: int = 0
+    """The longest overlap."""
+
+    def add_whole(self, run: RunExtent, slice_number: int) -> None:
+        """Put a run into a slice as a whole."""
+        self._add_cells(
+            run.first_ns, run.last_ns - run.first_ns + 1, [slice_number], [slice_number]
+        )
+        self.count = max(self.count, slice_number + 1)
+
+    def add_cut(self, run: RunExtent, slice_copies: int) -> None:
+        """Cut a run into slices of its own."""
+        copies, overlap_ns = overlap_of(run, slice_copies)
+        edges, width_ns, cells = cut_evenly(run, copies)
+        overlap = min(math.ceil(overlap_ns / width_ns), cells)
+        ends = np.minimum(edges[1:] + overlap, cells)
+        cell = np.arange(cells)
+        last = np.searchsorted(edges, cell, side="right") - 1
+        first = np.searchsorted(ends, cell, side="right")
+        for index, (begin, follow, end) in enumerate(zip(edges[:-1], edges[1:], ends, strict=True)):
+            self.slices[self.count + index] = Slice(
+                start_ns=run.first_ns + int(begin) * width_ns,
+                next_ns=run.first_ns + int(follow) * width_ns,
+                end_ns=run.first_ns + int(end) * width_ns,
+            )
+        self._add_cells(
+            run.first_ns,
+            width_ns,
+            (first + self.count).tolist(),
+            (last + self.count).tolist(),
+        )
+        self.count += len(edges) - 1
+        self.overlap_ns = max(self.overlap_ns, overlap * width_ns)
+
+    def _add_cells(self, start_ns: int, width_ns: int, first: list[int], last: list[int]) -> None:
+        self.base.append(len(self.first))
+        self.start_ns.append(start_ns)
+        self.width_ns.append(width_ns)
+        self.first += first
+        self.last += last
+
+
+def plan_slices(runs: Sequence[RunExtent], slice_copies: int = SLICE_COPIES) -> SlicePlan:
+    """Cut large runs, and put small ones together, so that slices are about equally large."""
+    plan = SlicePlan()
+    room, current = 0, 0
+    for run in runs:
+        if run.copies > slice_copies:
+            plan.add_cut(run, slice_copies)
+            continue
+        if run.copies > room:
+            current, room = plan.count, slice_copies
+        plan.add_whole(run, current)
+        room -= run.copies
+    return plan
+
+
+def overlap_of(run: RunExtent, slice_copies: int) -> tuple[int, int]:
+    """How many copies a slice of this run has, and how far it looks beyond its own stretch."""
+    flights_ns = run.sample[:, 1] - run.sample[:, 0]
+    longest_ns = int(flights_ns.max(initial=0))
+    rate = run.copies / (run.last_ns - run.first_ns + 1)
+    if 2 * longest_ns * rate <= OVERLAP_CHEAP * slice_copies:
+        return slice_copies, 2 * longest_ns
+    copies = slice_copies
+    while True:
+        overlap_ns = min(longest_ns, int(OVERLAP_MAX * copies / rate))
+        enough = np.mean(flights_ns > overlap_ns) <= LONG_MAX
+        if enough or 2 * copies > GROWTH_MAX * slice_copies:
+            return copies, overlap_ns
+        copies *= 2
+
+
+def cut_evenly(run: RunExtent, slice_copies: int) -> tuple[npt.NDArray[np.int64], int, int]:
+    """The cells where slices begin, and the end; how wide a cell is; how many there are.
+
+    Cells are made finer until none holds a large part of a slice, or there would be too many: then
+    very many events have about the same time, and a slice may be larger.
+    """
+    count = math.ceil(run.copies / slice_copies)
+    span_ns = run.last_ns - run.first_ns + 1
+    cells = CELLS_OF_SLICE * count
+    while True:
+        width_ns = math.ceil(span_ns / cells)
+        cells = math.ceil(span_ns / width_ns)
+        cell = (run.sample[:, 0] - run.first_ns) // width_ns
+        filled = np.bincount(cell, minlength=cells)
+        if width_ns == 1 or cells * 2 > CELLS_MAX:
+            break
+        if filled.max() * 8 * count <= len(cell):
+            break
+        cells *= 2
+    before = np.concatenate([[0], np.cumsum(filled)])
+    targets = np.arange(1, count) * len(cell) / count
+    inner = np.unique(np.searchsorted(before, targets))
+    inner = inner[(inner > 0) & (inner < cells)]
+    return np.concatenate([[0], inner, [cells]]).astype(np.int64), width_ns, cells

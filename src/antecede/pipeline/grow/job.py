@@ -1,0 +1,228 @@
+"""The grow job: reads a workload, writes a larger one, and says what about it is real."""
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import IntegerType, LongType
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.grow.errands import PARTS_WANTED, Pattern, patterns_of, sampled_parts
+from antecede.pipeline.grow.layers import grown, layered, replica_names
+from antecede.pipeline.grow.plan import GRAPH, Plan, Recorded, Wanted, planned
+from antecede.pipeline.grow.requests import (
+    Town,
+    calls_inside,
+    calls_means,
+    grown_requests,
+    messages_mean,
+    pools_of,
+)
+from antecede.pipeline.grow.service_graph import (
+    ServiceGraph,
+    firsts,
+    rates_of,
+    read_graph,
+    replicas_of,
+)
+from antecede.pipeline.grow.summary import graph_origins, layer_origins
+from antecede.pipeline.ingest.outputs import Outputs
+from antecede.pipeline.profile.job import kept
+from antecede.pipeline.profile.sources import read_names, read_workload, run_ids
+from antecede.pipeline.profile.structure import causal_structure
+
+COLUMNS: Final = (
+    "message_id",
+    "sender",
+    "targets",
+    "causes",
+    "delay_ns",
+    "payload_bytes",
+    "source_message_id",
+    "layer",
+)
+"""What is written: a workload, and for each message which recorded one it repeats, if it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """A grown workload before it is written."""
+
+    workload: DataFrame
+    """`COLUMNS` and ready_ns."""
+    processes: DataFrame
+    """process, name, source, replica."""
+    origins: dict[str, object]
+    """What is real and what is grown, for the summary."""
+
+
+def grow(
+    session: SparkSession,
+    source: str,
+    out: str,
+    wanted: Wanted,
+    *,
+    run_id: str | None = None,
+    graph: Path | None = None,
+    name: str | None = None,
+) -> dict[str, object]:
+    """Grow a run of the folder `source` into the folder `out`, and give back its summary.
+
+    `graph` is a service-dependency graph, for the method of that name. The grown run is called
+    `name`, or after the recorded one. Whatever `out` held before is replaced.
+    """
+    services = graph_for(wanted, graph)
+    if Path(out).absolute() == Path(source).absolute():
+        raise LocalError(f"{out} holds the recording: the grown workload needs a folder of its own")
+    with ExitStack() as stack:
+        workload = read_workload(session, source, run_id)
+        chosen = only_run(workload, source, run_id)
+        names = read_names(session, source, chosen)
+        structure = kept(causal_structure(workload), stack)
+        plan = planned(recorded(structure, names, chosen), wanted)
+        if services is None:
+            growth = from_layers(structure, names, plan)
+        else:
+            growth = from_graph(session, structure, services, plan)
+        called = name or f"{chosen}-{wanted.method}-{wanted.processes}"
+        words: dict[str, object] = {"folder": source, **asdict(plan.recorded)}
+        return written(growth, called, out, stack, asdict(wanted) | {"grown_from": words})
+
+
+def graph_for(wanted: Wanted, graph: Path | None) -> ServiceGraph | None:
+    """The service graph, if the method needs one."""
+    if (wanted.method == GRAPH) != (graph is not None):
+        raise LocalError("the method graph needs a graph, and no other method takes one")
+    return None if graph is None else read_graph(graph)
+
+
+def only_run(workload: DataFrame, source: str, run_id: str | None) -> str:
+    """The run to grow, of which there must be one."""
+    runs = run_ids(workload)
+    if not runs:
+        raise LocalError(f"{source} has no messages" + (f" of run {run_id!r}" if run_id else ""))
+    if len(runs) > 1:
+        raise LocalError(f"{source} has {len(runs)} runs, such as {runs[0]!r}: say which to grow")
+    return runs[0]
+
+
+def recorded(structure: DataFrame, names: DataFrame, run_id: str) -> Recorded:
+    """What there is to begin with; `LocalError` if it could not even be replayed."""
+    row = structure.agg(
+        F.count("*").alias("messages"),
+        F.count_if(F.col("depth").isNull()).alias("stuck"),
+        F.max(F.greatest("sender", F.array_max("targets"))).alias("highest"),
+        F.min("ready_ns").alias("first_ns"),
+        F.max("ready_ns").alias("last_ns"),
+    ).collect()[0]
+    if row.stuck:
+        raise LocalError(
+            f"{row.stuck} messages of {run_id} can never leave: a cause is missing, or they wait "
+            "for themselves"
+        )
+    named = names.agg(F.max("process").alias("highest")).collect()[0].highest
+    return Recorded(
+        run_id=run_id,
+        processes=1 + max(row.highest, -1 if named is None else named),
+        messages=row.messages,
+        span_ns=row.last_ns - row.first_ns + 1,
+        first_ns=row.first_ns,
+    )
+
+
+def from_layers(structure: DataFrame, names: DataFrame, plan: Plan) -> Growth:
+    """Grow by replicas or overlays."""
+    return Growth(
+        workload=grown(layered(structure, plan), plan),
+        processes=replica_names(names, plan),
+        origins=layer_origins(plan),
+    )
+
+
+def from_graph(
+    session: SparkSession, structure: DataFrame, graph: ServiceGraph, plan: Plan
+) -> Growth:
+    """Grow by the rates of a service graph."""
+    patterns = sampled_patterns(structure, plan)
+    rates = rates_of(graph, calls_means(pools_of(patterns))[False], calls_inside(patterns))
+    replicas = replicas_of(rates.asked, plan.wanted.processes)
+    town = Town(
+        graph=graph,
+        rates=rates,
+        replicas=replicas,
+        firsts=firsts(replicas),
+        patterns=tuple(patterns),
+        period_ns=plan.period_ns,
+        speed=plan.wanted.speed,
+        seed=plan.wanted.seed,
+    )
+    requests = ceil(plan.messages / max(messages_mean(town), 1e-9))
+    workload = grown_requests(session.range(requests), town).select(
+        "*",
+        F.lit(None).cast(LongType()).alias("source_message_id"),
+        F.lit(None).cast(IntegerType()).alias("layer"),
+    )
+    return Growth(
+        workload=workload,
+        processes=service_names(session, graph, replicas),
+        origins=graph_origins(graph, len(patterns), requests),
+    )
+
+
+def sampled_patterns(structure: DataFrame, plan: Plan) -> list[Pattern]:
+    """Patterns of the recording, in an order that does not depend on partitions."""
+    total = structure.agg(F.sum(1 + F.size("targets")).alias("parts")).collect()[0].parts
+    sampled = sampled_parts(structure, plan.wanted.seed, PARTS_WANTED / total)
+    rows = sorted(sampled.collect(), key=lambda row: row.errand)
+    return patterns_of(row.parts for row in rows)
+
+
+def service_names(
+    session: SparkSession, graph: ServiceGraph, replicas: tuple[int, ...]
+) -> DataFrame:
+    """What the processes are called if services have so many replicas."""
+    rows: list[Any] = [
+        (name if replica == 0 else f"{name}#{replica}", name, replica)
+        for name, count in zip(graph.names, replicas, strict=True)
+        for replica in range(count)
+    ]
+    numbered = [(process, *row) for process, row in enumerate(rows)]
+    return session.createDataFrame(numbered, "process int, name string, source string, replica int")
+
+
+def written(
+    growth: Growth, run_id: str, out: str, stack: ExitStack, words: dict[str, object]
+) -> dict[str, object]:
+    """Write the tables, and the summary with what there is and with `words`."""
+    workload = kept(growth.workload, stack)
+    counts = counted(workload)
+    if not counts["messages"]:
+        raise LocalError("not a single message came of it: ask for more messages")
+    outputs = Outputs(out, run_id)
+    outputs.clear()
+    # Replays break ties by the order of rows: it must not depend on how they were partitioned.
+    outputs.write_run("workload", workload.select(*COLUMNS).orderBy("message_id"))
+    outputs.write_run("processes", growth.processes.orderBy("process"))
+    summary = {"run_id": run_id, **words, **counts, "rejects": 0, **growth.origins}
+    outputs.write_summary(summary)
+    return summary
+
+
+def counted(workload: DataFrame) -> dict[str, object]:
+    """How much there is, and when it happens over a network that takes no time."""
+    everybody = F.explode(F.concat(F.array("sender"), F.col("targets")))
+    active = workload.select(everybody.alias("process")).agg(
+        F.count_distinct("process").alias("active_processes")
+    )
+    counts = workload.agg(
+        F.count("*").alias("messages"),
+        F.sum(F.size("targets")).alias("copies"),
+        F.min("ready_ns").alias("first_ns"),
+        F.max("ready_ns").alias("last_ns"),
+        F.count_if(F.col("layer") == 0).alias("real_messages"),
+    )
+    return counts.crossJoin(active).collect()[0].asDict()

@@ -1,0 +1,114 @@
+"""How much to grow: from what somebody wants and what the recording is like, to whole numbers.
+
+A grown workload keeps the load: a process sends as many messages a second as one of the recording
+(times `load`). There are `processes` instead of those recorded, so the same number of messages
+takes less time: conversations are folded into a period, each beginning where its recorded beginning
+falls modulo the period.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from antecede.core.errors import LocalError
+
+REPLICAS: Final = "replicas"
+OVERLAY: Final = "overlay"
+GRAPH: Final = "graph"
+METHODS: Final = (REPLICAS, OVERLAY, GRAPH)
+
+PROCESSES_MAX: Final = 1 << 20
+"""What a replay takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What there is to begin with."""
+
+    run_id: str
+    processes: int
+    """One more than the highest number of a process."""
+    messages: int
+    span_ns: int
+    """From the first message to the last, over a network that takes no time; at least 1."""
+    first_ns: int
+
+    @property
+    def rate(self) -> float:
+        """Messages a nanosecond, of one process."""
+        return self.messages / self.span_ns / self.processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What somebody asks for."""
+
+    processes: int
+    method: str = REPLICAS
+    messages: int | None = None
+    """None: as many as recorded, or with `overlay` as many for each set of processes."""
+    load: float = 1.0
+    """Messages a second of one process, as a multiple of what was recorded."""
+    speed: float = 1.0
+    """How much faster everything happens; think times shrink too."""
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to get there."""
+
+    recorded: Recorded
+    wanted: Wanted
+    layers: int
+    """How often the recording is laid over itself."""
+    messages: int
+    """How many messages there will be; with `graph` about so many."""
+    period_ns: int
+    """All conversations begin within this time, before `speed` is applied."""
+
+    @property
+    def replicas(self) -> int:
+        """Every process becomes so many, and the first `extra` processes one more."""
+        return self.wanted.processes // self.recorded.processes
+
+    @property
+    def extra(self) -> int:
+        """How many processes have one replica more than the others."""
+        return self.wanted.processes % self.recorded.processes
+
+    @property
+    def last_layer(self) -> int:
+        """How many messages the last layer has: the first so many, by time."""
+        return self.messages - (self.layers - 1) * self.recorded.messages
+
+
+def planned(recorded: Recorded, wanted: Wanted) -> Plan:
+    """The plan; `LocalError` says what is impossible."""
+    check(recorded, wanted)
+    sets = ceil(wanted.processes / recorded.processes) if wanted.method == OVERLAY else 1
+    messages = sets * recorded.messages if wanted.messages is None else wanted.messages
+    return Plan(
+        recorded=recorded,
+        wanted=wanted,
+        layers=ceil(messages / recorded.messages),
+        messages=messages,
+        period_ns=max(1, round(messages / (recorded.rate * wanted.load * wanted.processes))),
+    )
+
+
+def check(recorded: Recorded, wanted: Wanted) -> None:
+    """`LocalError` if this cannot be."""
+    if wanted.method not in METHODS:
+        raise LocalError(f"no method is called {wanted.method!r}; there are {', '.join(METHODS)}")
+    if wanted.method != GRAPH and wanted.processes < recorded.processes:
+        raise LocalError(
+            f"{recorded.run_id} has {recorded.processes} processes: it cannot grow to "
+            f"{wanted.processes}"
+        )
+    if not 1 <= wanted.processes <= PROCESSES_MAX:
+        raise LocalError(f"{wanted.processes} processes are outside 1 to {PROCESSES_MAX}")
+    if wanted.messages is not None and wanted.messages < 1:
+        raise LocalError("there must be at least one message")
+    if not wanted.load > 0 or not wanted.speed > 0:
+        raise LocalError("load and speed must be more than 0")

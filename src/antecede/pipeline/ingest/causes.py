@@ -1,0 +1,173 @@
+"""What each message waited for, so that a replay keeps the causality of what was recorded.
+
+Where a table names causes, those it is. Otherwise a send waits for what its process had delivered
+before, of the same trace if there are traces:
+
+- a reply for its request and for the replies to what its own span had asked others;
+- anything else for every delivery since the previous such send, and for the last few before that.
+
+What had been delivered before some request is left out once the reply to it is there: it is
+implied. So a chain of calls has one cause each, and a join has as many as it joins.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final, NamedTuple, final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import StructType
+
+from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
+from antecede.pipeline.ingest.layouts import LONG, table
+from antecede.pipeline.ingest.order import SUBMITTED
+from antecede.pipeline.schemas import WORKLOAD
+
+RECALLED: Final = 16
+"""How many deliveries a send waits for that an earlier send of its process waited for already."""
+
+CAUSES_MAX: Final = 4096
+"""No message waits for more; of more deliveries than that the last count."""
+
+COUNTED: Final = ("unknown_causes", "causes_cut")
+PLANNED: Final = StructType([*WORKLOAD.fields, *table(unknown_causes=LONG, causes_cut=LONG).fields])
+"""The workload; how many named causes its sender had not delivered, and how many were too many."""
+
+LOCAL: Final = (
+    *("process", "scope", "kind", "message_id", "time_ns", "target", "payload_bytes"),
+    *("handler", "message", "answers", "label", "causes"),
+)
+
+
+class Local(NamedTuple):
+    """A submission or a delivery, in the order of its process."""
+
+    process: int
+    scope: str | None
+    kind: str
+    message_id: int
+    time_ns: int
+    target: int
+    payload_bytes: int
+    handler: str | None
+    message: str
+    answers: str | None
+    label: str | None
+    causes: list[str] | None
+
+
+class Heard(NamedTuple):
+    """A delivery that a send may have to wait for."""
+
+    number: int
+    """How many deliveries there were before."""
+    message_id: int
+    time_ns: int
+
+
+@final
+class Memory:
+    """What one process has delivered, within one trace if there are traces."""
+
+    def __init__(self, first_ns: int) -> None:
+        self._first_ns: Final = first_ns
+        self._heard: list[Heard] = []
+        self._by_handler: Final[dict[str, list[Heard]]] = {}
+        self._asked: Final[dict[str, int]] = {}
+        """By request sent: how many deliveries came before it."""
+        self._labelled: Final[dict[str, Heard]] = {}
+        self._count = 0
+        self._cut = 0
+
+    def deliver(self, event: Local) -> None:
+        """Take in a delivery."""
+        heard = Heard(self._count, event.message_id, event.time_ns)
+        self._count += 1
+        asked = 0 if event.answers is None else self._asked.pop(event.answers, 0)
+        self._heard = self._after(asked, self._heard, heard)
+        if event.handler is not None:
+            own = self._by_handler.get(event.handler, [])
+            self._by_handler[event.handler] = self._after(asked, own, heard)
+        if event.label is not None:
+            self._labelled[event.label] = heard
+
+    def submit(self, copies: list[Local]) -> Row:
+        """What the message with these copies waits for, as a row of the workload."""
+        event = copies[0]
+        named = [label for copy in copies for label in copy.causes or []]
+        unknown = 0
+        if event.causes is not None:
+            causes = [self._labelled[label] for label in named if label in self._labelled]
+            unknown = len(named) - len(causes)
+        elif event.answers is not None and event.handler is not None:
+            causes = self._by_handler.pop(event.handler, [])
+        else:
+            causes = self._heard
+            self._heard = causes[-RECALLED:]
+            if event.scope is not None:
+                self._asked[event.message] = self._count
+        cut, self._cut = self._cut, 0
+        since_ns = max([cause.time_ns for cause in causes], default=self._first_ns)
+        return (
+            event.message_id,
+            event.process,
+            list(dict.fromkeys(copy.target for copy in copies)),
+            list(dict.fromkeys(cause.message_id for cause in causes)),
+            event.time_ns - since_ns,
+            max(copy.payload_bytes for copy in copies),
+            unknown,
+            cut,
+        )
+
+    def _after(self, asked: int, earlier: list[Heard], heard: Heard) -> list[Heard]:
+        """What is still to be waited for once this is delivered, the reply to what was asked."""
+        if asked:
+            earlier = [other for other in earlier if other.number >= asked]
+        elif len(earlier) >= CAUSES_MAX:
+            del earlier[0]
+            self._cut += 1
+        earlier.append(heard)
+        return earlier
+
+
+def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
+    """The rows of the workload that the events of one process (and trace), in order, amount to."""
+    memory = Memory(first_ns)
+    copies: list[Local] = []
+    for event in events:
+        if copies and (event.kind != SUBMITTED or event.message_id != copies[0].message_id):
+            yield memory.submit(copies)
+            copies = []
+        if event.kind == SUBMITTED:
+            copies.append(event)
+        else:
+            memory.deliver(event)
+    if copies:
+        yield memory.submit(copies)
+
+
+def workload(events: DataFrame, message_ids: DataFrame, first_ns: int) -> DataFrame:
+    """What each message waits for.
+
+    In:  process, position, kind, sender, sequence, time_ns, target, payload_bytes, scope, handler,
+         message, answers, label, causes; sender, first_message_id.
+    Out: the columns of the workload, unknown_causes, causes_cut.
+    """
+    numbered = events.join(F.broadcast(message_ids), on="sender", how="inner").withColumn(
+        "message_id", F.col("first_message_id") + F.col("sequence") - 1
+    )
+    local = numbered.repartition("process", "scope").sortWithinPartitions(
+        "process", "scope", "position"
+    )
+    return local.select(*LOCAL).mapInArrow(partial(planned_batches, first_ns=first_ns), PLANNED)
+
+
+def planned_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
+    """The workload of events that are sorted by process, trace and position."""
+    groups = groups_of(rows_of(batches, LOCAL), 2)
+    rows = (
+        row
+        for _, group in groups
+        for row in planned_messages((Local(*values) for values in group), first_ns)
+    )
+    return batches_of(rows, PLANNED)

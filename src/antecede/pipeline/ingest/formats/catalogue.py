@@ -1,0 +1,132 @@
+"""Which formats there are, how to tell them apart, and how each is read."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from antecede.pipeline.ingest.containers import Content, spooled
+from antecede.pipeline.ingest.formats import jaeger, nezha, otlp, parquet_tables, tables, zipkin
+from antecede.pipeline.ingest.formats.json_text import documents, parsed
+from antecede.pipeline.ingest.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
+from antecede.pipeline.ingest.formats.records import Copy, Reject, Span, excerpt_of
+
+Found: TypeAlias = Span | Copy | Reject
+
+AUTO: Final = "auto"
+JAEGER: Final = "jaeger"
+OTLP: Final = "otlp"
+ZIPKIN: Final = "zipkin"
+NEZHA: Final = "nezha"
+MESSAGES: Final = "messages"
+
+FORMATS: Final = (JAEGER, OTLP, ZIPKIN, NEZHA, MESSAGES)
+
+SPANS_OF_DOCUMENT: Final[dict[str, Callable[[object, str], Iterator[Span | Reject]]]] = {
+    JAEGER: jaeger.spans_in,
+    OTLP: otlp.spans_in,
+    ZIPKIN: zipkin.spans_in,
+}
+
+PARQUET: Final = b"PAR1"
+
+SIGNS: Final = (
+    (OTLP, re.compile(rb'"(resourceSpans|batches)"\s*:')),
+    (JAEGER, re.compile(rb'"traceID"\s*:|"data"\s*:\s*\[\s*\]')),
+    (ZIPKIN, re.compile(rb'"traceId"\s*:|^\s*\[\s*\]\s*$')),
+)
+"""What only documents of a format have, in the order in which to look."""
+
+DEPENDENCIES: Final = re.compile(rb'"callCount"\s*:')
+
+UNKNOWN: Final = "none of the formats that are understood"
+EMPTY: Final = "empty file"
+NO_TIMES: Final = "a graph of dependencies, without times: `antecede grow` takes it"
+
+
+def detected(head: bytes, unit: str | None) -> str | None:
+    """The format of a file that begins like this."""
+    if head.startswith(PARQUET):
+        return MESSAGES
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if text[:1] in (b"{", b"["):
+        return next((form for form, sign in SIGNS if sign.search(text)), None)
+    first = first_line(head)
+    if nezha.is_header(first):
+        return NEZHA
+    return MESSAGES if tables.layout_of(first, unit) is not None else None
+
+
+def first_line(head: bytes) -> str:
+    """The first line that is neither empty nor a comment."""
+    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
+    lines = (line.strip() for line in text.splitlines())
+    return next((x for x in lines if x and not x.startswith(tables.COMMENTS)), "")
+
+
+def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
+    """Whether every line of a file that begins like this can be read without the others."""
+    text = head.removeprefix(BYTE_ORDER_MARK)
+    if text.lstrip()[:1] in (b"{", b"["):
+        first, _, rest = text.partition(b"\n")
+        return rest.lstrip()[:1] == b"{" and parsed(first) is not None
+    form = detected(head, unit) or form if form == AUTO else form
+    if form == MESSAGES:
+        layout = tables.layout_of(first_line(head), unit)
+        return layout is not None and not layout.refers_to_lines
+    return form == NEZHA and nezha.is_header(first_line(head))
+
+
+def read_content(content: Content, form: str, unit: str | None) -> Iterator[Found]:
+    """Everything in a file; `form` is its format, by now known."""
+    if content.head.startswith(PARQUET) and form == MESSAGES:
+        with spooled(content.stream) as file:
+            yield from parquet_tables.copies_in(file, unit)
+    elif form in SPANS_OF_DOCUMENT:
+        yield from read_documents(content.stream, form)
+    else:
+        yield from read_lines(content.head, content.stream, form, unit)
+
+
+def read_documents(stream: LineSource, form: str, first_byte: int | None = None) -> Iterator[Found]:
+    """The spans of every document in a stream of JSON."""
+    spans_in = SPANS_OF_DOCUMENT[form]
+    for where, document in documents(stream, first_byte):
+        if isinstance(document, Reject):
+            yield document
+        else:
+            yield from spans_in(document, where)
+
+
+def read_lines(
+    head: bytes, stream: LineSource, form: str, unit: str | None, first_byte: int | None = None
+) -> Iterator[Found]:
+    """What every line says; `head` is how the file begins, also if the stream begins later."""
+    first = first_line(head)
+    lines = lines_of(stream, first_byte=first_byte)
+    if form == NEZHA:
+        yield from nezha.spans_in(first, without_header(lines, first, first_byte is None))
+        return
+    layout = tables.layout_of(first, unit)
+    if layout is None:
+        yield Reject("line 1", "not a message table", excerpt_of(first))
+        return
+    yield from tables.copies_in(
+        layout, without_header(lines, first, layout.headed and first_byte is None)
+    )
+
+
+def without_header(lines: Iterator[Line], header: str, headed: bool) -> Iterator[Line]:
+    """The lines after the header, if there is one."""
+    for line in lines:
+        if headed and line.text.strip() == header:
+            headed = False
+        else:
+            yield line
+
+
+def unknown_content(head: bytes) -> Reject:
+    """That a file is in no format that is understood."""
+    if not head:
+        return Reject("", EMPTY, "")
+    reason = NO_TIMES if DEPENDENCIES.search(head) else UNKNOWN
+    return Reject("", reason, excerpt_of(first_line(head)))

@@ -1,0 +1,152 @@
+"""OpenTelemetry's traces in JSON, as collectors write them: a request, or one on each line.
+
+    {"resourceSpans": [{"resource": {"attributes": [{"key", "value": {"stringValue"}}]},
+    "scopeSpans": [{"spans": [{"traceId", "spanId", "parentSpanId", "kind": 2,
+    "startTimeUnixNano": "…", "endTimeUnixNano": "…", "links": [{"traceId", "spanId"}]}]}]}]}
+
+Numbers of 64 bits are strings in this notation; plain numbers are read as well. `batches` instead
+of `resourceSpans` is what Tempo writes, `instrumentationLibrarySpans` what there was before scopes.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from antecede.pipeline.ingest.formats.json_text import is_cut
+from antecede.pipeline.ingest.formats.records import (
+    CLIENT,
+    CONSUMER,
+    INTERNAL,
+    PRODUCER,
+    SERVER,
+    UNKNOWN,
+    Reject,
+    Span,
+    UnreadableError,
+    end_of,
+    excerpt_of,
+    identity_of,
+    instant_of,
+    name_of,
+    object_of,
+    optional_identity,
+    process_key,
+    span_key,
+)
+
+KINDS: Final[dict[object, str]] = {
+    1: INTERNAL,
+    2: SERVER,
+    3: CLIENT,
+    4: PRODUCER,
+    5: CONSUMER,
+    "SPAN_KIND_INTERNAL": INTERNAL,
+    "SPAN_KIND_SERVER": SERVER,
+    "SPAN_KIND_CLIENT": CLIENT,
+    "SPAN_KIND_PRODUCER": PRODUCER,
+    "SPAN_KIND_CONSUMER": CONSUMER,
+}
+
+INSTANCE_ATTRIBUTES: Final = (
+    "service.instance.id",
+    "k8s.pod.name",
+    "container.id",
+    "host.name",
+    "host.id",
+)
+"""What tells instances of a service apart, the best first."""
+
+RESOURCES: Final = ("resourceSpans", "batches")
+SCOPES: Final = ("scopeSpans", "instrumentationLibrarySpans")
+
+
+def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
+    """The spans of a request, and what in it could not be read."""
+    fields = document if isinstance(document, dict) else {}
+    found = [key for key in RESOURCES if isinstance(fields.get(key), list)]
+    if not found:
+        position = where.removesuffix(": ") or "document"
+        yield Reject(position, "no list resourceSpans", excerpt_of(document))
+    for key in found:
+        for number, resource in enumerate(fields[key]):
+            yield from spans_of_resource(resource, f"{where}{key}[{number}]")
+
+
+def spans_of_resource(resource: object, where: str) -> Iterator[Span | Reject]:
+    """The spans of one process."""
+    try:
+        fields = object_of(resource, "resource")
+        process = process_of(fields.get("resource"))
+    except UnreadableError as error:
+        yield Reject(where, str(error), excerpt_of(resource))
+        return
+    for key in SCOPES:
+        scopes = fields.get(key)
+        for number, scope in enumerate(scopes if isinstance(scopes, list) else []):
+            yield from spans_of_scope(scope, process, f"{where}.{key}[{number}]")
+
+
+def spans_of_scope(scope: object, process: str, where: str) -> Iterator[Span | Reject]:
+    """The spans of one library in a process."""
+    spans = scope.get("spans", []) if isinstance(scope, dict) else None
+    if not isinstance(spans, list):
+        yield Reject(where, "no list of spans", excerpt_of(scope))
+        return
+    for number, span in enumerate(spans):
+        try:
+            yield span_of(object_of(span, "span"), process)
+        except UnreadableError as error:
+            yield Reject(f"{where}.spans[{number}]", str(error), excerpt_of(span))
+
+
+def span_of(fields: dict[str, object], process: str) -> Span:
+    """One span of this process."""
+    if is_cut(fields):
+        raise UnreadableError("truncated")
+    start_ns = instant_of(fields.get("startTimeUnixNano"), 1, "startTimeUnixNano")
+    end_ns = instant_of(fields.get("endTimeUnixNano"), 1, "endTimeUnixNano")
+    kind = fields.get("kind")
+    return Span(
+        trace=identity_of(fields.get("traceId"), "traceId"),
+        span=identity_of(fields.get("spanId"), "spanId"),
+        parent=optional_identity(fields.get("parentSpanId"), "parentSpanId"),
+        follows=False,
+        kind=KINDS.get(kind, UNKNOWN) if isinstance(kind, int | str) else UNKNOWN,
+        process=process,
+        start_ns=start_ns,
+        end_ns=end_of(start_ns, end_ns),
+        links=links_of(fields.get("links")),
+    )
+
+
+def links_of(links: object) -> list[str]:
+    """The spans that are linked as causes."""
+    if not isinstance(links, list):
+        return []
+    found = []
+    for link in links:
+        fields = object_of(link, "link")
+        trace = identity_of(fields.get("traceId"), "traceId of a link")
+        found.append(span_key(trace, identity_of(fields.get("spanId"), "spanId of a link")))
+    return found
+
+
+def process_of(resource: object) -> str:
+    """What a process is called: its service, and which instance of it."""
+    attributes = attributes_of(resource)
+    service = name_of(attributes.get("service.name"), "service.name")
+    for key in INSTANCE_ATTRIBUTES:
+        if attributes.get(key):
+            return process_key(service, name_of(attributes[key], key))
+    return service
+
+
+def attributes_of(resource: object) -> dict[str, str]:
+    """The attributes that are texts."""
+    entries = resource.get("attributes") if isinstance(resource, dict) else None
+    attributes = {}
+    for entry in entries if isinstance(entries, list) else []:
+        value = entry.get("value") if isinstance(entry, dict) else None
+        text = value.get("stringValue") if isinstance(value, dict) else None
+        if isinstance(text, str):
+            attributes[str(entry.get("key"))] = text
+    return attributes

@@ -1,0 +1,109 @@
+"""Message tables as Parquet files: columns as in `tables`; lists may be lists, or texts."""
+
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, Final
+
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import parquet as pq
+
+from antecede.pipeline.ingest.formats import tables
+from antecede.pipeline.ingest.formats.records import Copy, Reject, UnreadableError, excerpt_of
+
+BATCH_ROWS: Final = 1 << 14
+
+
+def copies_in(
+    file: IO[bytes], unit: str | None, groups: Sequence[int] | None = None
+) -> Iterator[Copy | Reject]:
+    """The copies that every row stands for, in the whole file or in these row groups of it."""
+    try:
+        table = pq.ParquetFile(file)
+    except pa.ArrowException:
+        yield Reject("", "damaged Parquet file", "")
+        return
+    names = table.schema_arrow.names
+    layout = tables.named_layout(names, None, unit)
+    if layout is None:
+        yield Reject("", "no columns for sender, receivers and time", excerpt_of(", ".join(names)))
+        return
+    number = 0
+    if groups is not None:
+        metadata = table.metadata
+        number = sum(metadata.row_group(group).num_rows for group in range(min(groups)))
+    columns = [names[place] for place in layout.places.values()]
+    try:
+        for batch in table.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+            yield from copies_of_batch(batch, layout, names, number)
+            number += len(batch)
+    except (pa.ArrowException, OSError):
+        yield Reject(f"row {number + 1}", "damaged Parquet file", "")
+
+
+def copies_of_batch(
+    batch: Any,  # noqa: ANN401 pyarrow has no types
+    layout: tables.Layout,
+    names: Sequence[str],
+    number: int,
+) -> Iterator[Copy | Reject]:
+    """The copies of a batch of rows that comes after so many others."""
+    roles = {names[place]: role for role, place in layout.places.items()}
+    columns = {roles[name]: values_of(batch.column(name)) for name in batch.schema.names}
+    for row in range(len(batch)):
+        fields = {role: values[row] for role, values in columns.items()}
+        try:
+            yield from copies_of_row(fields, layout, number + row + 1)
+        except UnreadableError as error:
+            yield Reject(f"row {number + row + 1}", str(error), excerpt_of(fields))
+
+
+def values_of(column: Any) -> list[object]:  # noqa: ANN401 pyarrow has no types
+    """The values of a column; points in time as nanoseconds."""
+    if pa.types.is_timestamp(column.type):
+        column = pc.cast(column, pa.timestamp("ns", column.type.tz)).cast(pa.int64())
+        return [None if value is None else Nanoseconds(value) for value in column.to_pylist()]
+    values: list[object] = column.to_pylist()
+    return values
+
+
+class Nanoseconds(int):
+    """A number of nanoseconds, whatever unit the table is said to use."""
+
+
+def copies_of_row(fields: dict[str, object], layout: tables.Layout, number: int) -> list[Copy]:
+    """The copies that one row stands for."""
+    received = fields.get(tables.RECEIVED)
+    return tables.copies_of(
+        sender=as_name(fields.get(tables.SENDER)),
+        receivers=as_names(fields.get(tables.RECEIVERS)),
+        sent_ns=as_time(fields.get(tables.TIME), layout.time_unit_ns, "time"),
+        received_ns=None
+        if received is None
+        else as_time(received, layout.received_unit_ns, "receive time"),
+        label=as_name(fields.get(tables.LABEL)),
+        causes=as_names(fields.get(tables.CAUSES)) if tables.CAUSES in layout.places else None,
+        payload_bytes=fields.get(tables.BYTES),
+        number=number,
+    )
+
+
+def as_time(value: object, unit_ns: int, what: str) -> int:
+    """A point in time in nanoseconds."""
+    if isinstance(value, Nanoseconds):
+        return tables.in_range(int(value), what)
+    return tables.time_of(value, unit_ns, what)
+
+
+def as_name(value: object) -> object:
+    """A number as the name it stands for."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def as_names(value: object) -> list[object]:
+    """The names in a list, or in a text that lists them."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return [as_name(entry) for entry in value]
+    name = as_name(value)
+    return [*tables.parts_of(name)] if isinstance(name, str) else [name]

@@ -1,0 +1,258 @@
+"""Message tables: a line for each message and receiver, or for each message and its receivers.
+
+    sender,receivers,time_ms,received_ms,id,cause
+    a,b;c,10,,1,
+    b,a,25,31,2,1
+
+Columns are found by their names; without a header they are sender, receivers, time, receive time
+and cause, of which the last two may be missing. Cells are parted by commas, semicolons, tabs or
+white space. Equal times of one sender are one multicast, unless the table has a column of ids.
+
+Times count in seconds unless the name of the column ends in a unit (`time_ms`) or the reader is
+told otherwise; dates in ISO 8601 are understood as well. A cause is the id of a message or, in a
+table without ids, the number of its line of data, from 1.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from antecede.pipeline.ingest.formats.lines import Line, cells_of
+from antecede.pipeline.ingest.formats.records import (
+    INT32_MAX,
+    TIME_NS_MAX,
+    Copy,
+    Reject,
+    UnreadableError,
+    excerpt_of,
+    name_of,
+    whole_number,
+)
+
+UNITS_NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+SENDER: Final = "sender"
+RECEIVERS: Final = "receivers"
+TIME: Final = "time"
+RECEIVED: Final = "received"
+LABEL: Final = "id"
+CAUSES: Final = "causes"
+BYTES: Final = "bytes"
+
+ALIASES: Final = {
+    SENDER: ("sender", "source", "src", "from"),
+    RECEIVERS: (
+        *("receiver", "receivers", "recipient", "recipients", "target", "targets"),
+        *("destination", "destinations", "dst", "to"),
+    ),
+    TIME: ("time", "timestamp", "ts", "sent", "sent_time", "send_time", "sent_at"),
+    RECEIVED: (
+        *("received", "received_time", "receive_time", "received_at", "recv_time"),
+        *("delivered", "delivered_time", "delivery_time", "delivered_at"),
+    ),
+    LABEL: ("id", "message", "message_id"),
+    CAUSES: ("cause", "causes", "caused_by", "in_reply_to", "reply_to"),
+    BYTES: ("bytes", "size", "payload_bytes"),
+}
+"""What the columns may be called, apart from a unit at the end."""
+
+ROLES: Final = {alias: role for role, aliases in ALIASES.items() for alias in aliases}
+POSITIONAL: Final = (SENDER, RECEIVERS, TIME, RECEIVED, CAUSES)
+
+DELIMITERS: Final = (",", "\t", ";")
+SEPARATORS: Final = re.compile(r"[;|,]")
+"""Between several receivers or several causes in one cell."""
+
+COMMENTS: Final = ("#", "%", "//")
+UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which column is where, and what their numbers mean."""
+
+    delimiter: str | None
+    places: dict[str, int]
+    time_unit_ns: int
+    received_unit_ns: int
+    headed: bool
+    """Whether the first line is a header."""
+
+    @property
+    def refers_to_lines(self) -> bool:
+        """Whether causes are numbers of lines, so that the table must be read as a whole."""
+        return CAUSES in self.places and LABEL not in self.places
+
+
+def layout_of(first: str, unit: str | None) -> Layout | None:
+    """The layout that a table's first line shows, or None if it cannot be the first line of one."""
+    delimiter = next((mark for mark in DELIMITERS if mark in first), None)
+    cells = cells_of(first, delimiter)
+    layout = named_layout(cells, delimiter, unit)
+    if layout is not None:
+        return layout
+    unit_ns = UNITS_NS[unit or "s"]
+    layout = Layout(
+        delimiter=delimiter,
+        places={role: place for place, role in enumerate(POSITIONAL[: len(cells)])},
+        time_unit_ns=unit_ns,
+        received_unit_ns=unit_ns,
+        headed=False,
+    )
+    try:
+        copies_of_cells(cells, layout, 1)
+    except UnreadableError:
+        return None
+    return layout
+
+
+def named_layout(names: Sequence[str], delimiter: str | None, unit: str | None) -> Layout | None:
+    """The layout of a table with these columns; None if one that it needs is missing."""
+    places: dict[str, int] = {}
+    units: dict[str, int] = {}
+    for place, name in enumerate(names):
+        plain, _, suffix = name.strip().lower().rpartition("_")
+        whole = name.strip().lower()
+        if suffix in UNITS_NS and plain in ROLES:
+            role = ROLES[plain]
+            units[role] = UNITS_NS[suffix]
+        elif whole in ROLES:
+            role = ROLES[whole]
+        else:
+            continue
+        places.setdefault(role, place)
+    if not {SENDER, RECEIVERS, TIME} <= places.keys():
+        return None
+    default_ns = UNITS_NS[unit or "s"]
+    return Layout(
+        delimiter=delimiter,
+        places=places,
+        time_unit_ns=units.get(TIME, default_ns),
+        received_unit_ns=units.get(RECEIVED, units.get(TIME, default_ns)),
+        headed=True,
+    )
+
+
+def copies_in(layout: Layout, lines: Iterator[Line]) -> Iterator[Copy | Reject]:
+    """The copies that every line stands for, and what could not be read."""
+    for number, line in enumerate(without_comments(lines), start=1):
+        try:
+            yield from copies_of_cells(cells_of(line.text, layout.delimiter), layout, number)
+        except UnreadableError as error:
+            yield Reject(line.position, str(error), excerpt_of(line.text))
+
+
+def without_comments(lines: Iterator[Line]) -> Iterator[Line]:
+    """The lines that are data."""
+    return (line for line in lines if not line.text.lstrip().startswith(COMMENTS))
+
+
+def copies_of_cells(cells: Sequence[str], layout: Layout, number: int) -> list[Copy]:
+    """The copies that a line of these cells stands for; it is the one with this number."""
+    places = layout.places
+    if len(cells) < 3:
+        raise UnreadableError("fewer than three columns")
+    values = {role: cells[place] for role, place in places.items() if place < len(cells)}
+    sent_ns = time_of(values.get(TIME), layout.time_unit_ns, "time")
+    received_ns = None
+    if values.get(RECEIVED):
+        received_ns = time_of(values[RECEIVED], layout.received_unit_ns, "receive time")
+    return copies_of(
+        sender=values.get(SENDER),
+        receivers=parts_of(values.get(RECEIVERS, "")),
+        sent_ns=sent_ns,
+        received_ns=received_ns,
+        label=values.get(LABEL) if LABEL in places else None,
+        causes=parts_of(values.get(CAUSES, "")) if CAUSES in places else None,
+        payload_bytes=values.get(BYTES),
+        number=number,
+    )
+
+
+def copies_of(
+    *,
+    sender: object,
+    receivers: Sequence[object],
+    sent_ns: int,
+    received_ns: int | None,
+    label: object,
+    causes: Sequence[object] | None,
+    payload_bytes: object,
+    number: int,
+) -> list[Copy]:
+    """The copies of one message, or those of them that one line tells of."""
+    by = name_of(sender, "sender")
+    names = [name_of(receiver, "receiver") for receiver in receivers]
+    if not names:
+        raise UnreadableError("no receiver")
+    called = None if label is None or label == "" else name_of(str(label), "id")
+    message = f"{sent_ns}" if called is None else f"{sent_ns}/{called}"
+    waits = None if causes is None else [name_of(str(cause), "cause") for cause in causes]
+    size = size_of(payload_bytes)
+    return [
+        Copy(
+            message=message,
+            label=None if causes is None else called or str(number),
+            sender=by,
+            receiver=name,
+            sent_ns=sent_ns,
+            received_ns=received_ns,
+            causes=waits,
+            payload_bytes=size,
+        )
+        for name in names
+    ]
+
+
+def parts_of(cell: str) -> list[str]:
+    """What a cell lists."""
+    return [part.strip() for part in SEPARATORS.split(cell) if part.strip()]
+
+
+def size_of(value: object) -> int:
+    """The size of a payload; 0 if it is not known."""
+    if value is None or value == "":
+        return 0
+    size = whole_number(value)
+    if size is None or not 0 <= size <= INT32_MAX:
+        raise UnreadableError("size is not a number of bytes")
+    return size
+
+
+def time_of(value: object, unit_ns: int, what: str) -> int:
+    """A point in time in nanoseconds: a number of units, a date, or the text of one of these."""
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return in_range((moment - UNIX_EPOCH) // timedelta(microseconds=1) * 1_000, what)
+    number = whole_number(value)
+    if number is not None:
+        return in_range(number * unit_ns, what)
+    if isinstance(value, str) and "-" in value[1:] and "e-" not in value.lower():
+        try:
+            return time_of(datetime.fromisoformat(value.strip()), unit_ns, what)
+        except ValueError:
+            raise UnreadableError(f"{what} is not a time") from None
+    if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
+        raise UnreadableError(f"no {what}")
+    return fraction_of(str(value), unit_ns, what)
+
+
+def fraction_of(text: str, unit_ns: int, what: str) -> int:
+    """A number of units with a fraction, exactly."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise UnreadableError(f"{what} is not a time") from None
+    if not number.is_finite() or number.adjusted() > 20:
+        raise UnreadableError(f"{what} is out of range")
+    return in_range(round(number * unit_ns), what)
+
+
+def in_range(time_ns: int, what: str) -> int:
+    """The time if it is one that can be calculated with."""
+    if abs(time_ns) > TIME_NS_MAX:
+        raise UnreadableError(f"{what} is out of range")
+    return time_ns

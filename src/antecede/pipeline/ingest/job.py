@@ -1,0 +1,212 @@
+"""The ingest job: joins the stages, and owns all reading and writing.
+
+It leaves `events/`, `workload/`, `processes/` (datasets by run), `rejects/` and, last of all,
+`summary.json`: while that is missing, the rest is unfinished.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.pipeline.ingest.causes import COUNTED, workload
+from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
+from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
+from antecede.pipeline.ingest.counting import (
+    Placing,
+    Reading,
+    counted_calls,
+    counted_placing,
+    counted_reading,
+)
+from antecede.pipeline.ingest.formats.catalogue import AUTO
+from antecede.pipeline.ingest.layouts import COPIES, LONG, PARTS, REJECTS, table
+from antecede.pipeline.ingest.names import names_of
+from antecede.pipeline.ingest.order import local_events, sequenced
+from antecede.pipeline.ingest.outputs import Outputs
+from antecede.pipeline.ingest.reading import read_parts
+from antecede.pipeline.ingest.sources import Found, find_files, parts_of
+from antecede.pipeline.ingest.spans import (
+    calls_of_spans,
+    copies_of_tables,
+    first_receptions,
+    linked_calls,
+)
+from antecede.pipeline.ingest.summary import Summary, contradictions_of
+from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
+from antecede.pipeline.schemas import EVENTS, WORKLOAD
+
+READING_TASKS_MAX: Final = 256
+"""Reading is spread over so many tasks at most, each with many files where there are many."""
+
+MESSAGE_IDS: Final = table(sender=LONG, first_message_id=LONG)
+
+REPEATED: Final = "repeated_receptions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known when events can be put in order."""
+
+    copies: DataFrame
+    reading: Reading
+    tallies: dict[str, int]
+    rows: int
+    """How many copies there were before repeated receptions were dropped."""
+    names: dict[str, str]
+    gaps: list[Gap]
+    clocks: Clocks
+
+
+def ingest(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: str,
+    *,
+    form: str = AUTO,
+    repair: bool = True,
+    run_id: str = "ingested",
+    unit: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Summary:
+    """Read the traces at `paths` and write what they come to into the folder `out`.
+
+    What was there of an earlier ingest is replaced. `unit` is that of times in message tables that
+    do not say; `tell` hears what is being done.
+    """
+    found = find_files(paths)
+    outputs = Outputs(out, run_id)
+    outputs.check_apart(path for path, _ in found.files)
+    with ExitStack() as stack:
+        tell(f"reading {len(found.files):,} files")
+        parts = parts_of(found.files, form, unit)
+        tasks = min(len(parts), READING_TASKS_MAX)
+        spread = spark.createDataFrame(parts, PARTS).repartition(tasks)
+        records = kept(read_parts(spread, form, unit), stack)
+        known = learnt(records, repair, stack, tell)
+        tell("putting events in order")
+        events = kept(ordered(spark, known, stack), stack)
+        placing = counted_placing(events)
+        tell("writing")
+        outputs.clear()
+        outputs.write_run("events", events.select(*EVENTS.names))
+        outputs.write_processes(known.names.values())
+        rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
+        outputs.write("rejects", rejects.select(*REJECTS.names))
+        waiting = write_workload(spark, outputs, events, placing)
+    summary = summary_of(run_id, found, repair, known, placing, waiting)
+    outputs.write_summary(summary.as_object())
+    return summary
+
+
+def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
+    """The rows, computed once and kept, on disk if need be, until the stack is left."""
+    rows.persist(StorageLevel.MEMORY_AND_DISK)
+    stack.callback(rows.unpersist)
+    return rows
+
+
+def learnt(
+    records: DataFrame, repair: bool, stack: ExitStack, tell: Callable[[str], None]
+) -> Known:
+    """The copies in the records, and what the clocks say about them."""
+    reading = counted_reading(records)
+    tell("finding messages")
+    tables = [copies_of_tables(records)] if reading.copies or not reading.spans else []
+    tallies: dict[str, int] = {}
+    rows = reading.copies
+    if reading.spans:
+        calls = kept(calls_of_spans(records), stack)
+        calling = counted_calls(calls)
+        linked = kept(linked_calls(records), stack) if reading.linked else None
+        rows += calling.copies + (0 if linked is None else linked.count())
+        tallies = calling.tallies
+        tables += copies_of_calls(calls, linked, calling.one_way)
+    copies = reduce(DataFrame.unionByName, tables)
+    names = names_of(reading.processes)
+    tell("repairing clocks" if repair else "reading clocks")
+    found = collected_gaps(gaps(copies)) if repair else []
+    return Known(
+        copies=copies,
+        reading=reading,
+        tallies=tallies,
+        rows=rows,
+        names=names,
+        gaps=found,
+        clocks=repaired_clocks(found),
+    )
+
+
+def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) -> list[DataFrame]:
+    """The copies among calls and links; only one-way messages may have been received twice."""
+    copies = calls.where(F.col("tally").isNull()).select(*COPIES.names)
+    if not one_way and linked is None:
+        return [copies]
+    alone = copies.where(F.col("one_way"))
+    repeated = alone if linked is None else alone.unionByName(linked)
+    return [copies.where(~F.col("one_way")), repeated.transform(first_receptions)]
+
+
+def ordered(spark: SparkSession, known: Known, stack: ExitStack) -> DataFrame:
+    """The events of every process in order."""
+    offsets = known.clocks.offsets_ns
+    rows = [(key, number, offsets.get(key, 0)) for number, key in enumerate(known.names)]
+    placed = instants(known.copies, spark.createDataFrame(rows, CLOCKS))
+    ties = kept(ranks(placed), stack)
+    count = ties.count()
+    if count == 0:
+        tied = unranked(placed)
+    else:
+        tied = ranked(placed, F.broadcast(ties) if count <= RANKS_BROADCAST_MAX else ties)
+    return tied.transform(sequenced).transform(local_events)
+
+
+def write_workload(
+    spark: SparkSession, outputs: Outputs, events: DataFrame, placing: Placing
+) -> dict[str, int]:
+    """Write what each message waits for, and count what could not be kept of it."""
+    ids = spark.createDataFrame(placing.first_ids(), MESSAGE_IDS)
+    seen = Observation()
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
+    planned = workload(events, ids, placing.first_ns or 0).observe(seen, *sums)
+    outputs.write_run("workload", planned.select(*WORKLOAD.names))
+    return {name: int(seen.get[name]) for name in COUNTED}
+
+
+def summary_of(
+    run_id: str,
+    found: Found,
+    repair: bool,
+    known: Known,
+    placing: Placing,
+    waiting: dict[str, int],
+) -> Summary:
+    """Everything there is to say."""
+    counts = {
+        **known.tallies,
+        REPEATED: known.rows - placing.copies,
+        **placing.counts,
+        **waiting,
+    }
+    offsets = known.clocks.offsets_ns
+    return Summary(
+        run_id=run_id,
+        messages=sum(placing.messages.values()),
+        copies=placing.copies,
+        processes=len(known.names),
+        rejects=sum(known.reading.rejects_by_reason.values()),
+        first_ns=placing.first_ns,
+        last_ns=placing.last_ns,
+        read=known.reading.formats,
+        rejects_by_reason=known.reading.rejects_by_reason,
+        counts=counts,
+        repaired=repair,
+        clock_offsets_ns={name: offsets.get(key, 0) for key, name in known.names.items()},
+        contradictions=contradictions_of(known.gaps, known.clocks, known.names),
+        passed_over=list(found.passed_over),
+    )

@@ -1,0 +1,95 @@
+"""The tables between the stages of ingest: written here, never inferred.
+
+`RECORDS` is what reading yields, `COPIES` what messages are known by before they are numbered.
+"""
+
+from typing import Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+TEXT: Final = StringType()
+LONG: Final = LongType()
+TEXTS: Final = ArrayType(TEXT)
+
+
+def table(**columns: DataType) -> StructType:
+    """A table with these columns; Spark takes every one of them to be nullable."""
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+PARTS: Final = table(number=IntegerType(), path=TEXT, start=LONG, end=LONG)
+
+SPAN: Final = table(
+    trace=TEXT,
+    span=TEXT,
+    parent=TEXT,
+    follows=BooleanType(),
+    kind=TEXT,
+    process=TEXT,
+    start_ns=LONG,
+    end_ns=LONG,
+    links=TEXTS,
+)
+
+COPY: Final = table(
+    message=TEXT,
+    label=TEXT,
+    sender=TEXT,
+    receiver=TEXT,
+    sent_ns=LONG,
+    received_ns=LONG,
+    causes=TEXTS,
+    payload_bytes=IntegerType(),
+)
+
+REJECT: Final = table(position=TEXT, reason=TEXT, excerpt=TEXT)
+
+FILE: Final = table(format=TEXT, records=LONG)
+
+RECORDS: Final = table(
+    part=IntegerType(), ordinal=LONG, source=TEXT, span=SPAN, copy=COPY, reject=REJECT, file=FILE
+)
+"""One of span, copy, reject and file is there. The first two columns say in which order they came;
+a file comes after its records and counts them."""
+
+REJECTS: Final = table(source=TEXT, position=TEXT, reason=TEXT, excerpt=TEXT)
+"""What could not be used: in which file, where in it, why, and how it begins."""
+
+COPIES: Final = table(
+    message=TEXT,
+    sender=TEXT,
+    receiver=TEXT,
+    sent_ns=LONG,
+    sent_latest_ns=LONG,
+    received_ns=LONG,
+    received_earliest_ns=LONG,
+    sent_in=TEXT,
+    sent_by=TEXT,
+    received_in=TEXT,
+    received_by=TEXT,
+    answers=TEXT,
+    one_way=BooleanType(),
+    label=TEXT,
+    causes=TEXTS,
+    payload_bytes=IntegerType(),
+)
+"""One row per message and destination, by the clocks of the machines they were recorded on.
+
+`message` names it among those of its sender. It was sent at `sent_ns` exactly, or, where
+`sent_latest_ns` is there, not before the first and not after the second; it was received at
+`received_ns` exactly (null: not recorded) or between `received_earliest_ns` and that. `…_in` is the
+trace and `…_by` the span whose handling of a request the event belongs to. A reply `answers` a
+message.
+"""
+
+CALLS: Final = StructType([*COPIES.fields, *table(tally=TEXT, count=LONG).fields])
+"""Copies, and among them rows that only count something: how often `tally` was met."""

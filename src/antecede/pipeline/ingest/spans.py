@@ -1,0 +1,115 @@
+"""The stages between spans and copies: trace by trace in Python, links between traces in SQL."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
+from antecede.pipeline.ingest.calls import calls_of_trace
+from antecede.pipeline.ingest.formats.records import CONSUMER, PRODUCER, Span
+from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN
+
+
+def calls_of_spans(records: DataFrame) -> DataFrame:
+    """The messages that spans stand for, and rows that count what was met on the way.
+
+    In:  part, ordinal, span.
+    Out: the columns of COPIES, tally, count.
+    """
+    spans = records.where(F.col("span").isNotNull()).select("part", "ordinal", "span.*")
+    by_trace = spans.repartition("trace").sortWithinPartitions("trace", "part", "ordinal")
+    return by_trace.select(*SPAN.names).mapInArrow(call_batches, CALLS)
+
+
+def call_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The messages of spans that are sorted by trace."""
+    return batches_of(call_rows(rows_of(batches, SPAN.names)), CALLS)
+
+
+def call_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """The messages of all the traces, and in the end what was counted."""
+    tally: Counter[str] = Counter()
+    for _, group in groups_of(rows, 1):
+        for call in calls_of_trace([Span(*row) for row in group], tally):
+            yield *call, None, None
+    for name, count in tally.items():
+        yield *[None] * len(COPIES.names), name, count
+
+
+def linked_calls(records: DataFrame) -> DataFrame:
+    """The one-way messages from spans to those that name them as a cause besides their parent.
+
+    In:  span.
+    Out: the columns of COPIES.
+    """
+    spans = records.where(F.col("span").isNotNull()).select("span.*")
+    effects = (
+        spans.where(F.size("links") > 0)
+        .withColumn("link", F.explode("links"))
+        .select([F.col(name).alias(f"effect_{name}") for name in SPAN.names] + [F.col("link")])
+    )
+    causes = spans.withColumn("link", key_of("trace", "span"))
+    pairs = effects.join(causes, on="link", how="inner")
+    is_message = (F.col("process") != F.col("effect_process")) | (
+        (F.col("kind") == PRODUCER) & (F.col("effect_kind") == CONSUMER)
+    )
+    produced = F.col("kind") == PRODUCER
+    effect = key_of("effect_trace", "effect_span")
+    known = {
+        "message": F.when(produced, F.concat("link", F.lit("*"))).otherwise(
+            F.concat("link", F.lit("*"), effect)
+        ),
+        "sender": F.col("process"),
+        "receiver": F.col("effect_process"),
+        "sent_ns": F.col("start_ns"),
+        "sent_latest_ns": F.when(~produced, F.coalesce("end_ns", "start_ns")),
+        "received_ns": F.col("effect_start_ns"),
+        "sent_in": F.col("trace"),
+        "sent_by": F.col("span"),
+        "received_in": F.col("effect_trace"),
+        "received_by": F.col("effect_span"),
+        "one_way": F.lit(True),
+        "payload_bytes": F.lit(0),
+    }
+    return pairs.where(is_message).select(columns_of_copies(known))
+
+
+def key_of(trace: str, span: str) -> Column:
+    """How links name the span in these columns."""
+    return F.concat_ws("/", trace, span)
+
+
+def columns_of_copies(known: dict[str, Column]) -> list[Column]:
+    """The columns of COPIES: those that are known, and nulls."""
+    return [
+        known.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+        for field in COPIES.fields
+    ]
+
+
+def first_receptions(one_way: DataFrame) -> DataFrame:
+    """One-way messages without those that the same process received before.
+
+    Consumers have spans for polling and for handling the same message.
+
+    In, out: the columns of COPIES.
+    """
+    order = Window.partitionBy("message", "receiver").orderBy("received_ns", "received_by")
+    return (
+        one_way.withColumn("turn", F.row_number().over(order))
+        .where(F.col("turn") == 1)
+        .select(*COPIES.names)
+    )
+
+
+def copies_of_tables(records: DataFrame) -> DataFrame:
+    """What message tables say, in the columns that spans have too.
+
+    In:  copy.
+    Out: the columns of COPIES.
+    """
+    rows = records.where(F.col("copy").isNotNull()).select("copy.*")
+    known = {name: F.col(name) for name in rows.columns}
+    return rows.select(columns_of_copies({**known, "one_way": F.lit(True)}))

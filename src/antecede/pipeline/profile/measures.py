@@ -1,0 +1,93 @@
+"""What a profile measures: the name of each distribution, its unit, and what it says."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from antecede.link.notation import duration_text, three_digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A distribution that a profile has."""
+
+    title: str
+    unit: str
+    """`ns`, `bytes`, or nothing for counts."""
+    meaning: str
+
+
+MEASURES: Final = {
+    "out_degree": Measure(
+        title="peers sent to", unit="", meaning="processes that a process sends to"
+    ),
+    "in_degree": Measure(
+        title="peers heard from", unit="", meaning="processes that a process hears from"
+    ),
+    "process_messages": Measure(
+        title="messages of a process", unit="", meaning="messages that a process sends"
+    ),
+    "targets": Measure(title="targets of a message", unit="", meaning="targets of a message"),
+    "effects": Measure(
+        title="effects of a delivery", unit="", meaning="messages that a delivery causes"
+    ),
+    "causes": Measure(
+        title="causes of a message", unit="", meaning="deliveries that a message waits for"
+    ),
+    "depth": Measure(
+        title="chain of causes", unit="", meaning="longest chain of causes before a message"
+    ),
+    "conversation_messages": Measure(
+        title="conversation: messages", unit="", meaning="messages that causes connect"
+    ),
+    "conversation_processes": Measure(
+        title="conversation: processes", unit="", meaning="processes in such a conversation"
+    ),
+    "conversation_ns": Measure(
+        title="conversation: duration", unit="ns", meaning="its duration, less the network's part"
+    ),
+    "errands_at_once": Measure(
+        title="errands at once", unit="", meaning="errands open at a process as one begins"
+    ),
+    "think_ns": Measure(
+        title="think time", unit="ns", meaning="from the last cause to the message"
+    ),
+    "submission_gap_ns": Measure(
+        title="gap, all submissions", unit="ns", meaning="between submissions, whole system"
+    ),
+    "sender_gap_ns": Measure(
+        title="gap, one sender", unit="ns", meaning="between submissions, one process"
+    ),
+    "delivery_gap_ns": Measure(
+        title="gap, one receiver", unit="ns", meaning="between deliveries, one process"
+    ),
+    "flight_ns": Measure(
+        title="flight", unit="ns", meaning="from submission to delivery of a copy"
+    ),
+    "in_flight": Measure(
+        title="copies under way", unit="", meaning="copies under way as one is submitted"
+    ),
+    "payload_bytes": Measure(title="payload", unit="bytes", meaning="size of a message"),
+}
+
+MINUTE_NS: Final = 60_000_000_000
+LONG_UNITS: Final = (
+    ("d", 24 * 60 * MINUTE_NS),
+    ("h", 60 * MINUTE_NS),
+    ("min", MINUTE_NS),
+)
+
+
+def value_text(value: float, unit: str) -> str:
+    """A value of a measure for people."""
+    if unit == "ns":
+        return long_duration_text(value)
+    text = f"{value:,}" if isinstance(value, int) else three_digits(value)
+    return f"{text} B" if unit == "bytes" else text
+
+
+def long_duration_text(duration_ns: float) -> str:
+    """A duration for people, which may last for days: `1.25 ms`, `25.0 h`."""
+    for unit, unit_ns in LONG_UNITS:
+        if duration_ns >= 2 * unit_ns:
+            return f"{three_digits(duration_ns / unit_ns)} {unit}"
+    return duration_text(duration_ns)

@@ -1,0 +1,184 @@
+"""Opens Spark: embedded and sized for a laptop, or whatever cluster a master URL names.
+
+Spark and Java have much to say when they start and while they run. It goes into a file that is
+shown if the start fails and thrown away otherwise; with `verbose` it goes to standard error.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.java import find_java
+from antecede.pipeline.shipping import package_folder, ship_package
+
+EMBEDDED: Final = "local[*]"
+CONNECT: Final = "sc://"
+
+EVERYWHERE: Final = {
+    # Run ids are strings even if all of them look like numbers or dates.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # Times are integers; should one ever be shown as a date, it means the same everywhere.
+    "spark.sql.session.timeZone": "UTC",
+    # toPandas and createDataFrame move columns instead of pickled rows.
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # What the rest of the project writes; half the size of the default.
+    "spark.sql.parquet.compression.codec": "zstd",
+    # Jobs have their own progress bar.
+    "spark.ui.showConsoleProgress": "false",
+}
+
+THIS_MACHINE: Final = {
+    # Nothing outside this machine needs to reach the driver, and its host name may not resolve.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # A web server is for clusters; it costs a second of the start.
+    "spark.ui.enabled": "false",
+    # The driver does all the work. Python workers come on top of this, one for each core.
+    "spark.driver.memory": "2g",
+    # The default of 200 is for clusters: small jobs would spend their time on empty tasks.
+    "spark.sql.shuffle.partitions": "8",
+    # Give memory back between jobs: Python workers need it more than an idle heap.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+}
+
+SHOWN_LINES: Final = 15
+"""How much of what Java said is shown when it does not start."""
+
+
+@contextmanager
+def open_session(
+    name: str,
+    *,
+    master: str | None = None,
+    verbose: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """A Spark session for one job, stopped at the end; without `master`, on this machine alone.
+
+    `settings` are Spark's own and win over ours. Under spark-submit its master and Java are used.
+    """
+    settings = {} if settings is None else settings
+    if master is not None and master.startswith(CONNECT):
+        with connected(name, master, settings) as session:
+            yield session
+        return
+    with ExitStack() as stack:
+        scratch = Path(tempfile.mkdtemp(prefix="antecede-spark-"))
+        stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+        conf = configuration(name, master, scratch, settings)
+        context = start_context(conf, scratch, verbose)
+        stack.callback(context.stop)
+        session = SparkSession.builder.getOrCreate()
+        if not is_embedded(context.master or ""):
+            ship_package(context, scratch)
+        yield session
+
+
+@contextmanager
+def connected(name: str, url: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session on a Spark Connect server, whose Python must have antecede installed."""
+    builder = SparkSession.builder.remote(url).appName(name)
+    try:
+        session = builder.getOrCreate()
+    except PySparkException as error:
+        raise LocalError(f"cannot connect to Spark at {url}: {error}") from error
+    try:
+        for key, value in {**EVERYWHERE, **settings}.items():
+            if session.conf.isModifiable(key):
+                session.conf.set(key, value)
+        yield session
+    finally:
+        session.stop()
+
+
+def configuration(
+    name: str, master: str | None, scratch: Path, settings: Mapping[str, str]
+) -> SparkConf:
+    """What Spark is told at its start."""
+    conf = SparkConf(loadDefaults=False)
+    conf.setAppName(name)
+    url = master
+    if url is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        url = EMBEDDED
+    if url is not None:
+        conf.setMaster(url)
+    chosen = dict(EVERYWHERE)
+    chosen["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
+    if url is not None and is_on_this_machine(url):
+        chosen.update(THIS_MACHINE)
+    if url is not None and is_embedded(url):
+        # Workers import the package that runs here, not another that may be installed.
+        chosen["spark.executorEnv.PYTHONPATH"] = str(package_folder().parent)
+    for key, value in {**chosen, **settings}.items():
+        conf.set(key, value)
+    return conf
+
+
+def is_embedded(master: str) -> bool:
+    """Whether tasks run inside the driver, next to this process."""
+    return master == "local" or master.startswith("local[")
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether executors have this machine's Python: embedded ones, and those of tests."""
+    return is_embedded(master) or master.startswith("local-cluster[")
+
+
+def start_context(conf: SparkConf, scratch: Path, verbose: bool) -> SparkContext:
+    """Start Java if it does not run yet, and Spark in it."""
+    master = conf.get("spark.master", "") or ""
+    if is_on_this_machine(master):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        start_java(conf, scratch, verbose)
+    try:
+        return SparkContext(conf=conf)
+    except Exception as error:
+        raise LocalError(f"Spark does not start on {master}: {first_line(error)}") from error
+
+
+def start_java(conf: SparkConf, scratch: Path, verbose: bool) -> None:
+    """Start the Java process that all sessions of this Python process share."""
+    java = find_java()
+    log = scratch / "java.log"
+    with log.open("wb") as noise, in_environment(JAVA_HOME=str(java.home)):
+        outlets = {} if verbose else {"stdout": noise, "stderr": noise}
+        try:
+            gateway = launch_gateway(conf, outlets)  # type: ignore[no-untyped-call]
+        except PySparkException as error:
+            said = log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
+            raise LocalError("\n".join(["Java does not start:", *said])) from error
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def in_environment(**variables: str) -> Iterator[None]:
+    """Set environment variables for a while; child processes started meanwhile inherit them."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def first_line(error: Exception) -> str:
+    """What went wrong, without the stack of the Java side."""
+    lines = str(error).strip().splitlines()
+    reasons = [line for line in lines if "Exception:" in line] or lines
+    return reasons[0].rpartition("Exception:")[2].strip() if reasons else type(error).__name__

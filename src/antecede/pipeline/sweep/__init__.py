@@ -1,0 +1,1 @@
+"""Sweeps: protocol x scenario x network x processes x seed, one simulation a Spark task."""

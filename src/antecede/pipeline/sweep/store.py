@@ -1,0 +1,90 @@
+"""The runs of a sweep on disk: what is finished is known from what is there.
+
+`DIR/runs` is a Parquet dataset. Every file in it appears complete or not at all, and a run is in it
+exactly if it is over, so a sweep that was interrupted goes on where it stopped.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.sweep.tables import RUNS
+from antecede.trace.atomic import blaming, replacing
+from antecede.trace.parquet import load, reading
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; this name says at least what is meant."""
+
+PARTS_MAX: Final = 64
+"""More files than this are put together into one when a sweep is over."""
+
+
+class RunStore:
+    """The folder of a sweep's runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Final = folder
+
+    def create(self) -> None:
+        """Make the folder, if it is not there."""
+        with blaming(self.folder, "write"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def statuses(self) -> dict[str, str]:
+        """How the runs that are over have ended, by their digests."""
+        table = self.read(("digest", "status"))
+        return dict(zip(table["digest"].to_pylist(), table["status"].to_pylist(), strict=True))
+
+    def add(self, runs: ArrowTable) -> None:
+        """Keep these runs."""
+        if len(runs):
+            self._write(runs, runs["digest"][0].as_py())
+
+    def read(self, columns: Sequence[str] | None = None) -> ArrowTable:
+        """All runs, or some columns of them; of one that was run again, the last attempt."""
+        pa = load("pyarrow")
+        pq = load("pyarrow.parquet")
+        schema = to_arrow_schema(RUNS)
+        tables = []
+        for file in self._parts():
+            with reading(file):
+                tables.append(pq.read_table(file, schema=schema, partitioning=None))
+        whole = pa.concat_tables(tables) if tables else schema.empty_table()
+        latest = dict(zip(whole["digest"].to_pylist(), range(len(whole)), strict=True))
+        kept = whole.take(pa.array(sorted(latest.values()), pa.int64()))
+        return kept if columns is None else kept.select(list(columns))
+
+    def read_only(self, digests: Iterable[str]) -> ArrowTable:
+        """The runs with these digests, in this order; `LocalError` if one is missing."""
+        pa = load("pyarrow")
+        runs = self.read()
+        place = {digest: number for number, digest in enumerate(runs["digest"].to_pylist())}
+        try:
+            rows = [place[digest] for digest in digests]
+        except KeyError as error:
+            raise LocalError(f"{self.folder} has no run {error.args[0]}") from None
+        return runs.take(pa.array(rows, pa.int64()))
+
+    def tidy(self) -> None:
+        """Put many small files together into one."""
+        parts = self._parts()
+        if len(parts) <= PARTS_MAX:
+            return
+        runs = self.read()
+        self._write(runs, f"all-{len(runs)}-{runs['digest'][0].as_py()}")
+        for part in parts:
+            part.unlink()
+
+    def _write(self, runs: ArrowTable, name: str) -> None:
+        pq = load("pyarrow.parquet")
+        taken = [int(part.name.split("-")[1]) for part in self._parts()]
+        number = 1 + max(taken, default=0)
+        file = self.folder / f"part-{number:05}-{name}.parquet"
+        with replacing(file) as partial, blaming(file, "write"):
+            pq.write_table(runs, partial, compression="zstd")
+
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("part-*.parquet"))

@@ -1,0 +1,267 @@
+"""Charts as SVG: no script is needed to see them, and one makes them answer the pointer.
+
+A drawing is 400 units wide, which is about what a phone has, and stands in a grid that has several
+columns where there is room. Colours are classes; the page's style gives them their value.
+"""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from antecede.report.charts.scale import (
+    Scale,
+    Text,
+    bounds,
+    duration_marks,
+    linear_marks,
+    log_marks,
+    number_text,
+    percent_text,
+    time_text,
+)
+from antecede.report.charts.spec import (
+    Axis,
+    BarChart,
+    Chart,
+    LineChart,
+    Series,
+    StackChart,
+    Unit,
+)
+from antecede.report.page.markup import Markup, element, joined
+
+WIDTH: Final = 400
+HEIGHT: Final = 272
+LEFT: Final = 52
+RIGHT: Final = 12
+TOP: Final = 28
+BOTTOM: Final = 44
+
+BAR_TOP: Final = 10
+BAR_HEIGHT: Final = 20
+BAR_LABEL: Final = 112
+BAR_TEXT: Final = 62
+
+TEXTS: Final[dict[Unit, Text]] = {
+    "number": number_text,
+    "time": time_text,
+    "share": percent_text,
+}
+
+
+def draw(chart: Chart) -> Markup:
+    """The chart as a figure with its title and its note."""
+    if isinstance(chart, LineChart):
+        drawing = draw_lines(chart)
+    elif isinstance(chart, BarChart):
+        drawing = draw_bars(chart)
+    else:
+        drawing = draw_stack(chart)
+    caption = element("figcaption", element("strong", chart.title), note_of(chart.note))
+    return element("figure", caption, drawing, class_="chart")
+
+
+def note_of(note: str) -> Markup:
+    """What stands below the title, if anything."""
+    return element("span", note) if note else Markup()
+
+
+# Axes.
+
+
+def scale_of(axis: Axis, values: Sequence[float], start: float, end: float) -> Scale | None:
+    """The scale on which these values fit; None if there is nothing to show."""
+    found = bounds(values, axis.log)
+    if found is None:
+        return None
+    low, high = found
+    if not axis.log and low > 0 and low < high / 2:
+        low = 0.0
+    return Scale(
+        low=low if axis.low is None else axis.low,
+        high=high if axis.high is None else axis.high,
+        start=start,
+        end=end,
+        log=axis.log,
+    )
+
+
+def marks_of(axis: Axis, scale: Scale) -> list[float]:
+    """The values that get a mark."""
+    if axis.log:
+        return log_marks(scale.low, scale.high)
+    marks = duration_marks if axis.unit == "time" else linear_marks
+    return marks(scale.low, scale.high)
+
+
+def draw_axes(x: Axis, y: Axis, across: Scale, up: Scale) -> Markup:
+    """Marks, lines behind the data, and the titles of both axes."""
+    pieces: list[Markup] = []
+    for mark in marks_of(y, up):
+        at = up.place(mark)
+        pieces.append(element("line", class_="grid", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at))
+        label = TEXTS[y.unit](mark)
+        pieces.append(element("text", label, x=LEFT - 6, y=at + 4, text_anchor="end"))
+    floor = HEIGHT - BOTTOM
+    for mark in marks_of(x, across):
+        at = across.place(mark)
+        pieces.append(element("line", class_="grid", x1=at, x2=at, y1=TOP, y2=floor))
+        label = TEXTS[x.unit](mark)
+        pieces.append(element("text", label, x=at, y=floor + 16, text_anchor="middle"))
+    pieces.append(element("line", class_="axis", x1=LEFT, x2=WIDTH - RIGHT, y1=floor, y2=floor))
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    pieces.append(
+        element("text", x.title, class_="title", x=middle, y=HEIGHT - 6, text_anchor="middle")
+    )
+    pieces.append(element("text", y.title, class_="title", x=2, y=14))
+    return joined(pieces)
+
+
+def canvas(*children: Markup, height: int = HEIGHT, **attributes: str) -> Markup:
+    """The drawing around all of it."""
+    return element("svg", *children, viewBox=f"0 0 {WIDTH} {height}", role="img", **attributes)
+
+
+NOTHING: Final = element("p", "Nothing was measured here.", class_="quiet")
+
+
+# Lines.
+
+
+def draw_lines(chart: LineChart) -> Markup:
+    """Lines, their intervals, and what a script needs to read values off them."""
+    points = [point for series in chart.series for point in series.points]
+    across = scale_of(chart.x, [point[0] for point in points], LEFT, WIDTH - RIGHT)
+    up = scale_of(chart.y, reached(chart), HEIGHT - BOTTOM, TOP)
+    if across is None or up is None:
+        return NOTHING
+    lines = [draw_series(series, chart, across, up) for series in chart.series]
+    return canvas(
+        draw_axes(chart.x, chart.y, across, up),
+        *lines,
+        aria_label=chart.title,
+        data_chart=json.dumps(readable(chart, across), ensure_ascii=False, separators=(",", ":")),
+    )
+
+
+def reached(chart: LineChart) -> list[float]:
+    """All heights that must be visible, ends of intervals included."""
+    heights: list[float] = []
+    for series in chart.series:
+        spread = series.spread or (0.0,) * len(series.points)
+        for (_, height), half in zip(series.points, spread, strict=True):
+            heights += [height, height + half]
+            if height - half > 0 or not chart.y.log:
+                heights.append(height - half)
+    return heights
+
+
+def draw_series(series: Series, chart: LineChart, across: Scale, up: Scale) -> Markup:
+    """One line with its points and intervals."""
+    shown = [point for point in series.points if point[1] > 0 or not chart.y.log]
+    places = [(across.place(x), up.place(y)) for x, y in shown]
+    pieces = [element("path", d=path_of(places, chart.stairs), stroke_dasharray=series.look.dashes)]
+    for (x, y), half in zip(series.points, series.spread, strict=False):
+        low = max(y - half, up.low)
+        at = across.place(x)
+        if half > 0 and (y > 0 or not chart.y.log):
+            pieces.append(element("line", x1=at, x2=at, y1=up.place(low), y2=up.place(y + half)))
+    if series.dots:
+        pieces += [element("circle", cx=x, cy=y, r=3) for x, y in places]
+    classes = f"line c{series.look.colour}"
+    return element("g", *pieces, class_=classes, data_series=series.name)
+
+
+def path_of(places: Sequence[tuple[float, float]], stairs: bool) -> str:
+    """The line through these places."""
+    if not places:
+        return ""
+    (x, y), *rest = places
+    steps = [f"M{x:.1f} {y:.1f}"]
+    for x, y in rest:
+        steps.append(f"H{x:.1f}V{y:.1f}" if stairs else f"L{x:.1f} {y:.1f}")
+    return "".join(steps)
+
+
+def readable(chart: LineChart, across: Scale) -> dict[str, object]:
+    """What a script needs to say which values are under the pointer."""
+    return {
+        "x": [across.low, across.high, across.start, across.end, across.log],
+        "units": [chart.x.unit, chart.y.unit],
+        "title": chart.x.title,
+        "stairs": chart.stairs,
+        "series": [
+            [series.name, series.look.colour, [[rounded(x), rounded(y)] for x, y in series.points]]
+            for series in chart.series
+        ],
+    }
+
+
+def rounded(value: float) -> float:
+    """A value with as many digits as anybody reads."""
+    return float(f"{value:.5g}")
+
+
+# Bars.
+
+
+def draw_bars(chart: BarChart) -> Markup:
+    """Horizontal bars below each other, with a text at the end of each."""
+    start, end = BAR_LABEL, WIDTH - BAR_TEXT
+    most = max((sum(bar.parts) for bar in chart.bars), default=0.0)
+    if most <= 0:
+        return NOTHING
+    scale = Scale(low=0.0, high=most, start=start, end=end)
+    height = BAR_TOP + len(chart.bars) * (BAR_HEIGHT + 6) + 26
+    floor = height - 22
+    pieces: list[Markup] = []
+    for mark in marks_of(chart.x, scale):
+        at = scale.place(mark)
+        pieces.append(element("line", class_="grid", x1=at, x2=at, y1=BAR_TOP - 6, y2=floor))
+        label = TEXTS[chart.x.unit](mark)
+        pieces.append(element("text", label, x=at, y=floor + 15, text_anchor="middle"))
+    for number, bar in enumerate(chart.bars):
+        y = BAR_TOP + number * (BAR_HEIGHT + 6)
+        middle = y + BAR_HEIGHT / 2 + 4
+        pieces.append(element("text", bar.name, x=start - 8, y=middle, text_anchor="end"))
+        edges = [scale.place(sum(bar.parts[:part])) for part in range(len(bar.parts) + 1)]
+        for class_, part, (left, right) in zip(
+            chart.classes, chart.parts, pairwise(edges), strict=True
+        ):
+            if right > left:
+                size = {"x": left, "y": y, "width": right - left, "height": BAR_HEIGHT}
+                title = element("title", f"{bar.name}, {part}")
+                pieces.append(element("rect", title, class_=class_, **size))
+        pieces.append(element("text", bar.text, class_="value", x=edges[-1] + 6, y=middle))
+    return canvas(*pieces, height=height, aria_label=chart.title)
+
+
+# Layers.
+
+
+def draw_stack(chart: StackChart) -> Markup:
+    """Layers on top of each other."""
+    totals = [sum(column) for column in zip(*chart.layers, strict=True)]
+    across = scale_of(chart.x, chart.places, LEFT, WIDTH - RIGHT)
+    up = scale_of(chart.y, [0.0, *totals], HEIGHT - BOTTOM, TOP)
+    if across is None or up is None:
+        return NOTHING
+    below = [0.0] * len(chart.places)
+    pieces: list[Markup] = []
+    for class_, part, layer in zip(chart.classes, chart.parts, chart.layers, strict=True):
+        above = [base + height for base, height in zip(below, layer, strict=True)]
+        upper = [
+            f"{across.place(x):.1f} {up.place(y):.1f}"
+            for x, y in zip(chart.places, above, strict=True)
+        ]
+        lower = [
+            f"{across.place(x):.1f} {up.place(y):.1f}"
+            for x, y in zip(chart.places, below, strict=True)
+        ]
+        outline = "M" + "L".join([*upper, *reversed(lower)]) + "Z"
+        pieces.append(element("path", element("title", part), class_=f"layer {class_}", d=outline))
+        below = above
+    return canvas(
+        *pieces, draw_axes(chart.x, chart.y, across, up), aria_label=chart.title, class_="stack"
+    )

@@ -1,0 +1,1 @@
+"""The HTML file: markup, tables, style and scripts, all in one."""

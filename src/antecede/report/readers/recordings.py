@@ -1,0 +1,128 @@
+"""Recorded runs: event logs, live, simulated or ingested, with the names of their processes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from antecede.audit.findings import Verdict
+from antecede.core.errors import LocalError
+from antecede.report.readers.sources import EVENTS, Source
+from antecede.report.spacetime.build import build_run
+from antecede.report.spacetime.rows import WHOLE, Rows, Window, rows_of_files
+from antecede.report.spacetime.run import Run
+from antecede.report.spacetime.violations import judged
+from antecede.trace.datasets import find_run, listing
+from antecede.trace.processes import read_files, read_processes
+
+DRAWN: Final = 6
+"""So many runs get a diagram unless somebody asks for others."""
+
+NAMES_FOLDER: Final = "processes"
+"""Where ingest puts the names of processes, beside its events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A run that was read, and what the oracle says about it."""
+
+    run: Run
+    run_id: str
+    path: Path
+    note: str
+    """What was left out, if anything."""
+    verdict: Verdict | None
+    """None if the run is too long for the oracle, or was not read as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """A run that has an event log, and where."""
+
+    run_id: str
+    path: Path
+    files: list[Path]
+
+
+def logged_runs(sources: Sequence[Source]) -> list[Logged]:
+    """All runs with an event log."""
+    return [
+        Logged(run_id=run_id, path=source.path, files=files)
+        for source in sources
+        if source.kind == EVENTS
+        for run_id, files in source.runs.items()
+    ]
+
+
+def chosen_runs(runs: Sequence[Logged], patterns: Sequence[str]) -> list[Logged]:
+    """The runs to draw: those asked for, or the first few."""
+    if not patterns:
+        return list(runs[:DRAWN])
+    chosen: list[Logged] = []
+    for pattern in patterns:
+        found = [run for run in runs if fnmatchcase(run.run_id, pattern)]
+        if not found:
+            there = listing([run.run_id for run in runs]) if runs else "no recorded runs at all"
+            raise LocalError(f"no run is called {pattern!r}; there are {there}")
+        chosen += [run for run in found if run not in chosen]
+    return chosen
+
+
+def read_recording(logged: Logged, name: str, window: Window = WHOLE) -> Recording:
+    """Read one run; `name` is what the report calls it."""
+    rows = rows_of_files(logged.files, window)
+    run = build_run(rows, name, names=names_of(logged))
+    return Recording(
+        run=run,
+        run_id=logged.run_id,
+        path=logged.path,
+        note=note_about(rows, run),
+        verdict=judged(rows.rows) if rows.is_whole else None,
+    )
+
+
+def note_about(rows: Rows, run: Run) -> str:
+    """What the reader should know about this log."""
+    notes: list[str] = []
+    if not rows.is_whole:
+        notes.append(
+            f"A part of the run: {len(rows.rows):,} of {rows.total:,} events "
+            "(--from and --to choose another)."
+        )
+    if run.unmatched:
+        notes.append(
+            f"{run.unmatched:,} packets arrived of which the log does not say who sent them."
+        )
+    return " ".join(notes)
+
+
+def names_of(logged: Logged) -> dict[int, str]:
+    """What the processes are called, if somebody has written that down."""
+    file = logged.files[0]
+    if logged.path.is_file() or file.parent == logged.path:
+        return read_processes(file)
+    names = read_processes(logged.path, logged.run_id)
+    beside = logged.path.parent / NAMES_FOLDER
+    if names or not beside.is_dir():
+        return names
+    try:
+        return read_files(find_run(beside, logged.run_id))
+    except LocalError:
+        # Names are a courtesy: a table that does not fit is none.
+        return {}
+
+
+def display_names(runs: Sequence[Logged]) -> list[str]:
+    """What the report calls each run: its id, with the folder where ids alone are not enough."""
+    ids = [run.run_id for run in runs]
+    return [
+        run.run_id if ids.count(run.run_id) == 1 else f"{place_of(run)}: {run.run_id}"
+        for run in runs
+    ]
+
+
+def place_of(run: Logged) -> str:
+    """The folder that tells a run from others of the same id."""
+    path = run.path if run.path.name != EVENTS else run.path.parent
+    return path.name

@@ -1,0 +1,219 @@
+"""Costs against the number of processes, and throughput against distance: lines of a comparison."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from antecede.report.charts.spec import Axis, LineChart, Series, look_of
+from antecede.report.page.markup import Markup, element, joined
+from antecede.report.readers.comparison import Comparison, KsPoint
+from antecede.report.readers.sweep import Sweep
+from antecede.report.sections.section import Section, chart_grid, legend
+from antecede.sim.comparison import readings as measured
+from antecede.sim.comparison.distance import SERVICES, STREAM
+from antecede.sim.comparison.readings import Quantity
+from antecede.sim.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
+
+SITUATIONS: Final = {
+    UNIFORM: "everybody talks to everybody",
+    NEIGHBOURS: "everybody has four neighbours",
+    BROADCASTS: "everything goes to everybody",
+    STREAM: "one sender, one receiver",
+    SERVICES: "calls among services",
+    "": "",
+}
+"""What the runs behind a line had in common."""
+
+COSTS: Final = (
+    (measured.INTEGERS, "Metadata in a message", "integers"),
+    (measured.BYTES, "Metadata in a message, encoded", "bytes"),
+    (measured.STATE, "State of a process", "integers"),
+    (measured.SENDER, "Work at the sender", "steps per copy"),
+    (measured.RECEIVER, "Work at the receiver", "steps per copy"),
+)
+
+
+def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -> Section | None:
+    """Metadata and cost against n, on logarithmic axes: a slope of one is growth like n."""
+    charts: list[LineChart] = []
+    names: list[str] = []
+    for comparison in comparisons:
+        for quantity, title, unit in COSTS:
+            charts += quantity_charts(comparison, quantity, title, unit)
+        names += comparison.protocols
+    for sweep in sweeps:
+        charts += sweep_charts(sweep)
+        names += sweep.protocols()
+    if not charts:
+        return None
+    return Section(
+        identity="growth",
+        title="Metadata and cost against n",
+        lead="Both axes are logarithmic: a flat line does not grow, a slope of one grows with n, "
+        "a slope of two with n².",
+        body=joined([protocols_legend(names, charts), chart_grid(charts)]),
+    )
+
+
+def throughput_section(comparisons: Sequence[Comparison]) -> Section | None:
+    """Throughput and messages under way against the round-trip time."""
+    charts: list[LineChart] = []
+    names: list[str] = []
+    for comparison in comparisons:
+        for quantity, title, unit in (
+            (measured.RATE, "Throughput", "deliveries/s"),
+            (measured.FLYING, "Under way at once, of one sender", "messages"),
+        ):
+            charts += quantity_charts(comparison, quantity, title, unit)
+        names += comparison.protocols
+    if not charts:
+        return None
+    return Section(
+        identity="throughput",
+        title="Throughput against distance",
+        lead="A protocol that lets one message be under way at a time, or one for each receiver, "
+        "pays a round trip for every message. What does not wait does not care how far it is.",
+        body=joined([protocols_legend(names, charts), chart_grid(charts)]),
+    )
+
+
+def quantity_charts(
+    comparison: Comparison, quantity: Quantity, title: str, unit: str
+) -> list[LineChart]:
+    """One chart for every kind of traffic in which a quantity was measured at several places."""
+    charts: list[LineChart] = []
+    for situation, meaning in SITUATIONS.items():
+        series = [
+            line
+            for number, protocol in enumerate(comparison.protocols)
+            if (line := line_of(comparison, protocol, quantity, situation, number)) is not None
+        ]
+        if any(len(line.points) > 1 for line in series):
+            charts.append(
+                LineChart(
+                    title=title,
+                    note=meaning,
+                    x=place_axis(quantity),
+                    y=Axis(title=unit, log=True),
+                    series=tuple(series),
+                )
+            )
+    return charts
+
+
+def place_axis(quantity: Quantity) -> Axis:
+    """What a quantity is measured against; distances become round trips."""
+    if quantity.against == measured.PROCESSES:
+        return Axis(title="processes (n)", log=True)
+    if quantity.against == measured.DISTANCE:
+        return Axis(title="round-trip time", unit="time", log=True)
+    return Axis(title=quantity.against, log=True)
+
+
+def line_of(
+    comparison: Comparison, protocol: str, quantity: Quantity, situation: str, number: int
+) -> Series | None:
+    """The figures of one protocol, with their intervals; None if there are none."""
+    rows = sorted(
+        [
+            row
+            for row in comparison.readings.rows
+            if row.protocol == protocol
+            and row.quantity.name == quantity.name
+            and row.situation == situation
+        ],
+        key=lambda row: row.at,
+    )
+    if not rows:
+        return None
+    # A one-way delay in milliseconds is half of a round trip.
+    scale = 2e6 if quantity.against == measured.DISTANCE else 1.0
+    return Series(
+        name=protocol,
+        points=tuple((row.at * scale, row.figure.mean) for row in rows),
+        spread=tuple(row.figure.half_width or 0.0 for row in rows),
+        look=look_of(protocol, number),
+    )
+
+
+def sweep_charts(sweep: Sweep) -> list[LineChart]:
+    """Metadata and control packets against n, for scenarios that were run with several n."""
+    charts: list[LineChart] = []
+    places = sorted({setting[:2] for setting in sweep.settings()})
+    for scenario, network in places:
+        for figure, title, unit in (
+            ("metadata_bytes_per_message", "Metadata for one message, all packets", "bytes"),
+            ("control_per_message", "Control packets for one message", "packets"),
+        ):
+            series = sweep_lines(sweep, scenario, network, figure)
+            if any(len(line.points) > 1 for line in series):
+                charts.append(
+                    LineChart(
+                        title=title,
+                        note=f"{scenario}, {network}",
+                        x=Axis(title="processes (n)", log=True),
+                        y=Axis(title=unit, log=True),
+                        series=tuple(series),
+                    )
+                )
+    return charts
+
+
+def sweep_lines(sweep: Sweep, scenario: str, network: str, figure: str) -> list[Series]:
+    """A line for each protocol, against the number of processes."""
+    lines: list[Series] = []
+    for number, protocol in enumerate(sweep.protocols()):
+        points: list[tuple[float, float]] = []
+        spread: list[float] = []
+        for group in sweep.groups:
+            found = group.figure(figure)
+            here = group.setting[:2] == (scenario, network)
+            if group.protocol == protocol and here and found is not None:
+                points.append((float(group.setting.processes), found.mean))
+                spread.append(found.half_width or 0.0)
+        if points:
+            look = look_of(protocol, number)
+            lines.append(
+                Series(name=protocol, points=tuple(points), spread=tuple(spread), look=look)
+            )
+    return lines
+
+
+def protocols_legend(names: Sequence[str], charts: Sequence[LineChart]) -> Markup:
+    """The looks of the lines that there are, in the order of the protocols."""
+    looks = {line.name: line.look for chart in charts for line in chart.series}
+    return legend((name, looks[name]) for name in dict.fromkeys(names) if name in looks)
+
+
+def ks_section(points: Sequence[KsPoint]) -> Section | None:
+    """How much of n² integers KS carries."""
+    if not points:
+        return None
+    shares = sorted({point.share for point in points})
+    rates = sorted({point.rate for point in points})
+    charts = [
+        LineChart(
+            title=f"Metadata of KS, MTT/MIMT = {rate:g}",
+            note="in percent of n² integers; each line is a share of multicasts",
+            x=Axis(title="processes (n)"),
+            y=Axis(title="%", low=0.0),
+            series=tuple(
+                Series(
+                    name=f"{share:.0%} multicasts",
+                    points=tuple((float(p.processes), p.percent) for p in chosen),
+                    spread=tuple(p.half_width or 0.0 for p in chosen),
+                    look=look_of("", number),
+                )
+                for number, share in enumerate(shares)
+                if (chosen := [p for p in points if (p.rate, p.share) == (rate, share)])
+            ),
+        )
+        for rate in rates
+    ]
+    body = joined([element("p", ""), chart_grid(charts)])
+    return Section(
+        identity="ks",
+        title="How much does KS carry?",
+        lead="The algorithm of Kshemkalyani and Singhal carries what is not known to be redundant: "
+        "at worst n² integers, in these runs a part of that.",
+        body=body,
+    )

@@ -1,0 +1,232 @@
+"""Logs that are written while the run goes on, in a form that survives the death of the writer.
+
+`PartFiles` writes a dataset part by part, each of which appears when it is complete. `GrowingFile`
+appends to one file of JSON lines. In both, `settle` makes what was written so far safe from the
+writer's end; how often that happens bounds what a crash can cost.
+"""
+
+import fcntl
+import gzip
+import os
+import re
+import zlib
+from abc import abstractmethod
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final, final
+
+from antecede.core.errors import LocalError
+from antecede.trace.atomic import blaming
+from antecede.trace.datasets import SUFFIXES, UNSAFE, suffix_of
+from antecede.trace.jsonl import JsonLinesSink, json_lines
+from antecede.trace.log import ROW_BYTES, RowSink
+from antecede.trace.parquet import ParquetSink
+from antecede.trace.sinks import FileSink
+
+GENERATION_MARK: Final = "~"
+CHUNK_BYTES: Final = 1 << 20
+GZIP_BITS: Final = 31
+"""What tells zlib that it is about gzip."""
+
+
+class LogFiles(RowSink):
+    """A log being written to disk."""
+
+    unsettled_rows: int = 0
+    """Rows that were written and would be lost if this process ended now."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Make everything written so far survive the end of this process, and readable."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Settle, and write no more."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Write no more, after a failure: what has settled stays. Never fails itself."""
+
+
+@final
+class PartFiles(LogFiles):
+    """Numbered files in a folder; one is finished by `settle`, or when it has enough rows."""
+
+    def __init__(self, folder: Path, stem: str, suffix: str, rotate_rows: int) -> None:
+        self._folder = folder
+        self._stem = stem
+        self._suffix = suffix
+        self._rotate_rows = rotate_rows
+        self._part: FileSink | None = None
+        self._parts = 0
+
+    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+        """Write to the file that is open, or to the next one."""
+        self.unsettled_rows += len(rows) // ROW_BYTES
+        if self._part is None:
+            self._part = self._open_part()
+        self._part.write_rows(rows, packet_kinds)
+        if self.unsettled_rows >= self._rotate_rows:
+            self.settle()
+
+    def settle(self) -> None:
+        """Finish the file that is being written, if there is one: it appears."""
+        part, self._part = self._part, None
+        if part is not None:
+            part.__exit__(None, None, None)
+        self.unsettled_rows = 0
+
+    def close(self) -> None:
+        self.settle()
+
+    def abandon(self) -> None:
+        """Drop the file that is being written."""
+        part, self._part = self._part, None
+        self.unsettled_rows = 0
+        if part is not None:
+            # It may fail once more for the reason that it is abandoned for, which is known already.
+            with suppress(LocalError):
+                part.__exit__(LocalError, LocalError("abandoned"), None)
+
+    def _open_part(self) -> FileSink:
+        self._parts += 1
+        path = self._folder / f"{self._stem}-{self._parts:06d}{self._suffix}"
+        sink = ParquetSink(path) if self._suffix == ".parquet" else JsonLinesSink(path)
+        return sink.__enter__()
+
+
+@final
+class GrowingFile(LogFiles):
+    """One file of JSON lines that rows are appended to; nobody else may write to it meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with blaming(path, "write"):
+            self._file = path.open("ab")
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._file.close()
+                raise LocalError(
+                    f"cannot write {path}: somebody else is writing it; give every recorder a "
+                    "file of its own, or all of them the same folder"
+                ) from None
+        self.torn_bytes: Final = self._cut_torn_end()
+        """What an earlier writer had not written to the end, and was cut off now."""
+        self._settled_bytes = self._file.seek(0, os.SEEK_END)
+
+    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+        """Append a line for each row."""
+        lines = json_lines(rows, packet_kinds)
+        self.unsettled_rows += len(rows) // ROW_BYTES
+        with blaming(self.path, "write"):
+            self._file.write(gzip.compress(lines, 6, mtime=0) if self._compressed else lines)
+
+    def settle(self) -> None:
+        """Hand everything to the operating system."""
+        with blaming(self.path, "write"):
+            self._file.flush()
+            self._settled_bytes = self._file.tell()
+        self.unsettled_rows = 0
+
+    def close(self) -> None:
+        self.settle()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Cut off what did not get there as a whole."""
+        self.unsettled_rows = 0
+        with suppress(OSError):
+            os.ftruncate(self._file.fileno(), self._settled_bytes)
+            self._file.detach().close()
+
+    @property
+    def _compressed(self) -> bool:
+        return suffix_of(self.path) == ".jsonl.gz"
+
+    def _cut_torn_end(self) -> int:
+        """Remove a line or gzip member that breaks off, as a killed writer may leave one."""
+        with blaming(self.path, "write"), self.path.open("rb") as existing:
+            whole = whole_members(existing) if self._compressed else whole_lines(existing)
+            torn = existing.seek(0, os.SEEK_END) - whole
+            if torn:
+                os.ftruncate(self._file.fileno(), whole)
+        return torn
+
+
+def whole_lines(file: IO[bytes]) -> int:
+    """How many bytes of the file are lines that end."""
+    end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - CHUNK_BYTES)
+        file.seek(start)
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def whole_members(file: IO[bytes]) -> int:
+    """How many bytes of the file are gzip members that end."""
+    whole = read = 0
+    member = zlib.decompressobj(wbits=GZIP_BITS)
+    while chunk := file.read(CHUNK_BYTES):
+        read += len(chunk)
+        while chunk:
+            try:
+                member.decompress(chunk)
+            except zlib.error:
+                return whole
+            if not member.eof:
+                break
+            chunk = member.unused_data
+            whole = read - len(chunk)
+            member = zlib.decompressobj(wbits=GZIP_BITS)
+    return whole
+
+
+def file_stem(name: str, generation: int = 1) -> str:
+    """How the part files of a recorder begin: its name, as a file system likes it."""
+    escaped = UNSAFE.sub(percent, name.replace(GENERATION_MARK, percent_code(GENERATION_MARK)))
+    if escaped[0] in "._":
+        escaped = percent_code(escaped[0]) + escaped[1:]
+    return escaped if generation == 1 else f"{escaped}{GENERATION_MARK}{generation}"
+
+
+def percent(found: re.Match[str]) -> str:
+    """What stands for a character that a file name should not have."""
+    return percent_code(found[0])
+
+
+def percent_code(letter: str) -> str:
+    """A character as % and two hexadecimal digits, as Spark escapes it."""
+    return f"%{ord(letter):02X}"
+
+
+def claim_generation(folder: Path, name: str) -> int:
+    """The first generation of this recorder that nobody in the folder is or was; now it is taken.
+
+    Part files show which there were; an empty file with a dot in front keeps two recorders of the
+    same name apart that start at the same time.
+    """
+    with blaming(folder, "write"):
+        folder.mkdir(parents=True, exist_ok=True)
+        generation = 1 + max((found for found in generations(folder, name)), default=0)
+        while True:
+            claim = folder / f".{file_stem(name, generation)}.claim"
+            try:
+                os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            except FileExistsError:
+                generation += 1
+            else:
+                return generation
+
+
+def generations(folder: Path, name: str) -> list[int]:
+    """Which generations of this recorder have left part files in the folder."""
+    endings = "|".join(re.escape(suffix) for suffix in SUFFIXES)
+    stem = re.escape(file_stem(name))
+    pattern = re.compile(rf"{stem}(?:{GENERATION_MARK}(?P<generation>[0-9]+))?-[0-9]+(?:{endings})")
+    found = (pattern.fullmatch(file.name) for file in folder.iterdir())
+    return [int(match["generation"] or 1) for match in found if match]

@@ -1,0 +1,76 @@
+"""Tables for docs/live/, made from the code; `python -m tests.live.documented` prints them."""
+
+import ast
+import inspect
+from dataclasses import MISSING, fields
+from textwrap import dedent
+
+from antecede.link.notation import size_text
+from antecede.live import metrics
+from antecede.live.settings import RULES, Settings
+
+SIZES = ("send_bytes", "receive_window", "payload_limit")
+
+
+def field_meanings(kind: type) -> dict[str, str]:
+    """The text that stands below each field of a class."""
+    module = ast.parse(dedent(inspect.getsource(kind)))
+    found: dict[str, str] = {}
+    assert isinstance(module.body[0], ast.ClassDef)
+    body = module.body[0].body
+    for statement, following in zip(body, body[1:], strict=False):
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and isinstance(following, ast.Expr)
+            and isinstance(following.value, ast.Constant)
+        ):
+            found[statement.target.id] = " ".join(str(following.value.value).split())
+    return found
+
+
+def default_of(name: str) -> str:
+    """The default of a setting as a file would write it."""
+    item = next(item for item in fields(Settings) if item.name == name)
+    if item.default_factory is not MISSING:
+        return "none"
+    if item.default is MISSING:
+        return "(required)"
+    if item.default is None:
+        return "none"
+    if name in SIZES:
+        return f"`{size_text(item.default)}`"
+    if isinstance(item.default, float):
+        return f"`{item.default:g}s`"
+    if isinstance(item.default, bool):
+        return f"`{str(item.default).lower()}`"
+    return f"`{item.default}`"
+
+
+def settings_table() -> str:
+    """Every setting, its default, what it may be and what it means."""
+    meanings = field_meanings(Settings)
+    rows = ["| setting | default | may be | meaning |", "|---|---|---|---|"]
+    for name, rule in RULES.items():
+        rows.append(f"| `{name}` | {default_of(name)} | {rule.allowed} | {meanings[name]} |")
+    return "\n".join(rows) + "\n"
+
+
+def metrics_table() -> str:
+    """Every metric, its kind and its meaning."""
+    rows = ["| metric | kind | meaning |", "|---|---|---|"]
+    for figure in metrics.NODE_COUNTERS:
+        rows.append(f"| `{figure.name}_total` | counter | {figure.meaning} |")
+    for figure in metrics.NODE_GAUGES:
+        rows.append(f"| `{figure.name}` | gauge | {figure.meaning} |")
+    rows.append("| `antecede_healthy` | gauge | 1 if the node can do its work. |")
+    for peer_figure in metrics.PEER_COUNTERS:
+        rows.append(f"| `{peer_figure.name}_total` | counter, per peer | {peer_figure.meaning} |")
+    for peer_figure in metrics.PEER_GAUGES:
+        rows.append(f"| `{peer_figure.name}` | gauge, per peer | {peer_figure.meaning} |")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    print(settings_table())
+    print(metrics_table())

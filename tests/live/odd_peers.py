@@ -1,0 +1,46 @@
+"""Messaging libraries with something wrong, for the benchmark to notice."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from antecede.live.bench.load import Volley
+from antecede.live.bench.peer import Peer, Stage
+from antecede.live.bench.peers import tcp_streams
+
+
+class Leaky(tcp_streams.TcpStreams):
+    """Loses one message of each volley."""
+
+    def source(self, stage: Stage, volley: Volley) -> None:
+        super().source(stage, Leaking(volley))  # type: ignore[arg-type]  # it iterates alike
+
+
+class Leaking:
+    """A volley without its tenth message that counts."""
+
+    def __init__(self, volley: Volley) -> None:
+        self._volley = volley
+
+    def __iter__(self) -> Iterator[bytes]:
+        payloads = iter(self._volley)
+        yield from islice(payloads, 2_010)
+        next(payloads)
+        yield from payloads
+
+
+class Crashing(tcp_streams.TcpStreams):
+    """Does not survive its first message."""
+
+    def source(self, stage: Stage, volley: Volley) -> None:  # noqa: ARG002 it never gets to them
+        raise ValueError("cannot send this")
+
+
+class Absent(tcp_streams.TcpStreams):
+    """Nobody has it."""
+
+    package = "no_such_package"
+
+
+LEAKY: Peer = Leaky()
+CRASHING: Peer = Crashing()
+ABSENT: Peer = Absent()

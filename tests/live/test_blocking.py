@@ -1,0 +1,372 @@
+"""Nodes for code without asyncio: real sockets, real threads, no `await`."""
+
+import logging
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antecede.core.errors import BufferFull, LocalError
+from antecede.link.inbox import InboundMessage
+from antecede.link.reports import PeerMet, Report
+from antecede.live import blocking
+from antecede.live.addresses import parse_address
+from antecede.live.blocking import BlockingNode
+from antecede.live.errors import (
+    BadConfiguration,
+    NodeClosed,
+    Stranded,
+    TimedOut,
+    UnknownPeer,
+    WouldDeadlock,
+)
+from antecede.live.loop_thread import LoopEnded, LoopThread
+from antecede.trace import DELIVERED, SUBMITTED, read_events
+
+PATIENCE = 20.0
+
+
+@contextmanager
+def two_nodes(
+    settings: dict[str, Any] | None = None,
+) -> Iterator[tuple[BlockingNode, BlockingNode]]:
+    """Alice and bob, who knows her."""
+    with (
+        blocking.open_node("alice", accept_unknown=True, **(settings or {})) as alice,
+        blocking.open_node("bob", peers={"alice": alice.address}, **(settings or {})) as bob,
+    ):
+        yield alice, bob
+
+
+def where(node: BlockingNode) -> str:
+    """The address of a node, as a command line takes it."""
+    return str(parse_address(node.address))
+
+
+def introduce(alice: BlockingNode, bob: BlockingNode) -> None:
+    """Let the two know each other."""
+    bob.send("alice", b"hello")
+    assert alice.receive(PATIENCE).payload == b"hello"
+
+
+def test_messages_go_back_and_forth_without_await() -> None:
+    with two_nodes() as (alice, bob):
+        assert bob.send("alice", b"one") == 1
+        assert bob.try_send(["alice"], b"two") == 2
+        bob.flush(PATIENCE)
+        got = [alice.receive(PATIENCE) for _ in range(2)]
+        assert [(message.sender, message.sequence, message.payload) for message in got] == [
+            ("bob", 1, b"one"),
+            ("bob", 2, b"two"),
+        ]
+        alice.send("bob", b"three")
+        assert bob.receive(PATIENCE).payload == b"three"
+
+
+def test_a_loop_over_the_node_ends_when_it_is_closed() -> None:
+    with two_nodes() as (alice, bob):
+        for number in range(1000):
+            bob.send("alice", b"%d" % number)
+        got: list[bytes] = []
+        for message in alice:
+            got.append(message.payload)
+            if len(got) == 1000:
+                threading.Thread(target=alice.close).start()
+
+    assert got == [b"%d" % number for number in range(1000)]
+
+
+def test_the_node_looks_like_the_one_of_asyncio() -> None:
+    with two_nodes() as (alice, bob):
+        introduce(alice, bob)
+        assert (alice.name, alice.peers, alice.settings.order) == ("alice", ("bob",), "hybrid")
+        bob.add_peer("carol")
+        assert bob.peers == ("alice", "carol")
+        bob.send("carol", b"wait")
+        assert "carol has not been met yet" in str(bob.explain())
+        assert (bob.stats().messages_sent, bool(bob.health())) == (2, True)
+        bob.remove_peer("carol")
+        with pytest.raises(UnknownPeer, match="no peer is called 'carol'"):
+            bob.send("carol", b"?")
+
+
+def test_errors_come_to_the_thread_that_called() -> None:
+    with pytest.raises(BadConfiguration, match="'nobody' has no port"):
+        blocking.open_node("alice", bind="nobody")
+    with two_nodes() as (alice, _), pytest.raises(TimedOut, match="receive"):
+        alice.receive(0.01)
+
+
+def test_a_bind_conflict_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+    with blocking.open_node("alice") as alice:
+        with pytest.raises(LocalError, match="cannot listen"):
+            blocking.open_node("bob", bind=alice.address, on_event=print)
+        during = threading.active_count()
+
+    assert during == before + 1
+    assert threading.active_count() == before
+
+
+def test_a_handler_may_answer() -> None:
+    done = threading.Event()
+    with two_nodes() as (alice, bob):
+
+        def answer(message: InboundMessage) -> None:
+            alice.send("bob", b"answer to " + message.payload)
+
+        def take(message: InboundMessage) -> None:
+            if message.payload == b"answer to end":
+                done.set()
+
+        alice.on_message(answer)
+        bob.on_message(take)
+        for number in range(50):
+            bob.send("alice", b"%d" % number)
+        bob.send("alice", b"end")
+        assert done.wait(PATIENCE)
+        with pytest.raises(LocalError, match="there is a handler already"):
+            alice.on_message(answer)
+
+
+def test_a_handler_that_fails_gets_the_next_message(caplog: pytest.LogCaptureFixture) -> None:
+    got: list[bytes] = []
+    done = threading.Event()
+    with two_nodes() as (alice, bob):
+
+        def handle(message: InboundMessage) -> None:
+            got.append(message.payload)
+            if len(got) == 2:
+                done.set()
+            raise ValueError("bad day")
+
+        alice.on_message(handle)
+        bob.send("alice", b"one")
+        bob.send("alice", b"two")
+        assert done.wait(PATIENCE)
+
+    assert got == [b"one", b"two"]
+    assert caplog.text.count("ValueError: bad day") == 2
+
+
+def test_a_listener_is_told_from_the_first_event_on_and_may_use_the_node() -> None:
+    told: list[tuple[Report, int]] = []
+    met = threading.Event()
+    with blocking.open_node("alice", accept_unknown=True) as alice:
+
+        def listen(report: Report) -> None:
+            told.append((report, len(alice.peers)))
+            if isinstance(report, PeerMet):
+                met.set()
+            raise ValueError("listeners may fail")
+
+        alice.on_event(listen)
+        with blocking.open_node("bob", peers={"alice": alice.address}) as bob:
+            bob.send("alice", b"hello")
+            assert met.wait(PATIENCE)
+
+    assert (PeerMet(name="bob"), 1) in told
+
+
+def fill_buffer(node: BlockingNode, target: str) -> None:
+    """Send until there is no more room."""
+    with suppress(BufferFull):
+        while True:
+            node.try_send(target, b"for later")
+
+
+def sending(node: BlockingNode, target: str) -> "Future[int]":
+    """A send that has to wait, in a thread of its own."""
+    future: Future[int] = Future()
+
+    def send() -> None:
+        try:
+            future.set_result(node.send(target, b"in the end"))
+        except LocalError as error:
+            future.set_exception(error)
+
+    threading.Thread(target=send).start()
+    return future
+
+
+def test_a_full_buffer_makes_send_wait_until_there_is_room() -> None:
+    with blocking.open_node("bob", peers={"carol": None}, send_limit=4) as bob:
+        fill_buffer(bob, "carol")
+        with pytest.raises(BufferFull, match="4 messages"):
+            bob.try_send("carol", b"too much")
+        waiting = sending(bob, "carol")
+        assert wait([waiting], timeout=0.05).done == set()
+        with blocking.open_node("carol", peers={"bob": bob.address}) as carol:
+            got = [carol.receive(PATIENCE).payload for _ in range(5)]
+            assert got == [b"for later"] * 4 + [b"in the end"]
+        assert waiting.result(PATIENCE) == 5
+
+
+def test_a_send_that_waits_for_somebody_who_is_removed_fails() -> None:
+    with blocking.open_node("bob", peers={"carol": None}, send_limit=4) as bob:
+        fill_buffer(bob, "carol")
+        waiting = sending(bob, "carol")
+        assert wait([waiting], timeout=0.05).done == set()
+        bob.remove_peer("carol")
+        with pytest.raises(UnknownPeer, match="no peer is called 'carol'"):
+            waiting.result(PATIENCE)
+
+
+def test_two_handlers_that_answer_each_other_get_an_error_instead_of_a_deadlock() -> None:
+    """Every message brings two answers, so both buffers must fill up in the end."""
+    failed = threading.Event()
+    small = {"send_limit": 16, "receive_window": "64KiB", "linger": 0.1}
+    with two_nodes(small) as (alice, bob):
+        introduce(alice, bob)
+
+        def flood(node: BlockingNode, other: str) -> None:
+            try:
+                for _ in node:
+                    for _ in range(2):
+                        node.send(other, b"x" * 10_000)
+            except WouldDeadlock:
+                failed.set()
+            except NodeClosed:
+                pass
+
+        threads = [
+            threading.Thread(target=flood, args=(alice, "bob")),
+            threading.Thread(target=flood, args=(bob, "alice")),
+        ]
+        for thread in threads:
+            thread.start()
+        bob.send("alice", b"go")
+        assert failed.wait(PATIENCE)
+        for node in (alice, bob):
+            with suppress(Stranded):
+                node.close()
+        for thread in threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+def test_many_threads_may_send() -> None:
+    with two_nodes() as (alice, bob):
+
+        def send_some() -> None:
+            for _ in range(20):
+                bob.send("alice", b"x")
+
+        threads = [threading.Thread(target=send_some) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        sequences = [alice.receive(PATIENCE).sequence for _ in range(160)]
+        for thread in threads:
+            thread.join()
+
+    assert sequences == list(range(1, 161))
+
+
+def test_after_closing_what_was_delivered_can_be_read_and_nothing_sent() -> None:
+    with two_nodes() as (alice, bob):
+        for number in range(300):
+            bob.send("alice", b"%d" % number)
+        bob.flush(PATIENCE)
+        alice.receive(PATIENCE)
+        alice.close()
+        alice.close()
+        assert [message.payload for message in alice] == [b"%d" % n for n in range(1, 300)]
+        with pytest.raises(NodeClosed):
+            alice.receive()
+        with pytest.raises(NodeClosed, match="node 'alice' is closed"):
+            alice.send("bob", b"?")
+        with pytest.raises(NodeClosed):
+            alice.stats()
+
+
+def test_the_event_log_is_complete_after_closing(tmp_path: Path) -> None:
+    with two_nodes({"trace": tmp_path}) as (alice, bob):
+        introduce(alice, bob)
+
+    log = read_events(tmp_path)
+    assert (log.count(SUBMITTED), log.count(DELIVERED)) == (1, 1)
+
+
+FORGETFUL = """
+    import sys
+    from antecede.live import blocking
+
+    node = blocking.open_node("carol", peers={"alice": sys.argv[1]})
+    node.send("alice", b"last words")
+"""
+
+
+def test_a_program_that_ends_without_closing_still_says_everything() -> None:
+    with blocking.open_node("alice", accept_unknown=True) as alice:
+        child = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(FORGETFUL), where(alice)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (child.returncode, child.stderr) == (0, "")
+        assert alice.receive(PATIENCE).payload == b"last words"
+
+
+INTERRUPTED = """
+    import sys
+    from antecede.live import blocking
+
+    try:
+        with blocking.open_node("carol", peers={"alice": sys.argv[1]}) as node:
+            node.send("alice", b"ready")
+            for message in node:
+                pass
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_the_wait_and_the_node_leaves_cleanly() -> None:
+    with blocking.open_node("alice", accept_unknown=True) as alice:
+        command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), where(alice)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            alice.receive(PATIENCE)
+            child.send_signal(signal.SIGINT)
+            output, _ = child.communicate(timeout=60)
+        assert (child.returncode, output) == (0, "interrupted\n")
+
+
+def test_a_call_from_inside_the_loop_is_refused() -> None:
+    runner = LoopThread("test")
+
+    async def inside() -> None:
+        runner.call(inside)
+
+    with pytest.raises(LocalError, match="this would wait for itself"):
+        runner.call(inside)
+    runner.stop()
+    runner.stop()
+    with pytest.raises(LoopEnded):
+        runner.call(inside)
+
+
+def test_a_thread_that_ends_gives_up_its_seat(caplog: pytest.LogCaptureFixture) -> None:
+    runner = LoopThread("test")
+
+    async def nothing() -> int:
+        return 7
+
+    for _ in range(20):
+        thread = threading.Thread(target=runner.call, args=(nothing,))
+        thread.start()
+        thread.join()
+
+    assert runner.call(nothing) == 7
+    assert len(runner._seats) <= 3
+    runner.stop()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

@@ -1,0 +1,24 @@
+"""One Spark session for all tests of the pipeline: starting one takes seconds."""
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pyspark", reason="Spark comes with the extra `lab`")
+
+from pyspark.sql import SparkSession
+
+from antecede.pipeline.session import open_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session on two cores, as the rest of the pipeline opens it."""
+    settings = {
+        # Tables in tests are small: more tasks would only add their start-up.
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.driver.memory": "1g",
+    }
+    with open_session("antecede-tests", master="local[2]", settings=settings) as session:
+        yield session

@@ -1,0 +1,127 @@
+"""One run of a sweep as a worker carries it out, without Spark."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antecede.pipeline.sweep.job import planned_row
+from antecede.pipeline.sweep.measured import bounds, gathered
+from antecede.pipeline.sweep.perform import performed
+from antecede.pipeline.sweep.plans import RunPlan
+from antecede.pipeline.sweep.tables import RUNS
+from antecede.trace.files import read_events
+from tests.pipeline.sweep.grids import grid_of
+
+TEXT = """
+protocols = ["{protocol}"]
+networks = ["{network}"]
+[scenario.x]
+workload = "{workload}"
+messages = 200
+interval = "1ms"
+until = "{until}"
+"""
+
+
+def plan_of(
+    folder: Path,
+    protocol: str = "hybrid",
+    network: str = "lossy",
+    workload: str = "poisson",
+    until: str = "1h",
+) -> RunPlan:
+    text = TEXT.format(protocol=protocol, network=network, workload=workload, until=until)
+    (plan,) = grid_of(folder, text).plans()
+    return plan
+
+
+def run(plan: RunPlan, events: str | None = None, time_limit_ns: int = 0) -> dict[str, Any]:
+    return performed(planned_row(plan), events, time_limit_ns)
+
+
+def test_run_fills_every_column(tmp_path: Path) -> None:
+    row = run(plan_of(tmp_path))
+    assert sorted(row) == sorted(RUNS.names)
+    assert (row["status"], row["reason"]) == ("finished", None)
+    assert row["messages"] == row["copies"] == row["delivered"] == 200
+    assert [name for name, value in row.items() if value is None] == ["reason"]
+
+
+def test_same_row_gives_the_same_run(tmp_path: Path) -> None:
+    first, second = (run(plan_of(tmp_path, "ks")) for _ in range(2))
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
+def test_protocol_that_needs_a_better_network_runs_over_the_link(tmp_path: Path) -> None:
+    assert run(plan_of(tmp_path, "rst"))["carried_by"] == "rst+link"
+    assert run(plan_of(tmp_path, "rst", "reliable"))["carried_by"] == "rst"
+
+
+def test_latency_optimal_protocol_adds_nothing_on_a_lossless_network(tmp_path: Path) -> None:
+    row = run(plan_of(tmp_path, "rst", "reliable"))
+    assert row["receiver_wait_max_ns"] > 0
+    assert (row["non_causal_mean_ns"], row["non_causal_max_ns"]) == (0, 0)
+
+
+def test_unordered_delivery_is_too_early(tmp_path: Path) -> None:
+    row = run(plan_of(tmp_path, "none", "reliable"))
+    assert row["non_causal_mean_ns"] < 0
+    assert row["non_causal_max_ns"] == 0
+
+
+def test_protocol_that_cannot_carry_a_workload_is_unsuited(tmp_path: Path) -> None:
+    row = run(plan_of(tmp_path, "mf", workload="groups"))
+    assert row["status"] == "unsuited"
+    assert row["reason"] == "mf sends to one process at a time; Groups multicasts"
+
+
+def test_run_that_is_cut_short_says_what_was_left(tmp_path: Path) -> None:
+    row = run(plan_of(tmp_path, until="20ms"))
+    assert row["status"] == "unfinished"
+    assert "copies not delivered" in row["reason"]
+    assert 0 < row["messages"] < 200
+
+
+def test_failure_is_recorded_with_its_reason_and_seed(tmp_path: Path) -> None:
+    row = run(plan_of(tmp_path, "tests.pipeline.sweep.broken:RAISING"))
+    assert (row["status"], row["seed"]) == ("failed", 1)
+    assert row["reason"] == "ZeroDivisionError: on purpose"
+
+
+def test_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    (plan,) = grid_of(tmp_path, "[scenario.x]\nmessages = 10000").plans()
+    row = run(plan, time_limit_ns=1)
+    assert row["status"] == "failed"
+    assert row["reason"].startswith("it took longer than 1e-09 s, with ")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_events_are_written_whether_or_not_the_log_is_needed(tmp_path: Path, kept: bool) -> None:
+    (plan,) = grid_of(tmp_path, f"non_causal = {str(kept).lower()}\n[scenario.x]\n").plans()
+    row = run(plan, str(tmp_path / "events"))
+    log = read_events(tmp_path / "events", plan.run_id)
+    assert len(log) > 4 * row["copies"] == 4 * 2000
+    assert (row["non_causal_mean_ns"] is None) != kept
+
+
+def test_distribution_of_signed_durations() -> None:
+    found = gathered([-1000, -1, 0, 0, 5, 128, 129, 130, 131, 1000])
+    assert found.mean_ns == 52.2
+    assert found.max_ns == 1000
+    assert found.quantiles_ns == {"p50": 5, "p90": 130, "p99": 1000}
+    assert found.buckets == [
+        (-1007, -1000, 1),
+        (-1, -1, 1),
+        (0, 0, 2),
+        (5, 5, 1),
+        (128, 129, 2),
+        (130, 131, 2),
+        (1000, 1007, 1),
+    ]
+
+
+def test_bucket_bounds_meet() -> None:
+    edges = [bounds(bucket) for bucket in range(-300, 301)]
+    assert all(high + 1 == low for (_, high), (low, _) in pairwise(edges))
