@@ -3,6 +3,7 @@
 import ast
 import inspect
 from dataclasses import MISSING, fields
+from itertools import pairwise
 from textwrap import dedent
 
 from antecede.link.notation import size_text
@@ -18,7 +19,7 @@ def field_meanings(kind: type) -> dict[str, str]:
     found: dict[str, str] = {}
     assert isinstance(module.body[0], ast.ClassDef)
     body = module.body[0].body
-    for statement, following in zip(body, body[1:], strict=False):
+    for statement, following in pairwise(body):
         if (
             isinstance(statement, ast.AnnAssign)
             and isinstance(statement.target, ast.Name)

@@ -147,8 +147,8 @@ def test_permits_that_the_dead_owed_stay_missing_and_explain_says_so() -> None:
     async def story() -> None:
         async with TestNetwork(slow) as network:
             alice = await network.open_node("alice", linger=0.1)
-            bob = await network.open_node("bob")
-            await network.open_node("carol")
+            bob = await network.open_node("bob", linger=0.1)
+            await network.open_node("carol", linger=0.1)
             for node in (alice, bob):
                 while not all(peer.met for peer in node.stats().peers):
                     await asyncio.sleep(0)
@@ -157,7 +157,7 @@ def test_permits_that_the_dead_owed_stay_missing_and_explain_says_so() -> None:
             await alice.receive(5)
             network.kill("bob")
             await alice.send("carol", b"did bob ask you?")
-            await network.open_node("bob")
+            await network.open_node("bob", linger=0.1)
             while not alice.explain().dead_owing:
                 await asyncio.sleep(0)
             assert "bob ended owing permits" in str(alice.explain())

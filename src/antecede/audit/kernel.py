@@ -85,7 +85,7 @@ class CausalPass:
 
     def __init__(self, places: int, watched: bytes) -> None:
         self._watched: Final = watched
-        self._places: Final = [Place(number) for number in range(places)]
+        self._places: Final[list[Place]] = []
         self._flights: list[Flight | None] = []
         self._base: i64 = 0
         self._done: i64 = 0
@@ -99,6 +99,7 @@ class CausalPass:
         """The events of each stalled place, in order, by where their rows begin."""
         self._waiting: dict[int, list[int]] = {}
         """The places that are stalled by each message."""
+        self.add_places(places)
         self._index_bits()
 
     def _index_bits(self) -> None:
@@ -112,6 +113,11 @@ class CausalPass:
                 left.append(0)
             left[bit] += 1
         first.append(rows)
+
+    def add_places(self, count: int) -> None:
+        """Number more places, after those there are."""
+        for number in range(len(self._places), len(self._places) + count):
+            self._places.append(Place(number))
 
     def add_messages(self, messages: bytes) -> None:
         """Number more messages, after those there are: bit or `NONE`, and how many deliveries."""

@@ -34,8 +34,11 @@ SUBCOMMANDS: Final = {
     "scenario": Subcommand("antecede.cli.scenario", "Tell one instructive run as a story."),
     "ingest": Subcommand("antecede.cli.ingest", "Read the traces of other systems."),
     "sweep": Subcommand("antecede.cli.sweep", "Run many simulations on Spark."),
+    "metrics": Subcommand("antecede.cli.metrics", "Say what recorded runs cost."),
+    "evaluate": Subcommand("antecede.cli.evaluate", "From traces to the answer."),
     "profile": Subcommand("antecede.cli.profile", "Say what a workload is like."),
     "grow": Subcommand("antecede.cli.grow", "Make a recorded workload larger."),
+    "report": Subcommand("antecede.cli.report", "Make one HTML file of results."),
     "bench": Subcommand("antecede.cli.bench", "Measure the live runtime against other libraries."),
 }
 

@@ -8,13 +8,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from antecede.link.notation import three_digits
-
 if TYPE_CHECKING:
     from antecede.pipeline.profile.job import RunProfile
 
 RUNS_SHOWN: Final = 6
 """Of so many runs the tables are printed and the plots drawn; the files are about all of them."""
+
+FILE_WIDTH: Final = 120
+"""Columns of a table that goes into a file, which has no width of its own."""
 
 SHOWN: Final = ("mean", "p5", "p50", "p95", "p99", "max")
 """The figures that people see; the file has more."""
@@ -78,6 +79,8 @@ def command(
         click.echo(json.dumps(summary, indent=2))
         return
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=FILE_WIDTH)
     for run in runs[:RUNS_SHOWN]:
         console.print(run_table(run))
     if len(runs) > RUNS_SHOWN:
@@ -113,15 +116,15 @@ def run_table(run: "RunProfile") -> Table:
 
 def heading(run: "RunProfile") -> str:
     """The counts of a run as a sentence."""
-    from antecede.pipeline.profile.measures import long_duration_text
+    from antecede.pipeline.profile.measures import long_duration_text, rate_text
 
-    seconds = (run.last_ns - run.first_ns) / 1e9
-    rate = f", {three_digits(run.messages / seconds)} a second" if seconds else ""
+    lasts_ns = run.last_ns - run.first_ns
+    rate = f", {rate_text(run.messages, lasts_ns)}" if lasts_ns else ""
     return (
         f"{run.run_id}: {run.messages:,} messages ({run.copies:,} copies) among "
         f"{run.processes:,} processes over {run.channels:,} channels, in "
         f"{run.conversations:,} conversations, during "
-        f"{long_duration_text(run.last_ns - run.first_ns)}{rate}"
+        f"{long_duration_text(lasts_ns)}{rate}"
     )
 
 

@@ -1,5 +1,7 @@
 """`antecede scenario`: short runs told in words."""
 
+from pathlib import Path
+
 import click
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +13,9 @@ from antecede.sim.scenarios.telling import tell, verdict_lines
 LINES_MAX = 60
 """Longer acts are told by the messages that the story is about, unless --all asks for more."""
 
+OPENED = ""
+"""What `--html` means without a file: a file of the story's name, and the browser."""
+
 
 @click.command(
     epilog="""\b
@@ -19,13 +24,24 @@ Examples:
   antecede scenario triangle
   antecede scenario figure --act cykas
   antecede scenario starvation --all | less
+  antecede scenario figure --html                  the story as spacetime diagrams, in the browser
+  antecede scenario figure --html=figure.html      the same, into this file
 """
 )
 @click.argument("name", required=False)
 @click.option("--list", "listing", is_flag=True, help="Show what there is and stop.")
 @click.option("--act", "label", help="Play only the act whose label begins like this.")
 @click.option("--all", "everything", is_flag=True, help="Tell every step, however many there are.")
-def command(name: str | None, listing: bool, label: str | None, everything: bool) -> None:
+@click.option(
+    "--html",
+    metavar="FILE",
+    is_flag=False,
+    flag_value=OPENED,
+    help="Write the story as spacetime diagrams into FILE; without a FILE, show it in the browser.",
+)
+def command(
+    name: str | None, listing: bool, label: str | None, everything: bool, html: str | None
+) -> None:
     """Play a short run with several protocols and tell what happens, step by step.
 
     Times are in units of the usual one-way delay. Every act ends with the verdict of the oracle.
@@ -44,6 +60,21 @@ def command(name: str | None, listing: bool, label: str | None, everything: bool
     performances = [play(act, scenario, everything, console) for act in chosen]
     console.print(summary(scenario, chosen, performances))
     console.print(f"\n{scenario.lesson}")
+    if html is not None:
+        show_as_page(scenario, chosen, performances, html)
+
+
+def show_as_page(
+    scenario: Scenario, acts: list[Act], performances: list[Performance], html: str
+) -> None:
+    """Write the story as a page; open it if no file was named, or say where it is."""
+    from antecede.report.story import story_report
+    from antecede.report.write import open_report, write_report
+
+    file = Path(f"{scenario.name}.html" if html == OPENED else html)
+    write_report(file, story_report(scenario, acts, performances))
+    if html != OPENED or not open_report(file):
+        click.echo(f"The story is in {file}.", err=True)
 
 
 def overview() -> list[str]:

@@ -188,20 +188,25 @@ class Directory:
             contact.refusal = reason
             self._reports.append(Refused(name=contact.name, address=address, reason=reason))
 
-    def receive_unknown(self, reader: Reader, now_ns: i64) -> None:
+    def receive_unknown(self, reader: Reader, now_ns: i64) -> Session | None:
         """A peer does not know us any more: greet it, to learn whether it has restarted.
 
         If it has, what it will send must not be mistaken for what was sent before: the hello has a
-        token of its own.
+        token of its own. Where one of the two has said bye there is nothing to learn: the other has
+        let go, and the session that is over is the answer.
         """
         token = read_unknown(reader)
         for contact in self.list:
             session = contact.session
-            if session.met and session.token_out == token and contact.hello_at_ns == NEVER_NS:
+            if not session.met or session.ended or session.token_out != token:
+                continue
+            if session.bye_mode >= 0 or session.peer_bye >= 0:
+                return session
+            if contact.hello_at_ns == NEVER_NS:
                 if contact.hello_token == 0:
                     contact.hello_token = self._tokens.fresh()
                 self.say_hello(contact, now_ns)
-                return
+        return None
 
     def answer_unknown(self, address: object, token: i64, now_ns: i64) -> None:
         """A datagram has come with a token that means nothing here: say so, but not too often."""

@@ -53,7 +53,7 @@ from antecede.link.session import (
 )
 from antecede.wire.varint import Reader
 
-GONE_PROBES: Final = 3
+GONE_PROBES: Final = 5
 """A peer that has said bye and then leaves so many probes unanswered has gone."""
 
 
@@ -286,7 +286,9 @@ class Endpoint(Outbox):
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader)
         elif kind == UNKNOWN:
-            self.directory.receive_unknown(reader, now_ns)
+            over = self.directory.receive_unknown(reader, now_ns)
+            if over is not None:
+                self._has_gone(over)
         else:
             raise RemoteError(f"a datagram of unknown kind {kind}")
         self._plan_hellos()
@@ -328,9 +330,9 @@ class Endpoint(Outbox):
         if session.silent:
             session.silent = False
             self.reports.append(PeerBack(name=session.name))
-        # Only its newest datagram tells where a peer is: others may be late, or repeated elsewhere.
-        newest = number > session.path.received.largest
-        if newest and session.address != address and not session.fixed_address:
+        # Only its newest datagram tells where it is: others may be late, or repeated elsewhere.
+        moved = session.address != address and number > session.path.received.largest
+        if moved and not session.fixed_address:
             session.address = address
             self.reports.append(PeerMoved(name=session.name, address=address))
 
@@ -364,7 +366,6 @@ class Endpoint(Outbox):
         contact = candidate.contact
         greeting = candidate.greeting
         if contact.session.met:
-            self.directory.end_session(contact.session)
             self.reports.append(PeerRestarted(name=contact.name))
             self._give_up(contact.session, now_ns)
             contact.begin(self._new_session(contact.name, contact.datagram_size, contact.process))
@@ -391,7 +392,7 @@ class Endpoint(Outbox):
 
     def _give_up(self, session: Session, now_ns: i64) -> None:
         """A peer is gone: nothing to it is waited for, and what it may have missed is reported."""
-        session.ended = True
+        self.directory.end_session(session)
         session.outgoing.clear()
         if self._hybrid is None:
             return
@@ -496,5 +497,4 @@ class Endpoint(Outbox):
         if not session.left:
             session.left = True
             self.reports.append(PeerLeft(name=session.name))
-        self.directory.end_session(session)
         self._give_up(session, self.sending.now_ns)

@@ -53,6 +53,9 @@ LEAVE_AFTER_BYE: Final = 1
 PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
 
+LEAVING_COPIES: Final = 3
+"""How often a node that leaves sends each of its probes."""
+
 PARTS_LIMIT: Final = 1 << 17
 """Parts of large payloads that have come before their turn; beyond that they are not noted, and
 the peer is not keeping to the window it was given."""
@@ -336,7 +339,11 @@ class Session:
             self._write_messages(writer, parts, sent, place, now_ns)
             self._fill_up(writer)
         sent.size = len(writer)
-        out.append(Datagram(self.address, writer.getvalue()))
+        datagram = Datagram(self.address, writer.getvalue())
+        out.append(datagram)
+        if self.bye_mode >= 0 and path.probes > 0:
+            # Soon nobody will be here to repeat it.
+            out.extend([datagram] * (LEAVING_COPIES - 1))
         path.left(sent, now_ns)
         self.left_ns = now_ns
         self.datagrams_out += 1

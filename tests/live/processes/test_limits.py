@@ -48,10 +48,9 @@ def test_a_payload_of_64_mib_arrives_whole_and_those_after_it_behind_it() -> Non
 def test_a_million_small_messages() -> None:
     with pair() as (alice, bob):
         bob.do("listen")
-        alice.do("send", {"to": ["bob"], "count": 1_000_000}, 110)
+        alice.do("send", {"to": ["bob"], "count": 1_000_000}, 200)
         bob.wait_for("taken", 1_000_000)
-        taken = [entry[2] for entry in bob.do("history", timeout_s=60)["history"]]
-        assert taken == list(range(1, 1_000_001))
+        assert bob.do("taken_from", "alice") == {"count": 1_000_000, "gapless": True}
 
 
 def test_two_that_answer_each_other_from_full_buffers_get_an_error_not_a_deadlock() -> None:

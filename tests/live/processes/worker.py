@@ -18,7 +18,7 @@ from antecede.core.errors import AntecedeError
 from antecede.live.child import Json, Line
 from tests.live.processes.payloads import read, written
 
-LIFE_S = 120
+LIFE_S = 240
 
 
 class Worker:
@@ -173,6 +173,11 @@ class Worker:
 
     async def do_history(self, _: Json) -> Line:
         return {"history": self.history, "sizes": self.sizes}
+
+    async def do_taken_from(self, sender: str) -> Line:
+        """Whether everything from one sender came, in order and without a gap; and how much."""
+        taken = [entry[2] for entry in self.history if entry[0] == "taken" and entry[1] == sender]
+        return {"count": len(taken), "gapless": taken == list(range(1, len(taken) + 1))}
 
     async def do_add_peer(self, plan: Line) -> Line:
         self.node.add_peer(plan["name"], plan.get("address"))

@@ -18,6 +18,8 @@ from tests.pipeline.ingest.samples import START_NS, span
 
 Row = tuple[object, ...]
 
+LABEL = COPIES.names.index("label")
+
 WORLDS = 60
 WORLD_PROCESSES = 5
 
@@ -73,10 +75,10 @@ def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkS
         "reply as early as its span began": copy("b", "a", 10, 190, received_earliest_ns=150),
         "reply after all": copy("b", "a", 10, 50, received_earliest_ns=0),
     }
-    table = copies(spark, *[(name, *row[1:]) for name, row in rows.items()])
+    labelled = [(*row[:LABEL], name, *row[LABEL + 1 :]) for name, row in rows.items()]
     found = {
-        row["message"]: (row["submitted_ns"], row["delivered_ns"], row["backwards"], row["clamped"])
-        for row in instants(table, clocks).collect()
+        row["label"]: (row["submitted_ns"], row["delivered_ns"], row["backwards"], row["clamped"])
+        for row in instants(copies(spark, *labelled), clocks).collect()
     }
 
     assert found == {
@@ -135,13 +137,13 @@ SPAN_TYPE = (
 )
 
 PLACED = (
-    "message string, sent_in string, sent_by string, received_in string, received_by string, "
-    "answers string, label string, causes array<string>, payload_bytes int, sender int, "
+    "message bigint, sent_in bigint, sent_by bigint, received_in bigint, received_by bigint, "
+    "answers bigint, label string, causes array<string>, payload_bytes int, sender int, "
     "receiver int, submitted_ns bigint, delivered_ns bigint, backwards boolean, clamped boolean"
 )
 
 
-def placed(message: str, sender: int, receiver: int, submitted: int, delivered: int) -> Row:
+def placed(message: int, sender: int, receiver: int, submitted: int, delivered: int) -> Row:
     """A copy whose instants are known."""
     context = [None] * 7
     return (message, *context, 3, sender, receiver, submitted, delivered, False, False)
@@ -158,7 +160,7 @@ def random_world(number: int, flights: int) -> list[Row]:
         for _ in range(chance.randint(1, 3)):
             receiver = first + chance.randrange(WORLD_PROCESSES)
             delivered = submitted + chance.randint(0, flights)
-            row = placed(f"{submitted}", sender, receiver, submitted, delivered)
+            row = placed(submitted, sender, receiver, submitted, delivered)
             rows[sender, submitted, receiver] = row
     return list(rows.values())
 
@@ -196,10 +198,10 @@ def test_deliveries_come_before_submissions_at_one_time(spark: SparkSession) -> 
     events = events_of(
         spark,
         [
-            placed("x", 0, 1, 5, 5),
-            placed("y", 1, 2, 5, 5),
-            placed("y", 1, 3, 5, 6),
-            placed("z", 2, 2, 5, 5),
+            placed(1, 0, 1, 5, 5),
+            placed(2, 1, 2, 5, 5),
+            placed(2, 1, 3, 5, 6),
+            placed(3, 2, 2, 5, 5),
         ],
     )
     told = [(event.process, event.position, event.kind, event.sender) for event in events]
@@ -219,20 +221,20 @@ def test_deliveries_come_before_submissions_at_one_time(spark: SparkSession) -> 
 def test_messages_are_numbered_by_sender_and_multicasts_once(spark: SparkSession) -> None:
     table = spark.createDataFrame(
         [
-            placed("b", 0, 1, 7, 8),
-            placed("a", 0, 1, 7, 8),
-            placed("a", 0, 2, 7, 8),
-            placed("c", 0, 1, 2, 3),
-            placed("a", 1, 2, 9, 9),
+            placed(12, 0, 1, 7, 8),
+            placed(11, 0, 1, 7, 8),
+            placed(11, 0, 2, 7, 8),
+            placed(13, 0, 1, 2, 3),
+            placed(11, 1, 2, 9, 9),
         ],
         PLACED,
     )
     found = unranked(table).transform(sequenced).collect()
 
     assert sorted((row["sender"], row["message"], row["sequence"]) for row in found) == [
-        (0, "a", 2),
-        (0, "a", 2),
-        (0, "b", 3),
-        (0, "c", 1),
-        (1, "a", 1),
+        (0, 11, 2),
+        (0, 11, 2),
+        (0, 12, 3),
+        (0, 13, 1),
+        (1, 11, 1),
     ]

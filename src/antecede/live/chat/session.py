@@ -175,7 +175,7 @@ async def converse(
 ) -> list[str]:
     """Open a node and chat, on a network with these faults; the names of those left stranded."""
     loop = asyncio.get_running_loop()
-    socket = UdpTransport(settings.bind, settings.mtu, loop)
+    socket = UdpTransport(settings.bind, settings.mtu, loop, settings.gso)
     bad = None if faults is None else FaultyTransport(socket, faults, seed)
     transport: Transport = socket if bad is None else bad
     try:

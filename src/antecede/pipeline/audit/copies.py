@@ -4,6 +4,7 @@ A copy is a message at one process: submitted to it, delivered at it, or, as it 
 Everything is a 64-bit integer; a position of `NEVER` says that the event does not exist.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self, TypeAlias
 
@@ -45,6 +46,13 @@ class Copies:
     def chosen(self, which: Flags | Integers) -> Self:
         """The copies that are flagged, or those with these numbers."""
         return type(self)(**{name: getattr(self, name)[which] for name in COLUMNS})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All of them, one below the other."""
+        return cls(
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+        )
 
     @classmethod
     def of_batches(cls, batches: list[ArrowBatch]) -> Self:

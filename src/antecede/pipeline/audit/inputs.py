@@ -6,12 +6,14 @@ from functools import reduce
 from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.trace.datasets import PARTITION, find_runs, run_id_of, suffix_of
+from antecede.trace.parquet import reading
 
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
@@ -23,7 +25,7 @@ class Source:
 
     path: str
     run_id: str | None
-    """The name of its only run; None if its folders name the runs."""
+    """The name of its only run; None if its folders, or a column, name the runs."""
     is_json: bool
 
 
@@ -37,17 +39,23 @@ def find_source(path: str) -> Source:
     place = Path(path)
     if (place / EVENTS_FOLDER).is_dir():
         place = place / EVENTS_FOLDER
-    runs = find_runs(place)
-    single = next(iter(runs)) if len(runs) == 1 else None
-    if place.is_dir() and any(place.glob(f"{PARTITION}*")):
-        single = None
-    elif place.name.startswith(PARTITION):
-        single = run_id_of(place)
     return Source(
         path=str(place.absolute()),
-        run_id=single,
+        run_id=only_run(place),
         is_json=suffix_of(place) in (".jsonl", ".jsonl.gz"),
     )
+
+
+def only_run(place: Path) -> str | None:
+    """The name of the only run at this place; None if the rows say which run they belong to."""
+    (name, files), *others = find_runs(place).items()
+    if others or (place.is_dir() and any(place.glob(f"{PARTITION}*"))):
+        return None
+    if suffix_of(files[0]) == ".parquet":
+        with reading(files[0]):
+            if "run_id" in pq.read_schema(files[0]).names:
+                return None
+    return run_id_of(place) if place.name.startswith(PARTITION) else name
 
 
 def read_logs(session: SparkSession, sources: Sequence[Source]) -> DataFrame:

@@ -18,6 +18,7 @@ from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import ArrowBatch, Copies, Flags, Integers
 from antecede.pipeline.audit.findings import ArrowTable
 from antecede.pipeline.audit.judging import (
+    LATEST,
     NOTHING,
     Events,
     Overtakings,
@@ -50,13 +51,14 @@ class RunJudge(SliceJudge):
     def findings(self) -> ArrowTable:
         self._report_copies()
         self._report_messages()
-        events = relevant_events(self._events, self._messages)
-        ordered, stuck = in_causal_order(events, len(self._places), len(self._messages.place))
+        events = self._events.chosen((self._messages.position != LATEST)[self._events.message])
+        events, stuck = in_causal_order(events, len(self._places), len(self._messages.place))
         if stuck:
-            self._settle(ordered)
+            self._settle(events)
         else:
-            watched = self._overtaken(ordered)
-            found = find_overtakings(self._copies, ordered, watched, len(self._places))
+            events = relevant_events(events, self._messages)
+            watched = self._overtaken(events)
+            found = find_overtakings(self._copies, events, watched, len(self._places))
             self._tables.append(violations_table(self._copies, found))
         return pa.concat_tables(self._tables)
 
@@ -68,7 +70,8 @@ class RunJudge(SliceJudge):
         deliveries = events.chosen(events.copy != NONE)
         deliveries = deliveries.chosen(np.lexsort((deliveries.position, deliveries.place)))
         # Later places get larger numbers, so that a running maximum starts anew at each.
-        rank = deliveries.place * len(events.place) + submitted_at[deliveries.message]
+        rank = deliveries.place * (int(events.time_ns.max(initial=0)) + 1)
+        rank += submitted_at[deliveries.message]
         overtaken = np.zeros(len(self._copies), np.bool_)
         overtaken[deliveries.copy[1:]] = np.maximum.accumulate(rank)[:-1] > rank[1:]
         sent_here: Flags = overtaken & self._was_submitted

@@ -7,6 +7,8 @@ is no longer than the overlap; so each slice judges the copies submitted in its 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -51,21 +53,19 @@ def judge_slices(
         yield from judge.findings().to_batches()
 
 
-def grouped(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, list[ArrowBatch]]]:
-    """The rows with each number in `column`, which follow each other; holds one group at a time."""
-    current = 0
-    parts: list[ArrowBatch] = []
+def pieces(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, ArrowBatch]]:
+    """The batches, cut where the number in `column` changes, each with its number."""
     for batch in batches:
         numbers = batch.column(column).to_numpy()
         starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1)).tolist()
         for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
-            if parts and numbers[start] != current:
-                yield current, parts
-                parts = []
-            current = int(numbers[start])
-            parts.append(batch.slice(start, end - start))
-    if parts:
-        yield current, parts
+            yield int(numbers[start]), batch.slice(start, end - start)
+
+
+def grouped(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, list[ArrowBatch]]]:
+    """The rows with each number in `column`, which follow each other; holds one group at a time."""
+    for number, parts in groupby(pieces(batches, column), key=itemgetter(0)):
+        yield number, [batch for _, batch in parts]
 
 
 class SliceJudge:

@@ -43,15 +43,15 @@ class Local(NamedTuple):
     """A submission or a delivery, in the order of its process."""
 
     process: int
-    scope: str | None
+    scope: int | None
     kind: str
     message_id: int
     time_ns: int
     target: int
     payload_bytes: int
-    handler: str | None
-    message: str
-    answers: str | None
+    handler: int | None
+    message: int
+    answers: int | None
     label: str | None
     causes: list[str] | None
 
@@ -72,8 +72,8 @@ class Memory:
     def __init__(self, first_ns: int) -> None:
         self._first_ns: Final = first_ns
         self._heard: list[Heard] = []
-        self._by_handler: Final[dict[str, list[Heard]]] = {}
-        self._asked: Final[dict[str, int]] = {}
+        self._by_handler: Final[dict[int, list[Heard]]] = {}
+        self._asked: Final[dict[int, int]] = {}
         """By request sent: how many deliveries came before it."""
         self._labelled: Final[dict[str, Heard]] = {}
         self._count = 0

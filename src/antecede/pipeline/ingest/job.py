@@ -105,8 +105,12 @@ def ingest(
 
 
 def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
-    """The rows, computed once and kept, on disk if need be, until the stack is left."""
-    rows.persist(StorageLevel.MEMORY_AND_DISK)
+    """The rows, computed once and kept until the stack is left.
+
+    They are kept on disk, where the system caches them: in Java's memory they would crowd out what
+    sorting needs.
+    """
+    rows.persist(StorageLevel.DISK_ONLY)
     stack.callback(rows.unpersist)
     return rows
 

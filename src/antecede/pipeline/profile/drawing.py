@@ -4,6 +4,7 @@ Figures are made without a display and without pyplot, so nothing is shared betw
 profiles give equal files.
 """
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +17,10 @@ from matplotlib.ticker import (
     FuncFormatter,
     MaxNLocator,
     NullLocator,
-    PercentFormatter,
 )
 
 from antecede.pipeline.profile.distributions import Distribution
-from antecede.pipeline.profile.measures import long_duration_text
+from antecede.pipeline.profile.measures import SECOND_NS, long_duration_text
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
 """From Okabe and Ito's palette, which is told apart with any kind of colour vision."""
@@ -28,11 +28,19 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
 DASHES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 """So that lines can be told apart without colours too."""
 
-SHORTEST: Final = 0.002
+SHORTEST: Final = 0.005
 """So small a share of durations may lie outside a logarithmic axis, at its left."""
 
 MARKS_LEVEL: Final = 9
 """More marks than this have no room for their words beside each other."""
+
+TITLE_COLUMNS: Final = 68
+"""Characters of a title that fit above one panel."""
+
+LEGEND_LINES: Final = 2
+"""A panel with more lines than this has its legend below it."""
+
+COUNT_MARKS: Final = (0, *(base * 10**power for power in range(12) for base in (1, 2, 5)))
 
 FORMATS: Final = ("png", "svg")
 DOTS_PER_INCH: Final = 144
@@ -51,7 +59,6 @@ LOOKS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "antecede",
 }
 
-SECOND_NS: Final = 1_000_000_000
 DURATIONS_NS: Final = (
     *(10**power for power in range(10)),
     10 * SECOND_NS,
@@ -81,7 +88,8 @@ def panels(title: str, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Ax
     with mpl.rc_context(LOOKS):
         figure = Figure(figsize=(4.2 + 2.6 * columns, 2.2 + 2.2 * rows), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, sharex=rows > 1)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=12)
+        wrapped = textwrap.fill(title, TITLE_COLUMNS + (columns - 1) * TITLE_COLUMNS // 2)
+        figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12)
     return figure, list(axes.flat)
 
 
@@ -100,8 +108,10 @@ def draw_shares(
             drawstyle="steps-pre" if reverse else "steps-post",
         )
     axes.set_ylim(0, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    if len(named) > 1:
+    percent_axis(axes)
+    if len(named) > LEGEND_LINES and isinstance(axes.figure, Figure):
+        axes.figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    elif len(named) > 1:
         axes.legend(loc="best", frameon=False)
 
 
@@ -119,9 +129,9 @@ def share_points(distribution: Distribution, *, reverse: bool) -> tuple[list[int
 def log_durations(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Make x a logarithmic axis of durations that holds these distributions.
 
-    The shortest few of them, those that take no time included, lie outside on the left.
+    Those that take no time, and the shortest few others, lie outside on the left.
     """
-    low = max(1, min(one.quantile(SHORTEST) for one in shown))
+    low = max(1, min(shortest(one) for one in shown))
     high = max(2 * low, *(one.greatest for one in shown))
     inside = [mark for mark in DURATIONS_NS if low <= 2 * mark and mark <= 2 * high]
     axes.set_xscale("log")
@@ -130,6 +140,30 @@ def log_durations(axes: Axes, shown: Sequence[Distribution]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(duration_label))
     axes.tick_params(axis="x", labelrotation=45 if len(inside) > MARKS_LEVEL else 0)
+
+
+def shortest(distribution: Distribution) -> int:
+    """A duration that all take but for those that take no time, and a few others."""
+    count = distribution.count
+    none = distribution.buckets[0][1] if distribution.least == 0 else 0
+    return distribution.quantile(min(1.0, (none + SHORTEST * (count - none) + 1) / count))
+
+
+def percent_axis(axes: Axes) -> None:
+    """Make y an axis of shares."""
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
+
+
+def counting_axis(axes: Axes, greatest: int) -> None:
+    """Make x an axis of counts, logarithmic above 1 if they go far."""
+    if greatest > MARKS_LEVEL:
+        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+        inside = [mark for mark in COUNT_MARKS if mark <= greatest]
+        shown = inside if len(inside) <= 2 * MARKS_LEVEL else [0, *inside[1::3]]
+        axes.xaxis.set_major_locator(FixedLocator([float(mark) for mark in shown]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(count_label))
+    axes.set_xlim(left=0)
 
 
 def duration_label(duration_ns: float, _place: int | None = None) -> str:

@@ -69,7 +69,8 @@ MEASURES: Final = {
     "payload_bytes": Measure(title="payload", unit="bytes", meaning="size of a message"),
 }
 
-MINUTE_NS: Final = 60_000_000_000
+SECOND_NS: Final = 1_000_000_000
+MINUTE_NS: Final = 60 * SECOND_NS
 LONG_UNITS: Final = (
     ("d", 24 * 60 * MINUTE_NS),
     ("h", 60 * MINUTE_NS),
@@ -91,3 +92,18 @@ def long_duration_text(duration_ns: float) -> str:
         if duration_ns >= 2 * unit_ns:
             return f"{three_digits(duration_ns / unit_ns)} {unit}"
     return duration_text(duration_ns)
+
+
+def rate_text(count: float, duration_ns: float) -> str:
+    """So many in this time, for people: `4.06 a second`, `260 a day`."""
+    period_ns, period = rate_period(count, duration_ns)
+    return f"{three_digits(count * period_ns / max(1, duration_ns))} {period}"
+
+
+def rate_period(count: float, duration_ns: float) -> tuple[int, str]:
+    """The shortest period in which one of these happens on average, and what to call it."""
+    periods = ((SECOND_NS, "a second"), (MINUTE_NS, "a minute"), (60 * MINUTE_NS, "an hour"))
+    for period_ns, period in periods:
+        if count * period_ns >= duration_ns:
+            return period_ns, period
+    return 24 * 60 * MINUTE_NS, "a day"

@@ -5,26 +5,39 @@ from typing import Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from antecede.link.notation import three_digits
 from antecede.pipeline.profile.distributions import Distribution
 from antecede.pipeline.profile.drawing import (
     COLOURS,
-    SECOND_NS,
-    count_label,
+    counting_axis,
     draw_counts,
     draw_shares,
     log_durations,
     panels,
+    percent_axis,
     save_figures,
     whole_axis,
 )
 from antecede.pipeline.profile.job import RECORDED, RunProfile
-from antecede.pipeline.profile.measures import LONG_UNITS, long_duration_text
+from antecede.pipeline.profile.measures import (
+    LONG_UNITS,
+    SECOND_NS,
+    long_duration_text,
+    rate_period,
+    rate_text,
+)
 
 BARS_MAX: Final = 127
 """Up to so many different whole numbers are drawn as bars: each has a bucket of its own."""
+
+DURATIONS: Final = (
+    ("think_ns", "think time: last cause to message"),
+    ("submission_gap_ns", "gap between submissions, whole system"),
+    ("sender_gap_ns", "gap between submissions, one process"),
+    ("delivery_gap_ns", "gap between deliveries, one process"),
+    ("flight_ns", "flight: submission to delivery"),
+)
 
 PLOT_FOLDER: Final = "plots"
 
@@ -36,9 +49,10 @@ def plot_profile(run: RunProfile, folder: Path) -> list[Path]:
         "fan-out": fan_out(run),
         "depth": depth(run),
         "conversations": conversations(run),
-        "times": times(run),
         "activity": activity(run),
     }
+    if any(is_known(run, measure) for measure, _ in DURATIONS):
+        figures["times"] = times(run)
     if run.distributions["payload_bytes"].greatest > 0:
         figures["sizes"] = sizes(run)
     return save_figures(figures, folder)
@@ -94,7 +108,7 @@ def depth(run: RunProfile) -> Figure:
             [count / depths.count for _, count in depths.buckets],
             color=COLOURS[0],
         )
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        percent_axis(axes)
         whole_axis(axes, depths)
         axes.set_ylabel("share of messages")
     axes.set_xlabel("causes on the longest chain before a message")
@@ -108,7 +122,7 @@ def conversations(run: RunProfile) -> Figure:
     share = 100 * messages.greatest / run.messages
     figure, [axes] = panels(
         f"{run.conversations:,} conversations; half have {messages.quantile(0.5):,} messages or "
-        f"fewer, the largest {messages.greatest:,} ({share:.3g} % of all)"
+        f"fewer, the largest {messages.greatest:,} ({share:.2g} % of all)"
     )
     draw_shares(axes, [("messages", messages), ("processes", processes)], reverse=True)
     counting_axis(axes, max(messages.greatest, processes.greatest))
@@ -121,14 +135,8 @@ def times(run: RunProfile) -> Figure:
     """Think times, gaps and flights on one axis."""
     named = [
         (label, run.distributions[measure])
-        for label, measure in (
-            ("think time: last cause to message", "think_ns"),
-            ("gap between submissions, whole system", "submission_gap_ns"),
-            ("gap between submissions, one process", "sender_gap_ns"),
-            ("gap between deliveries, one process", "delivery_gap_ns"),
-            ("flight: submission to delivery", "flight_ns"),
-        )
-        if measure in run.distributions
+        for measure, label in DURATIONS
+        if is_known(run, measure)
     ]
     figure, [axes] = panels(times_title(run))
     draw_shares(axes, named)
@@ -138,13 +146,18 @@ def times(run: RunProfile) -> Figure:
     return figure
 
 
+def is_known(run: RunProfile, measure: str) -> bool:
+    """Whether there is such a distribution, and not of zeros alone: those were not recorded."""
+    return measure in run.distributions and run.distributions[measure].greatest > 0
+
+
 def times_title(run: RunProfile) -> str:
     """What the times come to."""
     parts = []
-    if "think_ns" in run.distributions:
+    if is_known(run, "think_ns"):
         think = long_duration_text(run.distributions["think_ns"].quantile(0.5))
         parts.append(f"Half of the effects leave within {think} of their last cause")
-    if "flight_ns" in run.distributions:
+    if is_known(run, "flight_ns"):
         flight = long_duration_text(run.distributions["flight_ns"].quantile(0.5))
         parts.append(f"half of the copies take {flight} or less")
     return "; ".join(parts) or "Nothing here waits for anything"
@@ -154,22 +167,26 @@ def activity(run: RunProfile) -> Figure:
     """What goes on over time: messages per second, and copies under way."""
     unit, unit_ns = time_unit(run.last_ns - run.first_ns)
     starts = [(point.start_ns - run.first_ns) / unit_ns for point in run.timeline]
-    rates = [point.messages * SECOND_NS / run.slice_ns for point in run.timeline]
-    mean = run.messages * SECOND_NS / max(1, run.last_ns - run.first_ns)
-    recorded = run.times == RECORDED
-    title = f"{three_digits(mean)} messages a second on average, {three_digits(max(rates))} at most"
+    period_ns, period = rate_period(run.messages, run.last_ns - run.first_ns)
+    rates = [point.messages * period_ns / run.slice_ns for point in run.timeline]
+    recorded = is_known(run, "flight_ns")
+    title = (
+        f"{rate_text(run.messages, run.last_ns - run.first_ns)} on average, "
+        f"{three_digits(max(rates))} at most"
+    )
+    title = title.replace(" ", " messages ", 1)
     if recorded:
         most = run.distributions["in_flight"].greatest
         title += f"; up to {most:,} copies under way at once"
     figure, axes = panels(title, rows=2 if recorded else 1)
     width = run.slice_ns / unit_ns
     axes[0].bar(starts, rates, width=width, align="edge", color=COLOURS[0])
-    axes[0].set_ylabel("messages submitted per second")
+    axes[0].set_ylabel(f"messages submitted {period}")
     if recorded:
         heights = [point.in_flight_max for point in run.timeline]
         axes[1].bar(starts, heights, width=width, align="edge", color=COLOURS[1])
         axes[1].set_ylabel("copies under way (most)")
-    clock = "" if recorded else ", over a network that takes no time"
+    clock = "" if run.times == RECORDED else ", over a network that takes no time"
     axes[-1].set_xlabel(f"time since the first submission ({unit}){clock}")
     return figure
 
@@ -200,14 +217,6 @@ def draw_whole_numbers(
         draw_counts(axes, distribution, colour)
         axes.set_ylabel(whose)
     axes.set_xlabel(what)
-
-
-def counting_axis(axes: Axes, greatest: int) -> None:
-    """Make x an axis of counts, logarithmic above 1 if they go far."""
-    if greatest > 20:
-        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
-        axes.xaxis.set_major_formatter(FuncFormatter(count_label))
-    axes.set_xlim(left=0)
 
 
 def time_unit(duration_ns: int) -> tuple[str, int]:

@@ -24,6 +24,10 @@ class Section:
         self._table: Final = table
         self._known: Final[list[str]] = []
 
+    def as_table(self) -> Table:
+        """The table as it stands."""
+        return dict(self._table)
+
     def has(self, key: str) -> bool:
         """Whether the key is there."""
         return self._take(key) is not None

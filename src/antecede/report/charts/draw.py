@@ -34,9 +34,12 @@ from antecede.report.page.markup import Markup, element, joined
 WIDTH: Final = 400
 HEIGHT: Final = 272
 LEFT: Final = 52
-RIGHT: Final = 12
+RIGHT: Final = 20
 TOP: Final = 28
 BOTTOM: Final = 44
+
+MARK_ROOM: Final = 30
+"""So far apart are marks at least that measurements put where they are."""
 
 BAR_TOP: Final = 10
 BAR_HEIGHT: Final = 20
@@ -89,10 +92,21 @@ def scale_of(axis: Axis, values: Sequence[float], start: float, end: float) -> S
 
 def marks_of(axis: Axis, scale: Scale) -> list[float]:
     """The values that get a mark."""
+    if axis.marks:
+        return apart([mark for mark in axis.marks if scale.low <= mark <= scale.high], scale)
     if axis.log:
         return log_marks(scale.low, scale.high)
     marks = duration_marks if axis.unit == "time" else linear_marks
     return marks(scale.low, scale.high)
+
+
+def apart(marks: Sequence[float], scale: Scale) -> list[float]:
+    """Those marks whose labels do not run into each other, the last one in any case."""
+    kept: list[float] = []
+    for mark in reversed(marks):
+        if not kept or abs(scale.place(kept[-1]) - scale.place(mark)) >= MARK_ROOM:
+            kept.append(mark)
+    return kept[::-1]
 
 
 def draw_axes(x: Axis, y: Axis, across: Scale, up: Scale) -> Markup:

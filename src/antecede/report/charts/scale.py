@@ -56,7 +56,12 @@ def linear_marks(low: float, high: float, count: int = MARKS) -> list[float]:
 
 
 def log_marks(low: float, high: float, count: int = MARKS) -> list[float]:
-    """Powers of ten between the two; a few of them if they are many, with 2 and 5 if few."""
+    """Powers of ten between the two, fewer if they are many, with 2 and 5 between if they are few.
+
+    Less than a power of ten has the round numbers of a linear axis.
+    """
+    if high < 10 * low:
+        return [mark for mark in linear_marks(low, high, count - 1) if mark > 0]
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     powers = last - first
     factors = ROUND[:3] if powers <= 2 else ROUND[:1]

@@ -60,6 +60,8 @@ class Axis:
     log: bool = False
     low: float | None = None
     high: float | None = None
+    marks: tuple[float, ...] = ()
+    """The values that get a mark; none: round ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ VOID = ("br", "hr", "img", "input", "meta")
 """Elements that have no end tag."""
 
 
-def element(name: str, *children: Child, **attributes: Attribute) -> Markup:
+def element(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """An element; `class_` and `for_` lose their underscore, others become dashes.
 
     An attribute that is None or False is left out, one that is True has no value.

@@ -56,8 +56,8 @@ class Audited:
     """Share of violations, and how long causal order would have held those back at most."""
     worst: dict[str, list[Violation]]
     """By run: the violations that came far too early, the worst first."""
-    runs: tuple[str, ...] = ()
-    """The runs that were judged, as far as that is known."""
+    by_run: dict[str, int]
+    """How many violations each run has, as far as it is known which runs were judged."""
 
     @property
     def violations(self) -> int:
@@ -82,6 +82,7 @@ def read_audit(folder: Path) -> Audited:
         channels=channels_of(table),
         held_back=quantiles_of(table),
         worst=worst_of(table),
+        by_run=counts_of(table, "run_id"),
     )
 
 
@@ -131,7 +132,7 @@ def audited(verdicts: Mapping[str, Verdict], title: str) -> Audited:
             run_id: sorted(verdict.violations, key=lambda one: -one.held_back_ns)[:WORST_KEPT]
             for run_id, verdict in verdicts.items()
         },
-        runs=tuple(verdicts),
+        by_run={run_id: len(verdict.violations) for run_id, verdict in verdicts.items()},
     )
 
 

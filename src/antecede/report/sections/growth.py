@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from antecede.report.charts.spec import Axis, LineChart, Series, look_of
-from antecede.report.page.markup import Markup, element, joined
+from antecede.report.page.markup import Markup, joined
 from antecede.report.readers.comparison import Comparison, KsPoint
 from antecede.report.readers.sweep import Sweep
 from antecede.report.sections.section import Section, chart_grid, legend
@@ -33,7 +33,7 @@ COSTS: Final = (
 
 
 def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -> Section | None:
-    """Metadata and cost against n, on logarithmic axes: a slope of one is growth like n."""
+    """Metadata and cost against n, on logarithmic axes."""
     charts: list[LineChart] = []
     names: list[str] = []
     for comparison in comparisons:
@@ -48,8 +48,8 @@ def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -
     return Section(
         identity="growth",
         title="Metadata and cost against n",
-        lead="Both axes are logarithmic: a flat line does not grow, a slope of one grows with n, "
-        "a slope of two with n².",
+        lead="Both axes are logarithmic: a flat line does not grow with n, and the steeper a line, "
+        "the higher the power of n.",
         body=joined([protocols_legend(names, charts), chart_grid(charts)]),
     )
 
@@ -92,7 +92,7 @@ def quantity_charts(
                 LineChart(
                     title=title,
                     note=meaning,
-                    x=place_axis(quantity),
+                    x=place_axis(quantity, series),
                     y=Axis(title=unit, log=True),
                     series=tuple(series),
                 )
@@ -100,13 +100,19 @@ def quantity_charts(
     return charts
 
 
-def place_axis(quantity: Quantity) -> Axis:
-    """What a quantity is measured against; distances become round trips."""
+def place_axis(quantity: Quantity, series: Sequence[Series]) -> Axis:
+    """What a quantity is measured against, and where; distances become round trips."""
+    marks = places_of(series)
     if quantity.against == measured.PROCESSES:
-        return Axis(title="processes (n)", log=True)
+        return Axis(title="processes (n)", log=True, marks=marks)
     if quantity.against == measured.DISTANCE:
-        return Axis(title="round-trip time", unit="time", log=True)
-    return Axis(title=quantity.against, log=True)
+        return Axis(title="round-trip time", unit="time", log=True, marks=marks)
+    return Axis(title=quantity.against, log=True, marks=marks)
+
+
+def places_of(series: Sequence[Series]) -> tuple[float, ...]:
+    """Where anything was measured, from left to right."""
+    return tuple(sorted({place for line in series for place, _ in line.points}))
 
 
 def line_of(
@@ -150,7 +156,7 @@ def sweep_charts(sweep: Sweep) -> list[LineChart]:
                     LineChart(
                         title=title,
                         note=f"{scenario}, {network}",
-                        x=Axis(title="processes (n)", log=True),
+                        x=Axis(title="processes (n)", log=True, marks=places_of(series)),
                         y=Axis(title=unit, log=True),
                         series=tuple(series),
                     )
@@ -209,11 +215,11 @@ def ks_section(points: Sequence[KsPoint]) -> Section | None:
         )
         for rate in rates
     ]
-    body = joined([element("p", ""), chart_grid(charts)])
+    names = [line.name for chart in charts for line in chart.series]
     return Section(
         identity="ks",
         title="How much does KS carry?",
         lead="The algorithm of Kshemkalyani and Singhal carries what is not known to be redundant: "
         "at worst n² integers, in these runs a part of that.",
-        body=body,
+        body=joined([protocols_legend(names, charts), chart_grid(charts)]),
     )

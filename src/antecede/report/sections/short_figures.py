@@ -7,6 +7,7 @@ from antecede.report.charts.scale import plain
 from antecede.sim.comparison import claims
 from antecede.sim.comparison import readings as measured
 from antecede.sim.comparison.distance import STREAM
+from antecede.sim.comparison.latency_words import is_starved
 from antecede.sim.comparison.readings import Quantity, Readings
 from antecede.sim.comparison.traffic import BROADCASTS, UNIFORM
 from antecede.sim.comparison.trials import LOSING, LOSSY, REORDERING
@@ -87,7 +88,11 @@ def most_in_transit(protocol: str, readings: Readings) -> str:
 
 
 def finished(protocol: str, readings: Readings) -> str:
-    """How many runs on a bad network came to an end."""
+    """How many runs on a bad network came to an end, unless a message was starved."""
+    starved = readings.series(protocol, measured.STARVED, "")
+    if is_starved(starved):
+        turns, waited = starved[-1]
+        return f"starved for {plain(waited)} of {plain(turns)} turns"
     points = readings.series(protocol, measured.FINISHED, LOSSY)
     return f"{100 * points[0][1]:.0f} % of lossy runs ended" if points else ""
 

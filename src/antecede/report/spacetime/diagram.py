@@ -12,8 +12,17 @@ from antecede.report.spacetime.columns import packed
 from antecede.report.spacetime.lanes import receive_bars, send_bars
 from antecede.report.spacetime.run import IMPLIED, MISSING, Run
 
-STYLES: Final = {"message": "message", IMPLIED: "message", "ack": "ack", "permit": "permit"}
-"""How packets of a kind are drawn; the others are "control"."""
+STYLES: Final = {
+    "message": "message",
+    IMPLIED: "message",
+    "ack": "ack",
+    "link-ack": "ack",
+    "permit": "permit",
+    "yct": "permit",
+}
+"""How packets of a kind are drawn; the others are "control". A yct, "you can tell", is what Cykas
+calls a permit.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,31 @@ from antecede.live.bench.peer import Peer, Stage, package
 from antecede.live.bench.peers.zmq_blocking import LINGER_MS, bound
 
 
-class ZmqAsyncioPushPull(Peer):
-    """PUSH to PULL, each call awaited."""
+class ZmqAsyncioSource(Peer):
+    """What the ways of using it have in common: sending, each call awaited."""
+
+    package = "zmq"
+    sender: str
+    """The kind of socket that sends."""
+
+    def source(self, stage: Stage, volley: Volley) -> None:
+        asyncio.run(self._source(stage, volley))
+
+    async def _source(self, stage: Stage, volley: Volley) -> None:
+        kind = getattr(package("zmq"), self.sender)
+        with asyncio_context() as context, context.socket(kind) as out:
+            out.linger = LINGER_MS
+            out.connect(stage.address)
+            for payload in volley:
+                await out.send(payload)
+            await stage.released()
+
+
+class ZmqAsyncioPushPull(ZmqAsyncioSource):
+    """PUSH to PULL."""
 
     name = "pyzmq asyncio PUSH/PULL"
-    package = "zmq"
+    sender = "PUSH"
 
     def sink(self, stage: Stage, tally: Tally) -> None:
         asyncio.run(self._sink(stage, tally))
@@ -27,18 +47,6 @@ class ZmqAsyncioPushPull(Peer):
                 count += 1
                 if payload[0] and tally.mark(payload[0], count):
                     return
-
-    def source(self, stage: Stage, volley: Volley) -> None:
-        asyncio.run(self._source(stage, volley))
-
-    async def _source(self, stage: Stage, volley: Volley) -> None:
-        zmq = package("zmq")
-        with asyncio_context() as context, context.socket(zmq.PUSH) as push:
-            push.linger = LINGER_MS
-            push.connect(stage.address)
-            for payload in volley:
-                await push.send(payload)
-            await stage.released()
 
     def echo(self, stage: Stage) -> None:
         asyncio.run(self._echo(stage))
@@ -75,11 +83,11 @@ class ZmqAsyncioPushPull(Peer):
             await push.send(stopwatch.end)
 
 
-class ZmqAsyncioDealerRouter(Peer):
-    """DEALER to ROUTER, each call awaited."""
+class ZmqAsyncioDealerRouter(ZmqAsyncioSource):
+    """DEALER to ROUTER."""
 
     name = "pyzmq asyncio DEALER/ROUTER"
-    package = "zmq"
+    sender = "DEALER"
 
     def sink(self, stage: Stage, tally: Tally) -> None:
         asyncio.run(self._sink(stage, tally))
@@ -94,18 +102,6 @@ class ZmqAsyncioDealerRouter(Peer):
                 count += 1
                 if payload[0] and tally.mark(payload[0], count):
                     return
-
-    def source(self, stage: Stage, volley: Volley) -> None:
-        asyncio.run(self._source(stage, volley))
-
-    async def _source(self, stage: Stage, volley: Volley) -> None:
-        zmq = package("zmq")
-        with asyncio_context() as context, context.socket(zmq.DEALER) as dealer:
-            dealer.linger = LINGER_MS
-            dealer.connect(stage.address)
-            for payload in volley:
-                await dealer.send(payload)
-            await stage.released()
 
     def echo(self, stage: Stage) -> None:
         asyncio.run(self._echo(stage))

@@ -8,11 +8,29 @@ from antecede.live.bench.peer import Peer, Stage, package
 LINGER_MS: Final = 10_000
 
 
-class ZmqPushPull(Peer):
+class ZmqSource(Peer):
+    """What the ways of using it have in common: sending as fast as the socket takes it."""
+
+    package = "zmq"
+    sender: str
+    """The kind of socket that sends."""
+
+    def source(self, stage: Stage, volley: Volley) -> None:
+        zmq = package("zmq")
+        with zmq.Context() as context, context.socket(getattr(zmq, self.sender)) as out:
+            out.linger = LINGER_MS
+            out.connect(stage.address)
+            send = out.send
+            for payload in volley:
+                send(payload)
+            stage.wait_for_release()
+
+
+class ZmqPushPull(ZmqSource):
     """PUSH to PULL: one way, one pair per direction."""
 
     name = "pyzmq PUSH/PULL"
-    package = "zmq"
+    sender = "PUSH"
 
     def sink(self, stage: Stage, tally: Tally) -> None:
         zmq = package("zmq")
@@ -25,16 +43,6 @@ class ZmqPushPull(Peer):
                 count += 1
                 if payload[0] and tally.mark(payload[0], count):
                     return
-
-    def source(self, stage: Stage, volley: Volley) -> None:
-        zmq = package("zmq")
-        with zmq.Context() as context, context.socket(zmq.PUSH) as push:
-            push.linger = LINGER_MS
-            push.connect(stage.address)
-            send = push.send
-            for payload in volley:
-                send(payload)
-            stage.wait_for_release()
 
     def echo(self, stage: Stage) -> None:
         zmq = package("zmq")
@@ -65,11 +73,11 @@ class ZmqPushPull(Peer):
             push.send(stopwatch.end)
 
 
-class ZmqDealerRouter(Peer):
+class ZmqDealerRouter(ZmqSource):
     """DEALER to ROUTER: the router knows who wrote, and can answer."""
 
     name = "pyzmq DEALER/ROUTER"
-    package = "zmq"
+    sender = "DEALER"
 
     def sink(self, stage: Stage, tally: Tally) -> None:
         zmq = package("zmq")
@@ -82,16 +90,6 @@ class ZmqDealerRouter(Peer):
                 count += 1
                 if payload[0] and tally.mark(payload[0], count):
                     return
-
-    def source(self, stage: Stage, volley: Volley) -> None:
-        zmq = package("zmq")
-        with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
-            dealer.linger = LINGER_MS
-            dealer.connect(stage.address)
-            send = dealer.send
-            for payload in volley:
-                send(payload)
-            stage.wait_for_release()
 
     def echo(self, stage: Stage) -> None:
         zmq = package("zmq")

@@ -1,0 +1,122 @@
+"""`antecede metrics`: what runs cost, from their event logs, whatever made them."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from antecede.link.notation import duration_text, three_digits
+
+RUNS_SHOWN: Final = 40
+FILE_WIDTH: Final = 200
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede metrics run.parquet
+  antecede metrics trace/events runs/events --out figures
+  antecede metrics live/ --no-non-causal --json
+
+\b
+EVENTS are event logs of live, simulated or ingested runs: files (.parquet, .jsonl) or datasets by
+run. For each run: where the time of every copy went, packets and their metadata, how full buffers
+were, and by how much deliveries were later than causal order demands. With --out the figures go to
+OUT/metrics.parquet, .csv and .json.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Say what recorded runs cost.")
+@click.argument("events", metavar="EVENTS...", nargs=-1, required=True)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where tables go.")
+@click.option(
+    "--non-causal/--no-non-causal",
+    default=True,
+    help="Compare every delivery with the earliest possible one.  [default: yes]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    events: tuple[str, ...],
+    out: Path | None,
+    non_causal: bool,
+    as_json: bool,
+    master: str | None,
+) -> None:
+    """Say what recorded runs cost: delays and where they came from, packets, buffers, throughput.
+
+    Works on logs of any origin; what a log does not tell, such as the packets of an ingested trace,
+    is left open.
+    """
+    from antecede.pipeline.session import open_session
+
+    # Spark comes first, so that one who lacks it is told so, and not of something smaller.
+    from antecede.pipeline.evaluate.outputs import write_rows  # isort: skip
+    from antecede.pipeline.metrics.job import measure_logs  # isort: skip
+
+    told = Console(stderr=True)
+    verbose = context.find_root().params.get("verbose", 0) > 0
+    with (
+        told.status("measuring"),
+        open_session("antecede metrics", master=master, verbose=verbose) as session,
+    ):
+        runs = measure_logs(session, events, non_causal=non_causal).to_pylist()
+    if out is not None:
+        write_rows(out, "metrics", runs)
+    if as_json:
+        click.echo(json.dumps(runs, indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(runs_table(runs), width=None if console.is_terminal else FILE_WIDTH)
+    if len(runs) > RUNS_SHOWN:
+        console.print(f"and {len(runs) - RUNS_SHOWN:,} more")
+    if out is not None:
+        console.print(f"The figures are in {out / 'metrics.csv'} and beside it.", markup=False)
+
+
+def runs_table(runs: list[dict[str, Any]]) -> Table:
+    """The most telling figures."""
+    table = Table(box=None, header_style="bold")
+    table.add_column("run", no_wrap=True)
+    for heading in (
+        "messages",
+        "latency",
+        "p99",
+        "at sender",
+        "channel",
+        "at receiver",
+        "added",
+        "metadata",
+        "control",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for run in runs[:RUNS_SHOWN]:
+        table.add_row(
+            run["run_id"],
+            f"{run['messages']:,}",
+            duration(run["latency_mean_ns"]),
+            duration(run["latency_p99_ns"]),
+            duration(run["sender_wait_mean_ns"]),
+            duration(run["channel_mean_ns"]),
+            duration(run["receiver_wait_mean_ns"]),
+            duration(run["non_causal_mean_ns"]),
+            "" if run["metadata_bytes"] is None else f"{per_message(run, 'metadata_bytes')} B",
+            "" if run["packets"] is None else per_message(run, "control_packets"),
+        )
+    return table
+
+
+def duration(value_ns: float | None) -> str:
+    """A duration for people; nothing where it is not known."""
+    if value_ns is None:
+        return ""
+    return f"-{duration_text(-value_ns)}" if value_ns < 0 else duration_text(value_ns)
+
+
+def per_message(run: dict[str, Any], name: str) -> str:
+    """A count divided by the number of messages."""
+    return three_digits(run[name] / run["messages"])

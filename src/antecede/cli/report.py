@@ -1,0 +1,80 @@
+"""`antecede report`: results of other commands as one HTML file."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from antecede.cli.units import DURATION
+from antecede.core.errors import LocalError
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede report runs --out report.html              whatever is in the folder `runs`
+  antecede report table audit events                  several folders in one report
+  antecede report events --run 'hybrid*' --open       only these runs; show it
+  antecede report events --from 10s --to 12s          a part of a long run
+  antecede simulate -p none --out none.parquet && antecede report none.parquet
+
+\b
+What is looked for, in the folders and below them:
+  event logs       diagrams, latencies, buffers; short ones are audited on the spot
+  compare          the comparison table, metadata and cost against n, throughput against distance
+  sweep, evaluate  latencies and costs of every protocol and scenario
+  audit            which channels, how long, the worst in words
+
+The file needs no network, no server and no Java.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Make one HTML file of results.")
+@click.argument(
+    "places",
+    metavar="DIR...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The file to write.",
+)
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="ID",
+    help="Draw this run, or those that a pattern such as 'hybrid*' fits.  [default: the first 6]",
+)
+@click.option("--from", "from_ns", type=DURATION, help="Leave out what comes earlier in a run.")
+@click.option("--to", "to_ns", type=DURATION, help="Leave out what comes later in a run.")
+@click.option("--title", default="antecede report", show_default=True)
+@click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
+def command(
+    places: tuple[Path, ...],
+    out: Path,
+    runs: tuple[str, ...],
+    from_ns: int | None,
+    to_ns: int | None,
+    title: str,
+    opened: bool,
+) -> None:
+    """Make one self-contained HTML file of what is in DIR: tables, charts, spacetime diagrams."""
+    from antecede.report.assemble import Wanted, make_report
+    from antecede.report.spacetime.rows import Window
+    from antecede.report.write import open_report, write_report
+
+    if from_ns is not None and to_ns is not None and from_ns >= to_ns:
+        raise LocalError("--from must be earlier than --to")
+    window = Window(from_ns=from_ns, to_ns=to_ns)
+    report = make_report(places, Wanted(runs=runs, window=window, title=title))
+    for what, where in report.sources:
+        click.echo(f"Found {what} in {where}.", err=True)
+    size = write_report(out, report)
+    click.echo(f"The report is in {out} ({size / 1e6:.1f} MB).")
+    if opened and not open_report(out):
+        click.echo("No browser could be opened.", err=True)

@@ -1,0 +1,107 @@
+"""What an audit came to, as `summary.json` holds it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+
+QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+CHANNELS: Final = 20
+"""So many of the channels most affected are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """At `process`, messages of one sender came before those of another, or of itself."""
+
+    run_id: str
+    process: int
+    early_sender: int
+    late_sender: int
+    violations: int
+    held_back_ns: int
+    """The median."""
+    held_back_ns_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """How the log was judged."""
+
+    slices: int
+    overlap_ns: int
+    """How far the slices of one run reach into the next, at most."""
+    long_flights: int
+    """Copies longer under way than that, which were judged apart."""
+    sequential: dict[str, list[str]]
+    """The runs that were judged as a whole, by the order of their events, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The counts of one audit."""
+
+    events: int
+    messages: int
+    """Submitted."""
+    deliveries: int
+    """Repeated ones included."""
+    processes: int
+    """Of the run that has most."""
+    runs: int
+    violations: dict[str, int]
+    """By kind."""
+    duplicates: int
+    losses: int
+    inventions: int
+    """Deliveries of messages that were not submitted there."""
+    self_caused: int
+    """Messages that happen before themselves, as the log has it."""
+    held_back_ns: dict[str, int] | None
+    """Quantiles; None if there are no violations."""
+    channels: list[Channel]
+    """Those with most violations."""
+    method: Method
+
+    @property
+    def violation_count(self) -> int:
+        """How many messages were delivered too early."""
+        return sum(self.violations.values())
+
+    @property
+    def causal(self) -> bool:
+        """Whether no message was delivered too early."""
+        return self.violation_count == 0
+
+    def as_object(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def counts_by_kind(violations: DataFrame) -> dict[str, int]:
+    """How many violations there are of each kind, of none as well."""
+    rows = violations.groupBy("kind").agg(F.count(F.lit(1)).alias("count")).collect()
+    return {"fifo": 0, "transitive": 0} | {row["kind"]: row["count"] for row in rows}
+
+
+def quantiles_of(violations: DataFrame) -> dict[str, int] | None:
+    """How long causal delivery would have held messages back."""
+    shares = list(QUANTILES.values())
+    answer = violations.agg(F.percentile_approx("held_back_ns", shares).alias("values")).first()
+    if answer is None or answer["values"] is None:
+        return None
+    return dict(zip(QUANTILES, answer["values"], strict=True))
+
+
+def channels_of(violations: DataFrame) -> list[Channel]:
+    """The channels with most violations."""
+    grouped = violations.groupBy("run_id", "process", "early_sender", "late_sender").agg(
+        F.count(F.lit(1)).alias("violations"),
+        F.percentile_approx("held_back_ns", 0.5).alias("held_back_ns"),
+        F.max("held_back_ns").alias("held_back_ns_max"),
+    )
+    ranked = grouped.orderBy(
+        F.desc("violations"), "run_id", "process", "early_sender", "late_sender"
+    )
+    return [Channel(**row.asDict()) for row in ranked.limit(CHANNELS).collect()]

@@ -1,0 +1,163 @@
+"""From the findings of all judges to the tables of an audit.
+
+A large log is judged piece by piece, so a message may be found too early more than once, each time
+with another late one; the latest counts.
+"""
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.types import (
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from antecede.pipeline.audit import findings as f
+from antecede.pipeline.schemas import RUN_ID
+
+INTEGERS: Final = ("process", "early_sender", "late_sender", "sender", "target")
+
+
+def table(*names: str) -> StructType:
+    """A table of runs; columns that name a process are short integers, the others long ones."""
+    return StructType(
+        [
+            RUN_ID,
+            *(
+                StructField(name, IntegerType() if name in INTEGERS else LongType(), nullable=False)
+                for name in names
+            ),
+        ]
+    )
+
+
+VIOLATIONS: Final = table(
+    "process",
+    "early_sender",
+    "early_sequence",
+    "early_delivered_ns",
+    "late_sender",
+    "late_sequence",
+    "late_delivered_ns",
+    "held_back_ns",
+).add("kind", StringType(), nullable=False)
+"""One row per message delivered too early at a process."""
+
+DUPLICATES: Final = table(
+    "process", "sender", "sequence", "deliveries", "first_delivered_ns", "last_delivered_ns"
+)
+"""One row per message delivered more than once at a process."""
+
+LOSSES: Final = table("target", "sender", "sequence", "submitted_ns")
+"""One row per message and process that it was submitted to and never delivered at."""
+
+INVENTIONS: Final = table("process", "sender", "sequence", "delivered_ns")
+"""One row per message delivered at a process that it was never submitted to."""
+
+
+def violations(findings: DataFrame) -> DataFrame:
+    """In: findings, and run_id. Out: `VIOLATIONS`."""
+    late = F.struct("other_position", "other_sender", "other_sequence", "other_ns")
+    found = (
+        findings.where(F.col("what") == f.VIOLATION)
+        .groupBy("run_id", "process", "sender", "sequence")
+        .agg(F.min("time_ns").alias("time_ns"), F.max(late).alias("late"))
+    )
+    same_sender = F.col("late.other_sender") == F.col("sender")
+    return found.select(
+        "run_id",
+        "process",
+        F.col("sender").alias("early_sender"),
+        F.col("sequence").alias("early_sequence"),
+        F.col("time_ns").alias("early_delivered_ns"),
+        F.col("late.other_sender").alias("late_sender"),
+        F.col("late.other_sequence").alias("late_sequence"),
+        F.col("late.other_ns").alias("late_delivered_ns"),
+        (F.col("late.other_ns") - F.col("time_ns")).alias("held_back_ns"),
+        F.when(same_sender, F.lit("fifo")).otherwise(F.lit("transitive")).alias("kind"),
+    )
+
+
+def duplicates(findings: DataFrame) -> DataFrame:
+    """In: findings, and run_id. Out: `DUPLICATES`."""
+    return findings.where(F.col("what") == f.DUPLICATE).select(
+        "run_id",
+        "process",
+        "sender",
+        "sequence",
+        F.col("number").alias("deliveries"),
+        F.col("time_ns").alias("first_delivered_ns"),
+        F.col("other_ns").alias("last_delivered_ns"),
+    )
+
+
+def losses(findings: DataFrame) -> DataFrame:
+    """In: findings, and run_id. Out: `LOSSES`."""
+    return findings.where(F.col("what") == f.LOSS).select(
+        "run_id",
+        F.col("process").alias("target"),
+        "sender",
+        "sequence",
+        F.col("time_ns").alias("submitted_ns"),
+    )
+
+
+def inventions(findings: DataFrame) -> DataFrame:
+    """In: findings, and run_id. Out: `INVENTIONS`."""
+    return findings.where(F.col("what") == f.INVENTION).select(
+        "run_id", "process", "sender", "sequence", F.col("time_ns").alias("delivered_ns")
+    )
+
+
+def runs_out_of_order(findings: DataFrame) -> DataFrame:
+    """The runs that clocks cannot cut, as the judges say, or as comparing their slices shows.
+
+    In:  findings.
+    Out: run, number: the reason.
+    """
+    earlier = (
+        Window.partitionBy("run", "process")
+        .orderBy("number")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    spans = findings.where(F.col("what") == f.SPAN)
+    passed = F.max("other_position").over(earlier) >= F.col("position")
+    backwards = spans.withColumn("passed", passed).where("passed")
+    told = findings.where(F.col("what") == f.DISORDER).select("run", "number")
+    seen = backwards.select("run", F.lit(f.BACKWARDS).cast("long").alias("number"))
+    return told.unionByName(seen).distinct()
+
+
+def runs_with_mixed_sequences(findings: DataFrame) -> DataFrame:
+    """The runs in which a sender's sequences do not simply grow from slice to slice.
+
+    Only in these can a message be submitted, in part, in one slice, and in part in another.
+
+    In:  findings.
+    Out: run.
+    """
+    earlier = (
+        Window.partitionBy("run", "process")
+        .orderBy("number")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    spans = findings.where(F.col("what") == f.SPAN)
+    mixed = F.max("other_sequence").over(earlier) >= F.col("sequence")
+    return spans.withColumn("mixed", mixed).where("mixed").select("run").distinct()
+
+
+def scattered_runs(rows: DataFrame) -> DataFrame:
+    """The runs in which the rows of one submission have different times.
+
+    In:  counted rows, and run.
+    Out: run.
+    """
+    submissions = rows.where(F.col("kind") == "submitted")
+    times = submissions.groupBy("run", "sender", "sequence").agg(
+        F.min("time_ns").alias("first_ns"), F.max("time_ns").alias("last_ns")
+    )
+    return times.where("last_ns > first_ns").select("run").distinct()

@@ -1,0 +1,1 @@
+"""The evaluation: from traces to tables and plots, every step in one command."""

@@ -1,0 +1,194 @@
+"""The answer: what each protocol costs in latency, and what it carries, setting by setting.
+
+Costs are measured within a run: every copy against the earliest delivery that causal order allows
+for the very same submissions and channel times. So a network that was unlucky with one protocol
+does not count against it, and the intervals are about ordering alone. Savings compare runs with the
+same seed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from antecede.link.notation import duration_text, three_digits
+from antecede.pipeline.evaluate.settings import Group, Run, Setting, by_setting
+from antecede.sim.comparison.intervals import Estimate, estimate
+
+OURS: Final = "hybrid"
+"""The protocol whose metadata the others are compared with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one protocol costs in one setting."""
+
+    setting: Setting
+    protocol: str
+    seeds: int
+    latency_ns: Estimate
+    latency_p99_ns: Estimate
+    added_ns: Estimate | None
+    """How much later than causal order demands, on average over copies."""
+    added_share: Estimate | None
+    """The same as a share of the mean latency that would have been possible."""
+    added_p99_ns: Estimate | None
+    metadata_bytes: Estimate
+    """For one message, those of control packets included."""
+    metadata_times: Estimate | None
+    """How many times as much as ours, for runs with the same seed."""
+    control_packets: Estimate
+    finished: bool
+
+
+def answers(groups: Sequence[Group]) -> list[Answer]:
+    """One for each protocol in each setting."""
+    settings = by_setting(groups)
+    return [answer(group, settings[group.setting].get(OURS)) for group in groups]
+
+
+def answer(group: Group, ours: Group | None) -> Answer:
+    """What these runs say."""
+    return Answer(
+        setting=group.setting,
+        protocol=group.protocol,
+        seeds=len(group.runs),
+        latency_ns=needed(group, "latency_mean_ns"),
+        latency_p99_ns=needed(group, "latency_p99_ns"),
+        added_ns=group.figure("non_causal_mean_ns"),
+        added_share=group.estimate(added_share),
+        added_p99_ns=group.figure("non_causal_p99_ns"),
+        metadata_bytes=needed(group, "metadata_bytes_per_message"),
+        metadata_times=None if ours is None else metadata_times(group, ours),
+        control_packets=needed(group, "control_per_message"),
+        finished=all(run["status"] == "finished" for run in group.runs),
+    )
+
+
+def needed(group: Group, name: str) -> Estimate:
+    """A figure that every run has which delivered anything."""
+    return estimate([float(run[name] or 0.0) for run in group.runs])
+
+
+def added_share(run: Run) -> float | None:
+    """What ordering added to the mean latency, as a share of what was possible."""
+    added: float | None = run["non_causal_mean_ns"]
+    if added is None:
+        return None
+    possible = float(run["latency_mean_ns"]) - added
+    return added / possible if possible > 0 else None
+
+
+def metadata_times(group: Group, ours: Group) -> Estimate | None:
+    """How many times as many bytes of metadata, seed by seed."""
+    ratios: list[float] = []
+    for run in group.runs:
+        other = ours.of_seed(run["seed"])
+        if other is not None and other["metadata_bytes_per_message"]:
+            ratios.append(run["metadata_bytes_per_message"] / other["metadata_bytes_per_message"])
+    return estimate(ratios) if ratios else None
+
+
+def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
+    """The answers as a table for programs."""
+    rows: list[dict[str, Any]] = []
+    for one in found:
+        row: dict[str, Any] = {
+            **one.setting._asdict(),
+            "protocol": one.protocol,
+            "seeds": one.seeds,
+            "finished": one.finished,
+        }
+        for name in (
+            "latency_ns",
+            "latency_p99_ns",
+            "added_ns",
+            "added_share",
+            "added_p99_ns",
+            "metadata_bytes",
+            "metadata_times",
+            "control_packets",
+        ):
+            value: Estimate | None = getattr(one, name)
+            row[name] = None if value is None else value.mean
+            row[f"{name}_half_width"] = None if value is None else value.half_width
+        rows.append(row)
+    return rows
+
+
+HEADINGS: Final = (
+    "protocol",
+    "latency",
+    "p99",
+    "added by ordering",
+    "share",
+    "p99 added",
+    "metadata B/message",
+    "times hybrid",
+    "control/message",
+)
+
+
+def markdown(title: str, found: Sequence[Answer], notes: Sequence[str]) -> str:
+    """The answers as a document: a table for each setting."""
+    lines = [f"# {title}", ""]
+    lines += [f"{note}\n" for note in notes]
+    for setting in dict.fromkeys(one.setting for one in found):
+        of_setting = [one for one in found if one.setting == setting]
+        seeds = max(one.seeds for one in of_setting)
+        lines += [
+            f"## {setting.scenario}, {setting.network}, {setting.processes:,} processes",
+            "",
+            f"Means over {seeds} seed{'s' if seeds > 1 else ''}, with 95 % intervals.",
+            "",
+            "| " + " | ".join(HEADINGS) + " |",
+            "|---" * len(HEADINGS) + "|",
+            *("| " + " | ".join(cells(one)) + " |" for one in of_setting),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def cells(one: Answer) -> list[str]:
+    """A row of the document."""
+    name = one.protocol if one.finished else f"{one.protocol} (unfinished)"
+    return [
+        name,
+        duration_cell(one.latency_ns),
+        duration_cell(one.latency_p99_ns),
+        duration_cell(one.added_ns),
+        share_cell(one.added_share),
+        duration_cell(one.added_p99_ns),
+        number_cell(one.metadata_bytes),
+        number_cell(one.metadata_times),
+        number_cell(one.control_packets),
+    ]
+
+
+def duration_cell(value: Estimate | None) -> str:
+    """A duration with its interval, in one unit."""
+    if value is None:
+        return ""
+    text = signed_duration(value.mean)
+    return text if not value.half_width else f"{text} ± {duration_text(value.half_width)}"
+
+
+def signed_duration(duration_ns: float) -> str:
+    """A duration for people, with its sign if that is a minus."""
+    return f"-{duration_text(-duration_ns)}" if duration_ns < 0 else duration_text(duration_ns)
+
+
+def share_cell(value: Estimate | None) -> str:
+    """A share in per cent."""
+    if value is None:
+        return ""
+    digits = 1 if abs(value.mean) < 0.995 else 0
+    return f"{100 * value.mean:+,.{digits}f} %"
+
+
+def number_cell(value: Estimate | None) -> str:
+    """A number with its interval, unless that is nothing."""
+    if value is None:
+        return ""
+    text = three_digits(value.mean)
+    width = value.half_width
+    return text if not width or width < value.mean / 1000 else f"{text} ± {three_digits(width)}"

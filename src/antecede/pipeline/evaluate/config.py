@@ -1,0 +1,268 @@
+"""What an evaluation consists of, as its file says it: a grid with the traces that it replays.
+
+    seeds = 5
+    protocols = ["hybrid", "rst"]
+    networks = ["lan", "wan"]
+    audited = ["hybrid", "none"]                # whose first seed is recorded and judged
+
+    [trace.shop]
+    path = "shop/2023-01-29"                    # below the data folder
+
+    [cut.busy-hour]
+    trace = "shop"
+    start = "12h"
+    span = "1h"
+
+    [grown.shop-2000]
+    trace = "shop"                              # or something cut
+    processes = 2000
+
+    [scenario.shop]
+    of = "shop"                                 # a trace, or something cut or grown
+    [scenario.shop-2000]
+    of = "shop-2000"
+    quick.span = "10s"                          # with --quick, this in addition
+
+Everything else is as in a grid. Any table may have a table `quick`, whose keys count instead of its
+own when the evaluation is to be quick.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from antecede.core.catalogue import find_protocol
+from antecede.core.errors import LocalError
+from antecede.pipeline.sweep.grid import Grid, parse_grid
+from antecede.pipeline.sweep.sections import Section, Table, read_toml
+
+DATA_VARIABLE: Final = "ANTECEDE_DATA"
+"""Names the folder that traces are looked for in, if nothing else does."""
+
+QUICK: Final = "quick"
+REPLAY_KEYS: Final = ("run_id", "compress", "start", "span", "unicast")
+"""What a scenario may say about the workload that it replays."""
+
+FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha", "messages")
+METHODS: Final = ("replicas", "overlay", "graph")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A trace to ingest."""
+
+    name: str
+    paths: tuple[str, ...]
+    form: str
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A stretch of a trace."""
+
+    name: str
+    trace: str
+    start_ns: int
+    span_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """A trace, or a stretch of one, to grow."""
+
+    name: str
+    trace: str
+    processes: int
+    messages: int | None
+    method: str
+    load: float
+    speed: float
+    seed: int
+    graph: str | None
+    """The file of a service graph, for the method of that name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Everything that an evaluation is to do."""
+
+    title: str
+    traces: Mapping[str, Trace]
+    cuts: Mapping[str, Cut]
+    grown: Mapping[str, Grown]
+    audited: tuple[str, ...]
+    """Protocols of which one run in each setting is recorded, judged and measured from its log."""
+    grid: Table
+    where: str
+    folder: Path
+
+    def runs(self, workloads: Mapping[str, Path]) -> Grid:
+        """The grid, when every trace and grown workload has a folder."""
+        table = dict(self.grid)
+        table["scenario"] = {
+            name: with_replay(scenario, workloads)
+            for name, scenario in tables_in(table["scenario"]).items()
+        }
+        return parse_grid(Section(self.where, table), self.folder)
+
+
+def with_replay(scenario: Table, workloads: Mapping[str, Path]) -> Table:
+    """A scenario whose workload is named by its folder."""
+    rest = {key: value for key, value in scenario.items() if key != "of"}
+    if "of" not in scenario:
+        return rest
+    return rest | {"replay": str((workloads[str(scenario["of"])] / "workload").resolve())}
+
+
+def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False) -> Evaluation:
+    """The evaluation in a file; `LocalError` says in one sentence what is wrong with it."""
+    raw = read_toml(path)
+    section = Section(raw.where, quickened(raw.as_table(), quick))
+    title = section.text("title", path.stem)
+    root = data_folder(data)
+    traces = {
+        name: parse_trace(name, below, root) for name, below in section.sections("trace").items()
+    }
+    cuts = {name: parse_cut(name, below, traces) for name, below in section.sections("cut").items()}
+    grown = {
+        name: parse_grown(name, below, [*traces, *cuts], root)
+        for name, below in section.sections("grown").items()
+    }
+    audited = section.texts("audited", ()) if section.has("audited") else ()
+    for protocol in audited:
+        find_protocol(protocol)
+    own = ("title", "trace", "cut", "grown", "audited")
+    evaluation = Evaluation(
+        title=title,
+        traces=traces,
+        cuts=cuts,
+        grown=grown,
+        audited=audited,
+        grid={key: value for key, value in section.as_table().items() if key not in own},
+        where=section.where,
+        folder=path.parent,
+    )
+    check_scenarios(evaluation)
+    return evaluation
+
+
+def quickened(table: Table, quick: bool) -> Table:
+    """The table, and all below it, with or without what is meant for a quick run."""
+    own = {key: value for key, value in table.items() if key != QUICK}
+    instead = table.get(QUICK)
+    if quick and isinstance(instead, dict):
+        own |= instead
+    return {
+        key: quickened(value, quick) if isinstance(value, dict) else value
+        for key, value in own.items()
+    }
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """Where traces are: as given, or as the environment says."""
+    if given is not None:
+        return given
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else None
+
+
+def located(section: Section, text: str, root: Path | None) -> str:
+    """A path of the data folder as it really is; `LocalError` if it is not there."""
+    if Path(text).is_absolute() or "://" in text:
+        return text
+    if root is None:
+        raise LocalError(
+            f"{section.where}: {text} is below the data folder, and none is known: "
+            f"say --data, or set {DATA_VARIABLE}"
+        )
+    path = root / text
+    if not path.exists():
+        raise LocalError(f"{section.where}: there is no {path}")
+    return str(path.resolve())
+
+
+def parse_trace(name: str, section: Section, root: Path | None) -> Trace:
+    """One trace."""
+    form = section.text("format", "auto")
+    if form not in FORMATS:
+        raise section.error("format", f"is {form!r}; there are {', '.join(FORMATS)}")
+    trace = Trace(
+        name=name,
+        paths=tuple(located(section, text, root) for text in section.texts("path")),
+        form=form,
+        unit=section.optional_text("time_unit"),
+    )
+    section.finish()
+    return trace
+
+
+def parse_cut(name: str, section: Section, traces: Mapping[str, Trace]) -> Cut:
+    """A stretch of a trace."""
+    cut = Cut(
+        name=name,
+        trace=origin_of(name, section, list(traces)),
+        start_ns=section.duration("start", 0),
+        span_ns=section.duration("span", 0),
+    )
+    section.finish()
+    return cut
+
+
+def origin_of(name: str, section: Section, known: Sequence[str]) -> str:
+    """What something is made from; `LocalError` if there is no such thing, or the name is taken."""
+    origin = section.text("trace")
+    if origin not in known:
+        raise section.error("trace", f"is {origin!r}; there are {', '.join(known) or 'none'}")
+    if name in known:
+        raise LocalError(f"{section.where}: something else has the same name")
+    return origin
+
+
+def parse_grown(name: str, section: Section, known: Sequence[str], root: Path | None) -> Grown:
+    """One workload to grow."""
+    trace = origin_of(name, section, known)
+    graph = section.optional_text("graph")
+    method = section.text("method", "replicas" if graph is None else "graph")
+    if method not in METHODS:
+        raise section.error("method", f"is {method!r}; there are {', '.join(METHODS)}")
+    grown = Grown(
+        name=name,
+        trace=trace,
+        processes=section.count("processes"),
+        messages=section.count("messages") if section.has("messages") else None,
+        method=method,
+        load=section.number("load", 1.0),
+        speed=section.number("speed", 1.0),
+        seed=section.count("seed", 1),
+        graph=None if graph is None else located(section, graph, root),
+    )
+    section.finish()
+    return grown
+
+
+def check_scenarios(evaluation: Evaluation) -> None:
+    """`LocalError` about a scenario now, rather than when all traces have been ingested."""
+    known = [*evaluation.traces, *evaluation.cuts, *evaluation.grown]
+    scenarios = tables_in(evaluation.grid.get("scenario", {}))
+    stand_ins: Table = {}
+    for name, scenario in scenarios.items():
+        where = f"{evaluation.where}: scenario {name!r}"
+        if "of" not in scenario:
+            stand_ins[name] = scenario
+            continue
+        if scenario["of"] not in known:
+            raise LocalError(f"{where}: of is {scenario['of']!r}; there are {', '.join(known)}")
+        own = (*REPLAY_KEYS, "of")
+        stand_ins[name] = {key: value for key, value in scenario.items() if key not in own}
+    table = {**evaluation.grid, "scenario": stand_ins}
+    parse_grid(Section(evaluation.where, table), evaluation.folder)
+
+
+def tables_in(value: object) -> dict[str, Table]:
+    """The tables below a table."""
+    if not isinstance(value, dict):
+        return {}
+    return {name: below for name, below in value.items() if isinstance(below, dict)}

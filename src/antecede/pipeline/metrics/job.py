@@ -1,0 +1,54 @@
+"""Measures event logs, whatever their origin: reads them, runs the stages, and brings back a table.
+
+There is one row a run, so the result is small however long the logs are.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, TypeAlias
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.pipeline.audit.inputs import find_source, read_logs
+from antecede.pipeline.metrics.instants import message_instants
+from antecede.pipeline.metrics.measure import measured_runs
+from antecede.pipeline.schemas import EVENTS
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; this name says at least what is meant."""
+
+
+def measure_logs(
+    session: SparkSession, paths: Sequence[str], *, non_causal: bool = True
+) -> ArrowTable:
+    """Every figure of every run in these files and datasets: run_id and the columns of `MEASURED`.
+
+    Runs of several paths that have the same name are told apart by a number in front.
+    """
+    events = read_logs(session, [find_source(path) for path in paths])
+    with ExitStack() as stack:
+        told_apart = with_distinct_names(events) if len(paths) > 1 else events
+        log = told_apart.select("run_id", *EVENTS.names)
+        instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
+        stack.callback(instants.unpersist)
+        return measured_runs(log, instants, non_causal=non_causal).orderBy("run_id").toArrow()
+
+
+def with_distinct_names(events: DataFrame) -> DataFrame:
+    """The same events; a run whose name occurs in several sources is called `source:name`.
+
+    In:  run_id, source, and whatever columns.
+    Out: the same columns.
+    """
+    names = events.select("run_id", "source").distinct().collect()
+    sources: dict[str, set[int]] = {}
+    for name in names:
+        sources.setdefault(name.run_id, set()).add(name.source)
+    shared = [run_id for run_id, found in sources.items() if len(found) > 1]
+    if not shared:
+        return events
+    numbered = F.concat_ws(":", F.col("source").cast("string"), F.col("run_id"))
+    chosen = F.when(F.col("run_id").isin(*shared), numbered).otherwise(F.col("run_id"))
+    return events.withColumn("run_id", chosen)

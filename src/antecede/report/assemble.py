@@ -1,0 +1,181 @@
+"""From folders to a report: reads what is there, and puts the sections in order."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from antecede.audit.findings import Violation
+from antecede.report.page.document import Report
+from antecede.report.page.markup import Markup
+from antecede.report.readers.audit import Audited, audited, read_audit
+from antecede.report.readers.comparison import read_comparison, read_ks
+from antecede.report.readers.recordings import (
+    Recording,
+    chosen_runs,
+    display_names,
+    logged_runs,
+    read_recording,
+)
+from antecede.report.readers.sources import AUDIT, COMPARISON, KS, SWEEP, Source, find_sources
+from antecede.report.readers.sweep import Sweep, read_sweep
+from antecede.report.sections.audit import audit_section
+from antecede.report.sections.buffers import buffers_section
+from antecede.report.sections.comparison import comparison_section
+from antecede.report.sections.growth import growth_section, ks_section, throughput_section
+from antecede.report.sections.latency import latency_section
+from antecede.report.sections.recordings import recordings_table
+from antecede.report.sections.section import Section
+from antecede.report.sections.spacetime import spacetime_section
+from antecede.report.sections.sweep import sweep_section
+from antecede.report.spacetime.diagram import Diagram
+from antecede.report.spacetime.rows import WHOLE, Window
+from antecede.report.spacetime.violations import Finder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a report should show of what is there."""
+
+    runs: tuple[str, ...] = ()
+    """Patterns of the ids of runs to draw; none: the first few."""
+    window: Window = WHOLE
+    title: str = "antecede report"
+
+
+def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
+    """The report about everything below these paths; `LocalError` if there is nothing."""
+    sources = find_sources(paths)
+    logged = logged_runs(sources)
+    chosen = chosen_runs(logged, wanted.runs)
+    recordings = [
+        read_recording(run, name, wanted.window)
+        for run, name in zip(chosen, display_names(chosen), strict=True)
+    ]
+    audits = all_audits(sources, recordings)
+    diagrams = all_diagrams(recordings, audits)
+    undrawn = len(logged) - len(chosen)
+    return Report(
+        title=wanted.title,
+        subtitle=subtitle(recordings, undrawn),
+        opening=opening(recordings, audits),
+        sections=all_sections(sources, recordings, audits, diagrams),
+        sources=[(source.text(), str(source.path)) for source in sources],
+    )
+
+
+def subtitle(recordings: Sequence[Recording], undrawn: int) -> str:
+    """What the report is about, in a line."""
+    if undrawn:
+        return (
+            f"{len(recordings)} of {len(recordings) + undrawn} recorded runs are shown; "
+            "--run chooses others."
+        )
+    return "Who sent what, when it was delivered, and what that cost."
+
+
+# What was read.
+
+
+def all_audits(sources: Sequence[Source], recordings: Sequence[Recording]) -> list[Audited]:
+    """Audits that were found; runs that none of them knows are judged by the oracle, if short."""
+    found = [
+        assigned(read_audit(source.path), source.path, recordings)
+        for source in sources
+        if source.kind == AUDIT
+    ]
+    if found:
+        return found
+    verdicts = {one.run.name: one.verdict for one in recordings if one.verdict is not None}
+    return [audited({name: verdict}, name) for name, verdict in verdicts.items()]
+
+
+def assigned(one: Audited, folder: Path, recordings: Sequence[Recording]) -> Audited:
+    """The audit with its runs under the names that the report has for them.
+
+    Several recordings may have the same id; then the one nearest to the audit's folder is meant.
+    """
+
+    def shown(run_id: str) -> str:
+        same = [recording for recording in recordings if recording.run_id == run_id]
+        if not same:
+            return run_id
+        return max(same, key=lambda recording: shared_parts(recording.path, folder)).run.name
+
+    return replace(
+        one,
+        channels=tuple(replace(channel, run_id=shown(channel.run_id)) for channel in one.channels),
+        worst={shown(run_id): violations for run_id, violations in one.worst.items()},
+        by_run={shown(run_id): count for run_id, count in one.by_run.items()},
+    )
+
+
+def shared_parts(path: Path, other: Path) -> int:
+    """How many folders two places have in common."""
+    common = os.path.commonpath([path.absolute(), other.absolute()])
+    return len(Path(common).parts)
+
+
+def all_diagrams(recordings: Sequence[Recording], audits: Sequence[Audited]) -> list[Diagram]:
+    """A diagram for each recording, with the violations that audits have found in it."""
+    worst: dict[str, list[Violation]] = {}
+    for one in audits:
+        worst.update(one.worst)
+    diagrams: list[Diagram] = []
+    for recording in recordings:
+        violations = worst.get(recording.run.name, [])
+        shown = Finder(recording.run).shown(violations) if violations else []
+        diagrams.append(Diagram(run=recording.run, violations=shown, note=recording.note))
+    return diagrams
+
+
+# What is shown.
+
+
+def all_sections(
+    sources: Sequence[Source],
+    recordings: Sequence[Recording],
+    audits: Sequence[Audited],
+    diagrams: Sequence[Diagram],
+) -> list[Section]:
+    """The sections for which there is something to say, in the order of the page."""
+    comparisons = [read_comparison(one.path) for one in sources if one.kind == COMPARISON]
+    sweeps = {one.path: read_sweep(one.path) for one in sources if one.kind == SWEEP}
+    points = [point for one in sources if one.kind == KS for point in read_ks(one.path)]
+    sections: list[Section | None] = [
+        spacetime_section(diagrams),
+        audit_section(audits, people(recordings), diagrams) if audits else None,
+        *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],
+        latency_section(recordings, list(sweeps.values()), comparisons),
+        growth_section(comparisons, list(sweeps.values())),
+        ks_section(points),
+        throughput_section(comparisons),
+        buffers_section(recordings),
+        *sweep_sections(sweeps),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def sweep_sections(sweeps: Mapping[Path, Sweep]) -> list[Section]:
+    """A table for each sweep."""
+    return [
+        sweep_section(sweep, path.name, number)
+        for number, (path, sweep) in enumerate(sweeps.items(), start=1)
+    ]
+
+
+def people(recordings: Sequence[Recording]) -> dict[str, dict[int, str]]:
+    """By run: what its processes are called."""
+    return {
+        one.run.name: dict(zip(one.run.processes, one.run.names, strict=True)) for one in recordings
+    }
+
+
+def opening(recordings: Sequence[Recording], audits: Sequence[Audited]) -> Markup:
+    """The recorded runs in a table."""
+    if not recordings:
+        return Markup()
+    early: dict[str, int] = {}
+    for one in audits:
+        early.update(one.by_run)
+    return recordings_table(recordings, early)

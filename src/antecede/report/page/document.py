@@ -1,0 +1,144 @@
+"""One HTML file out of sections: style and scripts are in it, and it asks no network for anything.
+
+Scripts are ES modules that import each other by name. A page that was opened from a file may not
+load modules, so they are put one after the other into a single one, imports and exports removed;
+no two of them may use the same name at their top level.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final
+
+from antecede import __version__
+from antecede.report.page.colours import theme_style
+from antecede.report.page.markup import Markup, element, joined
+from antecede.report.sections.section import Section
+
+STYLES: Final = ("page.css", "charts.css", "spacetime.css")
+SCRIPTS: Final = (
+    "words.js",
+    "columns.js",
+    "time_index.js",
+    "run_data.js",
+    "causality.js",
+    "viewport.js",
+    "scene.js",
+    "palette.js",
+    "canvas_pen.js",
+    "svg_pen.js",
+    "hits.js",
+    "tip.js",
+    "details.js",
+    "overview.js",
+    "gestures.js",
+    "panel.js",
+    "viewer.js",
+    "charts.js",
+    "start.js",
+)
+"""In the order in which they may use each other."""
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+"""Forbids the page to load anything, or to send anything anywhere."""
+
+IMPORT: Final = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
+EXPORT: Final = re.compile(r"^export (?=(class|const|function|async function)\b)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that goes onto the page."""
+
+    title: str
+    subtitle: str
+    opening: Markup
+    """What comes before the first section."""
+    sections: Sequence[Section]
+    sources: Sequence[tuple[str, str]]
+    """What was found, and where."""
+
+
+def page_text(report: Report) -> str:
+    """The whole file."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content=f"antecede {__version__}"),
+        element("title", report.title),
+        element("style", style()),
+    )
+    body = element(
+        "body",
+        header(report),
+        navigation(report.sections),
+        element("main", report.opening, *[section_markup(one) for one in report.sections]),
+        footer(report),
+        element("div", id="tip", role="status", hidden=True),
+        element("script", script(), type="module"),
+    )
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def header(report: Report) -> Markup:
+    """The title, and the switch between light and dark."""
+    switch = element(
+        "button", "◐", type="button", id="theme", title="Light or dark", aria_label="Light or dark"
+    )
+    return element(
+        "header",
+        element("div", element("h1", report.title), element("p", report.subtitle)),
+        switch,
+    )
+
+
+def navigation(sections: Sequence[Section]) -> Markup:
+    """Links to all sections."""
+    links = [element("a", one.title, href=f"#{one.identity}") for one in sections]
+    return element("nav", *links, aria_label="Sections") if len(links) > 1 else Markup()
+
+
+def section_markup(section: Section) -> Markup:
+    """A section with its heading."""
+    return element(
+        "section",
+        element("h2", section.title),
+        element("p", section.lead, class_="lead"),
+        section.body,
+        id=section.identity,
+    )
+
+
+def footer(report: Report) -> Markup:
+    """What the report was made of, and by what."""
+    items = [element("li", what, " in ", element("code", where)) for what, where in report.sources]
+    found = [element("h2", "Made from"), element("ul", *items)] if items else []
+    made = element("p", f"Made by antecede {__version__}. This file needs no network.")
+    return element("footer", *found, made)
+
+
+def asset(name: str) -> str:
+    """A file of this package."""
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def style() -> Markup:
+    """All styles."""
+    return Markup("\n".join([theme_style(), *(asset(name) for name in STYLES)]))
+
+
+def script() -> Markup:
+    """All scripts as one module."""
+    return joined([Markup(bundled(asset(name))) for name in SCRIPTS])
+
+
+def bundled(module: str) -> str:
+    """A module as a part of a larger one."""
+    return EXPORT.sub("", IMPORT.sub("", module))

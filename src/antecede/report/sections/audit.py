@@ -1,0 +1,149 @@
+"""What audits found: how much, on which channels, for how long, and the worst of it in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from antecede.audit.explain import explain
+from antecede.report.charts.scale import time_text
+from antecede.report.charts.spec import Axis, LineChart, Look, Series
+from antecede.report.page.markup import Markup, element, joined
+from antecede.report.readers.audit import Audited, Channel
+from antecede.report.sections.section import Section, chart_grid, paragraph, table
+from antecede.report.spacetime.diagram import Diagram
+
+EXAMPLES: Final = 5
+"""So many of the worst violations of each run are told in words."""
+
+Names = Mapping[str, Mapping[int, str]]
+"""By run: what its processes are called."""
+
+
+def audit_section(audits: Sequence[Audited], names: Names, diagrams: Sequence[Diagram]) -> Section:
+    """All audits, one after the other."""
+    told = {diagram.run.name: (number, diagram) for number, diagram in enumerate(diagrams)}
+    total = sum(one.violations for one in audits)
+    lead = (
+        f"{total:,} messages were delivered before something that caused them."
+        if total
+        else "No message was delivered before anything that caused it."
+    )
+    return Section(
+        identity="audit",
+        title="Audit",
+        lead=lead,
+        body=joined([audit_markup(one, names, told) for one in audits]),
+    )
+
+
+def audit_markup(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagram]]) -> Markup:
+    """One audit: counts, channels, how long, examples."""
+    pieces: list[Markup] = [
+        element("h3", one.title),
+        paragraph(f"Judged by {one.judge}: {looked_at(one)}.", class_="quiet"),
+        element("div", *[card(*figure) for figure in counts(one)], class_="cards"),
+    ]
+    if one.violations:
+        pieces.append(channels_table(one, names))
+        pieces.append(chart_grid([held_back_chart(one)]))
+        pieces += [examples(one, run_id, names, told) for run_id in one.worst]
+    return joined(pieces)
+
+
+def looked_at(one: Audited) -> str:
+    """How much there was to look at."""
+    counted = {
+        "events": one.events,
+        "messages": one.messages,
+        "deliveries": one.deliveries,
+        "processes": one.processes,
+    }
+    known = [f"{count:,} {what}" for what, count in counted.items() if count is not None]
+    return ", ".join(known) or "a log"
+
+
+def counts(one: Audited) -> list[tuple[str, str, str]]:
+    """Figure, what it counts, and whether that is good."""
+    found = [
+        ("delivered too early", one.violations),
+        ("lost", one.losses),
+        ("delivered twice", one.duplicates),
+    ]
+    cards = [(f"{count:,}", what, "bad" if count else "good") for what, count in found]
+    for kind, words in (
+        ("fifo", "of one sender, out of order"),
+        ("transitive", "effects before causes of others"),
+    ):
+        if one.by_kind.get(kind):
+            cards.append((f"{one.by_kind[kind]:,}", words, ""))
+    return cards
+
+
+def card(figure: str, words: str, class_: str = "") -> Markup:
+    """A figure in large letters, and what it means in small ones."""
+    return element(
+        "div", element("b", figure), element("span", words), class_=f"card {class_}".rstrip()
+    )
+
+
+def channels_table(one: Audited, names: Names) -> Markup:
+    """Where it happened most."""
+    several = len({channel.run_id for channel in one.channels}) > 1
+    head = ["run"] if several else []
+    head += ["at", "messages of", "overtook those of", "how often", "too early by", "at most"]
+    rows = [channel_row(channel, names, several) for channel in one.channels]
+    return joined(
+        [element("h4", "Channels most affected"), table(head, rows, texts=3 + int(several))]
+    )
+
+
+def channel_row(channel: Channel, names: Names, several: bool) -> list[str]:
+    """One channel."""
+    people = names.get(channel.run_id, {})
+    who = [people.get(process, f"P{process}") for process in (channel.process, channel.early)]
+    late = (
+        "itself"
+        if channel.late == channel.early
+        else people.get(channel.late, f"P{channel.late}")
+    )
+    cells = [channel.run_id] if several else []
+    return [
+        *cells,
+        *who,
+        late,
+        f"{channel.violations:,}",
+        time_text(channel.median_ns),
+        time_text(channel.longest_ns),
+    ]
+
+
+def held_back_chart(one: Audited) -> LineChart:
+    """How long causal order would have held the early messages back."""
+    points = tuple((held_ns, share) for share, held_ns in one.held_back if held_ns > 0)
+    return LineChart(
+        title="How much too early",
+        note="share of violations that causal order would have held back for at most so long",
+        x=Axis(title="held back for", unit="time", log=True),
+        y=Axis(title="share of violations", unit="share", low=0.0, high=1.0),
+        series=(Series(name="violations", points=points, look=Look(colour=2), dots=False),),
+    )
+
+
+def examples(
+    one: Audited, run_id: str, names: Names, told: Mapping[str, tuple[int, Diagram]]
+) -> Markup:
+    """The worst violations of a run in words; those that a diagram has can be jumped to."""
+    items: list[Markup] = []
+    if run_id in told:
+        number, diagram = told[run_id]
+        for place, shown in enumerate(diagram.violations[:EXAMPLES]):
+            jump = element("button", "Show", type="button", data_run=number, data_violation=place)
+            items.append(element("li", shown.text, " ", jump))
+    else:
+        worst = one.worst[run_id][:EXAMPLES]
+        items = [element("li", explain(violation, names.get(run_id))) for violation in worst]
+    if not items:
+        return Markup()
+    where = f" in {run_id}" if run_id else ""
+    return joined(
+        [element("h4", f"The worst{where}, in words"), element("ol", *items, class_="stories")]
+    )

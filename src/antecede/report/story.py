@@ -1,0 +1,128 @@
+"""A scenario as a report: all its acts, two of them side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from antecede.report.page.document import Report
+from antecede.report.page.markup import Markup, element, joined
+from antecede.report.readers.audit import audited
+from antecede.report.sections.audit import audit_section
+from antecede.report.sections.section import Section, table
+from antecede.report.sections.spacetime import spacetime_section
+from antecede.report.spacetime.build import build_run
+from antecede.report.spacetime.diagram import Diagram
+from antecede.report.spacetime.rows import rows_of_log
+from antecede.report.spacetime.violations import Finder
+from antecede.sim.scenarios.catalogue import Act, Scenario
+from antecede.sim.scenarios.script import UNIT_NS
+from antecede.sim.scenarios.stage import Performance
+
+PRODUCT: Final = "hybrid"
+"""The protocol that stories are compared with, where it has a part."""
+
+TIMES_SHOWN: Final = 3
+
+
+def story_report(
+    scenario: Scenario, acts: Sequence[Act], performances: Sequence[Performance]
+) -> Report:
+    """The acts that were played, with their diagrams and what the oracle thinks of them."""
+    diagrams = [
+        act_diagram(scenario, act, performance)
+        for act, performance in zip(acts, performances, strict=True)
+    ]
+    verdicts = {
+        act.label: performance.verdict
+        for act, performance in zip(acts, performances, strict=True)
+        if performance.verdict.findings
+    }
+    people = {
+        diagram.run.name: dict(zip(diagram.run.processes, diagram.run.names, strict=True))
+        for diagram in diagrams
+    }
+    sections: list[Section | None] = [
+        spacetime_section(diagrams, pair_of(acts)),
+        summary_section(scenario, acts, performances),
+    ]
+    if verdicts:
+        audits = [audited({label: verdict}, label) for label, verdict in verdicts.items()]
+        sections.append(audit_section(audits, people, diagrams))
+    return Report(
+        title=scenario.title,
+        subtitle=scenario.lesson,
+        opening=Markup(),
+        sections=[section for section in sections if section is not None],
+        sources=[("the acts of a scenario", f"antecede scenario {scenario.name}")],
+    )
+
+
+def act_diagram(scenario: Scenario, act: Act, performance: Performance) -> Diagram:
+    """An act as a run whose messages have names."""
+    script = performance.script
+    run = build_run(
+        rows_of_log(performance.log),
+        act.label,
+        names=dict(enumerate(script.processes)),
+        labels=message_names(performance),
+        order=range(len(script.processes)),
+    )
+    violations = Finder(run).shown(performance.verdict.violations)
+    return Diagram(run=run, violations=violations, watched=scenario.watched)
+
+
+def message_names(performance: Performance) -> dict[tuple[int, int], str]:
+    """What the script calls each message: the lines of a sender in order are its messages."""
+    place = {name: number for number, name in enumerate(performance.script.processes)}
+    names: dict[tuple[int, int], str] = {}
+    counts: dict[int, int] = {}
+    for line in sorted(performance.script.sends, key=lambda line: line.at):
+        sender = place[line.sender]
+        counts[sender] = counts.get(sender, 0) + 1
+        names[sender, counts[sender]] = line.name
+    return names
+
+
+def pair_of(acts: Sequence[Act]) -> list[int]:
+    """The acts to begin with: the first, and the product's own protocol or else the last."""
+    if len(acts) == 1:
+        return [0]
+    own = [
+        number
+        for number, act in enumerate(acts)
+        if act.info.name == PRODUCT and number and act.script == acts[0].script
+    ]
+    return [0, own[0] if own else len(acts) - 1]
+
+
+def summary_section(
+    scenario: Scenario, acts: Sequence[Act], performances: Sequence[Performance]
+) -> Section:
+    """When the messages that the story is about left and were delivered."""
+    rows: list[list[Markup | str]] = []
+    for act, performance in zip(acts, performances, strict=True):
+        for message in scenario.watched:
+            wanted = performance.when("submitted", message)
+            if wanted:
+                times: Mapping[str, list[float]] = {
+                    what: performance.when(what, message) for what in ("transmitted", "delivered")
+                }
+                kept = "no" if performance.verdict.violations else "yes"
+                cells = [moments(wanted[:1]), *[moments(times[what]) for what in times], kept]
+                rows.append([act.label, message, *cells])
+    head = ["act", "message", "wanted", "left", "delivered", "causal"]
+    note = element(
+        "p", f"Times are in units of the usual delay, {UNIT_NS / 1e6:g} ms.", class_="quiet"
+    )
+    return Section(
+        identity="summary",
+        title="What became of it",
+        lead="When the messages that the story is about were to be sent, left, and were delivered.",
+        body=joined([table(head, rows, texts=2), note]),
+    )
+
+
+def moments(times: Sequence[float]) -> str:
+    """A few times, or that there was none."""
+    distinct = list(dict.fromkeys(times))
+    shown = ", ".join(f"{time:.2f}" for time in distinct[:TIMES_SHOWN])
+    return (shown or "never") + (", …" if len(distinct) > TIMES_SHOWN else "")

@@ -1,0 +1,22 @@
+"""Puts a report onto the disk, and before somebody's eyes."""
+
+import webbrowser
+from pathlib import Path
+
+from antecede.report.page.document import Report, page_text
+from antecede.trace.atomic import blaming, replacing
+
+
+def write_report(path: Path, report: Report) -> int:
+    """Write the file, which appears when it is complete; how many bytes it has."""
+    text = page_text(report).encode()
+    with blaming(path, "write"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, blaming(path, "write"):
+        partial.write_bytes(text)
+    return len(text)
+
+
+def open_report(path: Path) -> bool:
+    """Open the file in a browser; False if there is none that would."""
+    return webbrowser.open(path.absolute().as_uri())

@@ -1,0 +1,157 @@
+"""From runs to the answer, with figures that can be checked by hand."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from antecede.pipeline.evaluate.answer import answer_rows, answers, markdown
+from antecede.pipeline.evaluate.job import greatest_difference
+from antecede.pipeline.evaluate.outputs import write_rows
+from antecede.pipeline.evaluate.settings import (
+    bucket_rows,
+    figure_rows,
+    groups_of,
+    packet_rows,
+)
+from antecede.pipeline.metrics.figures import FIGURES
+
+MS = 1_000_000
+
+
+def run(protocol: str, seed: int, **figures: Any) -> dict[str, Any]:  # noqa: ANN401 any figure
+    return {
+        **dict.fromkeys(FIGURES.names),
+        "run_id": f"{protocol}-{seed}",
+        "scenario": "shop",
+        "network": "wan",
+        "processes": 28,
+        "protocol": protocol,
+        "seed": seed,
+        "status": "finished",
+        "messages": 100,
+        "control_per_message": 1.0,
+        "latency_p99_ns": 300 * MS,
+        "packet_totals": [
+            {"packet_kind": "ack", "packets": 100, "metadata_bytes": 200},
+            {"packet_kind": "message", "packets": 100, "metadata_bytes": 300 * seed},
+        ],
+        "buckets": [{"delay": "latency", "low_ns": 128, "high_ns": 129, "copies": seed}],
+        **figures,
+    }
+
+
+def runs() -> list[dict[str, Any]]:
+    """Two seeds of two protocols; the ordering of one adds 10 and 30 ms to 90."""
+    return [
+        run("hybrid", 1, latency_mean_ns=100.0 * MS, non_causal_mean_ns=10.0 * MS,
+            non_causal_p99_ns=90 * MS, metadata_bytes_per_message=10.0),
+        run("hybrid", 2, latency_mean_ns=120.0 * MS, non_causal_mean_ns=30.0 * MS,
+            non_causal_p99_ns=90 * MS, metadata_bytes_per_message=20.0),
+        run("rst", 1, latency_mean_ns=90.0 * MS, non_causal_mean_ns=0.0,
+            non_causal_p99_ns=0, metadata_bytes_per_message=300.0),
+        run("rst", 2, latency_mean_ns=90.0 * MS, non_causal_mean_ns=0.0,
+            non_causal_p99_ns=0, metadata_bytes_per_message=800.0),
+        run("mf", 1, status="unsuited"),
+    ]  # fmt: skip
+
+
+def test_cost_is_measured_within_a_run_and_savings_between_runs_of_one_seed() -> None:
+    hybrid, rst = answers(groups_of(runs()))
+    assert (hybrid.protocol, hybrid.seeds) == ("hybrid", 2)
+    assert hybrid.latency_ns.mean == 110 * MS
+    assert hybrid.added_ns is not None
+    assert hybrid.added_ns.mean == 20 * MS
+    assert hybrid.added_ns.half_width == pytest.approx(12.706 * 10 * MS)
+    assert hybrid.added_share is not None
+    assert hybrid.added_share.mean == pytest.approx((10 / 90 + 30 / 90) / 2)
+    assert rst.metadata_times is not None
+    assert rst.metadata_times.mean == 35.0
+    assert hybrid.metadata_times is not None
+    assert hybrid.metadata_times.mean == 1.0
+    assert rst.added_ns is not None
+    assert rst.added_ns.mean == 0
+
+
+def test_answer_without_ours_compares_with_nothing() -> None:
+    (rst,) = answers(groups_of([row for row in runs() if row["protocol"] == "rst"]))
+    assert rst.metadata_times is None
+
+
+def test_unmeasured_cost_is_left_open() -> None:
+    rows = [run("rst", 1, latency_mean_ns=5.0, metadata_bytes_per_message=1.0)]
+    (rst,) = answers(groups_of(rows))
+    assert (rst.added_ns, rst.added_share) == (None, None)
+    assert answer_rows([rst])[0]["added_ns"] is None
+
+
+def test_document_has_a_row_for_each_protocol() -> None:
+    text = markdown("Title", answers(groups_of(runs())), ["A note."])
+    assert text.startswith("# Title\n\nA note.\n")
+    assert "## shop, wan, 28 processes" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows[1].startswith("| hybrid | 110 ms ± 127 ms | 300 ms | 20.0 ms ± 127 ms | +22.2 % |")
+    assert rows[2].startswith("| rst | 90.0 ms | 300 ms | 0 | +0.0 % | 0 | 550 ±")
+    assert len(rows) == 3
+
+
+def test_unfinished_runs_are_marked() -> None:
+    rows = [row | {"status": "unfinished"} for row in runs()[:2]]
+    assert "| hybrid (unfinished) |" in markdown("T", answers(groups_of(rows)), [])
+
+
+def test_figures_become_means_over_seeds() -> None:
+    rows = figure_rows(groups_of(runs()))
+    (latency,) = [
+        row for row in rows if row["protocol"] == "hybrid" and row["figure"] == "latency_mean_ns"
+    ]
+    assert latency == {
+        "scenario": "shop",
+        "network": "wan",
+        "processes": 28,
+        "protocol": "hybrid",
+        "figure": "latency_mean_ns",
+        "mean": 110.0 * MS,
+        "half_width": pytest.approx(12.706 * 10 * MS),
+        "seeds": 2,
+    }
+    assert not [row for row in rows if row["figure"] == "throughput"], "no run has it"
+
+
+def test_buckets_and_packets_of_all_seeds_are_added() -> None:
+    groups = groups_of(runs())
+    (bucket,) = [row for row in bucket_rows(groups) if row["protocol"] == "hybrid"]
+    assert (bucket["low_ns"], bucket["copies"]) == (128, 3)
+    packets = [row for row in packet_rows(groups) if row["protocol"] == "rst"]
+    assert [row["packet_kind"] for row in packets] == ["ack", "message"]
+    assert packets[1]["metadata_bytes_per_message"] == 900 / 200
+    assert packets[0]["packets_per_message"] == 1.0
+
+
+def test_difference_between_logs_and_simulator_shows() -> None:
+    rows = runs()
+    logs = [dict(rows[0]), dict(rows[1]), {**dict.fromkeys(FIGURES.names), "run_id": "trace"}]
+    assert greatest_difference(rows, logs) == 0
+    logs[1]["latency_mean_ns"] = 110.0 * MS
+    assert greatest_difference(rows, logs) == pytest.approx(1 / 12)
+
+
+def test_table_is_the_same_in_every_format(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"a": 1, "b": None, "c": ["x"]}, {"a": 2, "b": 0.5, "c": []}]
+    write_rows(tmp_path / "t", "name", rows)
+    assert pq.read_table(tmp_path / "t" / "name.parquet").to_pylist() == rows
+    assert json.loads((tmp_path / "t" / "name.json").read_text()) == rows
+    with (tmp_path / "t" / "name.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == [
+            {"a": "1", "b": "", "c": '["x"]'},
+            {"a": "2", "b": "0.5", "c": "[]"},
+        ]
+
+
+def test_table_without_rows_leaves_no_stale_file(tmp_path: Path) -> None:
+    write_rows(tmp_path, "name", [{"a": 1}])
+    write_rows(tmp_path, "name", [])
+    assert list(tmp_path.iterdir()) == []

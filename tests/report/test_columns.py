@@ -1,0 +1,32 @@
+"""Columns come out of their text as they went in."""
+
+import base64
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antecede.report.spacetime.columns import packed, unpacked, varints
+
+NUMBERS = st.integers(min_value=-(2**62), max_value=2**62)
+
+
+@pytest.mark.parametrize("growing", [False, True])
+@given(values=st.lists(NUMBERS, max_size=50))
+def test_numbers_survive(growing: bool, values: list[int]) -> None:
+    assert unpacked(packed(values, growing=growing), growing=growing) == values
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, b"\x00"), (-1, b"\x01"), (1, b"\x02"), (63, b"\x7e"), (-64, b"\x7f"), (64, b"\x80\x01")],
+)
+def test_small_numbers_are_short(value: int, expected: bytes) -> None:
+    assert varints([value]) == expected
+
+
+def test_a_growing_column_is_written_as_steps() -> None:
+    text = packed([1000, 1001, 1003], growing=True)
+
+    assert zlib.decompress(base64.b64decode(text)) == varints([1000, 1, 2])
