@@ -3,10 +3,12 @@
 `ANTECEDE_EXPECT=compiled|interpreted` states which build must be under test, and the run stops at
 once if another one is, or if the compiled one was made from other sources than those that stand
 here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh seeds; a failure
-prints what repeats it.
+prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
+a reason with one of them in it fails, so that a machine with everything cannot miss anything.
 """
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,16 @@ def pytest_configure() -> None:
     complaint = wrong_build(expected) or stale_build(SOURCE, Path(antecede.__file__).parent)
     if complaint:
         raise pytest.UsageError(complaint)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure if what it misses should be here."""
+    report = yield
+    words = [word for word in os.environ.get("ANTECEDE_MUST_RUN", "").split(",") if word]
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2])
+        if any(word in reason for word in words):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}: but ANTECEDE_MUST_RUN says that it is here"
+    return report

@@ -101,7 +101,9 @@ def test_ratios_compare_what_was_measured_in_one_round() -> None:
     assert results.ratio(P50, "antecede", "other") == 0.5
     document = results.document()
     assert document["ratios"] == {
-        "antecede": {"other": {"messages_per_s_64": 2.0, "p50_us": 0.5, "p99_us": None}}
+        "antecede": {
+            "other": {"messages_per_s_64": 2.0, "cpu_us_64": None, "p50_us": 0.5, "p99_us": None}
+        }
     }
     assert document["peers"]["antecede"]["median"]["messages_per_s_64"] == 20.0
     json.dumps(document)

@@ -4,7 +4,7 @@ from antecede.report.spacetime.build import build_run
 from antecede.report.spacetime.rows import Rows, rows_of_log
 from antecede.report.spacetime.run import Run
 from antecede.sim.networks import build_network
-from antecede.sim.run import simulate
+from antecede.sim.run import fitted, simulate
 from antecede.sim.workloads.catalogue import Traffic, build_workload
 from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 
@@ -13,7 +13,9 @@ def simulated(protocol: str, *, messages: int = 400, processes: int = 5, seed: i
     """A run over a network that loses, repeats and reorders, everybody talking to everybody."""
     traffic = Traffic(processes=processes, messages=messages, interval_ns=3_000_000, seed=seed)
     workload = build_workload("poisson", traffic, {"multicast": "20%"})
-    result = simulate(protocol, workload, faults=build_network("lossy"), seed=seed, record=True)
+    faults = build_network("lossy")
+    info = fitted(protocol, workload, faults, link=True)
+    result = simulate(info, workload, faults=faults, seed=seed, record=True)
     assert result.log is not None
     return result.log
 

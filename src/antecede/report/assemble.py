@@ -10,18 +10,29 @@ from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup
 from antecede.report.readers.audit import Audited, audited, read_audit
 from antecede.report.readers.comparison import read_comparison, read_ks
+from antecede.report.readers.evaluation import read_evaluation
 from antecede.report.readers.recordings import (
+    Logged,
     Recording,
     chosen_runs,
     display_names,
     logged_runs,
     read_recording,
 )
-from antecede.report.readers.sources import AUDIT, COMPARISON, KS, SWEEP, Source, find_sources
+from antecede.report.readers.sources import (
+    AUDIT,
+    COMPARISON,
+    EVALUATION,
+    KS,
+    SWEEP,
+    Source,
+    find_sources,
+)
 from antecede.report.readers.sweep import Sweep, read_sweep
 from antecede.report.sections.audit import audit_section
 from antecede.report.sections.buffers import buffers_section
 from antecede.report.sections.comparison import comparison_section
+from antecede.report.sections.evaluation import evaluation_section
 from antecede.report.sections.growth import growth_section, ks_section, throughput_section
 from antecede.report.sections.latency import latency_section
 from antecede.report.sections.recordings import recordings_table
@@ -52,7 +63,7 @@ def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
         read_recording(run, name, wanted.window)
         for run, name in zip(chosen, display_names(chosen), strict=True)
     ]
-    audits = all_audits(sources, recordings)
+    audits = all_audits(sources, logged, recordings)
     diagrams = all_diagrams(recordings, audits)
     undrawn = len(logged) - len(chosen)
     return Report(
@@ -77,37 +88,65 @@ def subtitle(recordings: Sequence[Recording], undrawn: int) -> str:
 # What was read.
 
 
-def all_audits(sources: Sequence[Source], recordings: Sequence[Recording]) -> list[Audited]:
+def all_audits(
+    sources: Sequence[Source], logged: Sequence[Logged], recordings: Sequence[Recording]
+) -> list[Audited]:
     """Audits that were found; runs that none of them knows are judged by the oracle, if short."""
     found = [
-        assigned(read_audit(source.path), source.path, recordings)
+        assigned(read_audit(source.path), source.path, logged, recordings)
         for source in sources
         if source.kind == AUDIT
     ]
-    if found:
-        return found
-    verdicts = {one.run.name: one.verdict for one in recordings if one.verdict is not None}
-    return [audited({name: verdict}, name) for name, verdict in verdicts.items()]
+    known = {name for one in found for name in one.by_run}
+    return found + [
+        audited({one.run.name: one.verdict}, one.run.name)
+        for one in recordings
+        if one.verdict is not None and one.run.name not in known
+    ]
 
 
-def assigned(one: Audited, folder: Path, recordings: Sequence[Recording]) -> Audited:
+def assigned(
+    one: Audited, folder: Path, logged: Sequence[Logged], recordings: Sequence[Recording]
+) -> Audited:
     """The audit with its runs under the names that the report has for them.
 
     Several recordings may have the same id; then the one nearest to the audit's folder is meant.
     """
 
     def shown(run_id: str) -> str:
-        same = [recording for recording in recordings if recording.run_id == run_id]
+        same = [recording for recording in recordings if run_id in ids_of(recording)]
         if not same:
             return run_id
         return max(same, key=lambda recording: shared_parts(recording.path, folder)).run.name
 
+    drawn = {(recording.path, recording.run_id): recording.run.name for recording in recordings}
+    judged = [drawn.get((run.path, run.run_id), run.run_id) for run in covered(one, folder, logged)]
+    found = {shown(run_id): count for run_id, count in one.by_run.items()}
     return replace(
         one,
         channels=tuple(replace(channel, run_id=shown(channel.run_id)) for channel in one.channels),
         worst={shown(run_id): violations for run_id, violations in one.worst.items()},
-        by_run={shown(run_id): count for run_id, count in one.by_run.items()},
+        by_run=dict.fromkeys(judged, 0) | found,
     )
+
+
+def ids_of(recording: Recording) -> tuple[str, str]:
+    """What an audit calls a run: by its id, or by its place too if there are several."""
+    return recording.run_id, f"{recording.path.absolute()}: {recording.run_id}"
+
+
+def covered(one: Audited, folder: Path, logged: Sequence[Logged]) -> list[Logged]:
+    """The runs that an audit has looked at, as far as can be told.
+
+    It names only those in which it found something; but if there are exactly as many runs nearest
+    to its folder as it has judged, it is those.
+    """
+    depths = [shared_parts(run.path, folder) for run in logged]
+    nearest = [run for run, depth in zip(logged, depths, strict=True) if depth == max(depths)]
+    for candidates in (nearest, list(logged)):
+        if len(candidates) == one.runs:
+            return candidates
+    return []
 
 
 def shared_parts(path: Path, other: Path) -> int:
@@ -142,7 +181,9 @@ def all_sections(
     comparisons = [read_comparison(one.path) for one in sources if one.kind == COMPARISON]
     sweeps = {one.path: read_sweep(one.path) for one in sources if one.kind == SWEEP}
     points = [point for one in sources if one.kind == KS for point in read_ks(one.path)]
+    evaluations = [read_evaluation(one.path) for one in sources if one.kind == EVALUATION]
     sections: list[Section | None] = [
+        *[evaluation_section(one, number) for number, one in enumerate(evaluations, start=1)],
         spacetime_section(diagrams),
         audit_section(audits, people(recordings), diagrams) if audits else None,
         *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],

@@ -1,6 +1,7 @@
 """A group of real processes with a bad network between them, and what they saw put together."""
 
 import json
+import os
 import socket
 import sys
 import time
@@ -15,6 +16,10 @@ from antecede.live.proxy import Conditions, Proxy
 from antecede.trace import Event, read_events
 
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+ROOT = Path(__file__).parents[3]
+SURROUNDINGS = {"PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(ROOT)])}
+"""Workers find the tests, and the same build of the package, wherever pytest was started."""
+
 SETTLE_S = 60.0
 CLOSE_S = 30.0
 
@@ -44,7 +49,7 @@ class Member:
         plan = {"name": name, "bind": bind, "peers": dict(peers), "seed": seed}
         text = json.dumps({**plan, "settings": {**SETTINGS, **settings}}, default=str)
         program = [sys.executable, "-m", "tests.live.processes.worker", text]
-        self.child = Child([*within, *program], name=name)
+        self.child = Child([*within, *program], name=name, environment=SURROUNDINGS)
         self._address = ""
 
     @property

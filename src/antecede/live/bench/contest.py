@@ -71,8 +71,9 @@ class Results:
         return median(ratios) if ratios else None
 
     def measures(self) -> list[str]:
-        """What was measured: messages/s per size, and round trips."""
-        return [*(throughput_of(size) for size in self.plan.sizes), P50, P99]
+        """What was measured: messages/s and processor time per size, and round trips."""
+        by_size = [name(size) for size in self.plan.sizes for name in (throughput_of, effort_of)]
+        return [*by_size, P50, P99]
 
     def document(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -128,12 +129,14 @@ def measure(key: str, plan: Plan, readings: Readings) -> None:
     """One round of one peer."""
     for size in plan.sizes:
         try:
-            speed = measure_throughput(key, size, plan.seconds).messages_per_s
+            reached = measure_throughput(key, size, plan.seconds)
         except ChildFailed as failure:
             readings.failures.append(str(failure))
             readings.add(throughput_of(size), None)
+            readings.add(effort_of(size), None)
         else:
-            readings.add(throughput_of(size), speed)
+            readings.add(throughput_of(size), reached.messages_per_s)
+            readings.add(effort_of(size), reached.source_cpu_us + reached.sink_cpu_us)
     try:
         trips = measure_round_trips(key, ROUND_TRIP_BYTES, plan.seconds / 2)
     except ChildFailed as failure:
@@ -148,6 +151,14 @@ def measure(key: str, plan: Plan, readings: Readings) -> None:
 def throughput_of(size: int) -> str:
     """What the throughput of messages of this size is called."""
     return f"messages_per_s_{size}"
+
+
+def effort_of(size: int) -> str:
+    """What the processor time per message of this size is called: sender and receiver together.
+
+    It tells more than throughput where the machine has other things to do. A broker's is not in it.
+    """
+    return f"cpu_us_{size}"
 
 
 def rounded(figure: float | None) -> float | None:

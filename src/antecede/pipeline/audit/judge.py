@@ -128,6 +128,11 @@ class Judge:
             parts.append(self._kept(self._judged_runs(list(reasons))))
         return reduce(DataFrame.unionByName, parts), long_flights, reasons
 
+    def _parts(self, groups: int) -> int:
+        """Into how many partitions to put so many groups of rows."""
+        usual = self._rows.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        return max(1, min(groups, int(usual or 1)))
+
     def _kept(self, findings: DataFrame) -> DataFrame:
         """The same, computed once."""
         findings.persist(StorageLevel.MEMORY_AND_DISK)
@@ -136,9 +141,8 @@ class Judge:
 
     def _judged_slices(self) -> DataFrame:
         """The findings of all slices."""
-        copies = find_copies(self._rows)
-        parts = max(1, self._plan.count)
-        sliced = into_slices(copies, self._plan).repartition(parts, "slice")
+        sliced = into_slices(find_copies(self._rows), self._plan)
+        sliced = sliced.repartition(self._parts(self._plan.count), "slice")
         judge = partial(judge_slices, slices=self._plan.slices)
         return find_overtaken(sliced).mapInArrow(judge, FINDINGS)
 
@@ -160,13 +164,14 @@ class Judge:
         groups = self._kept(group_long_flights(long))
         spans = self._kept(spans_of_groups(groups))
         copies = with_message_start(find_copies(during(self._rows, spans)))
-        around = around_long_flights(copies, groups, spans, spans.count())
+        around = around_long_flights(copies, groups, spans, self._parts(spans.count()))
         return around.mapInArrow(judge_long_flights, FINDINGS)
 
     def _judged_runs(self, runs: Sequence[int]) -> DataFrame:
         """The findings of these runs, each judged as a whole."""
         copies = find_copies(self._rows.where(F.col("run").isin(list(runs))))
-        together = copies.withColumn("overtaken", F.lit(0)).repartition(len(runs), "run")
+        together = copies.withColumn("overtaken", F.lit(0))
+        together = together.repartition(self._parts(len(runs)), "run")
         return together.sortWithinPartitions("run").mapInArrow(judge_runs, FINDINGS)
 
 

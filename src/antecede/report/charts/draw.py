@@ -183,8 +183,17 @@ def draw_series(series: Series, chart: LineChart, across: Scale, up: Scale) -> M
             pieces.append(element("line", x1=at, x2=at, y1=up.place(low), y2=up.place(y + half)))
     if series.dots:
         pieces += [element("circle", cx=x, cy=y, r=3) for x, y in places]
+    if series.label and places:
+        pieces.append(point_label(series.label, *places[-1]))
     classes = f"line c{series.look.colour}"
     return element("g", *pieces, class_=classes, data_series=series.name)
+
+
+def point_label(text: str, x: float, y: float) -> Markup:
+    """A text beside a point, on the side where there is room."""
+    left = x > WIDTH - RIGHT - 7 * len(text) - 8
+    anchor, at = ("end", x - 7) if left else ("start", x + 7)
+    return element("text", text, class_="label", x=at, y=y - 5, text_anchor=anchor)
 
 
 def path_of(places: Sequence[tuple[float, float]], stairs: bool) -> str:

@@ -74,6 +74,8 @@ class Series:
     spread: tuple[float, ...] = ()
     dots: bool = True
     """Whether single points are marked: they are measurements, not a curve."""
+    label: str = ""
+    """What stands beside the last point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,7 @@ class Audited:
     deliveries: int | None
     processes: int | None
     events: int | None
+    runs: int | None
     by_kind: dict[str, int]
     """Violations: how many are "fifo", how many "transitive"."""
     duplicates: int
@@ -76,6 +77,7 @@ def read_audit(folder: Path) -> Audited:
         deliveries=count_in(summary, "deliveries"),
         processes=count_in(summary, "processes"),
         events=count_in(summary, "events"),
+        runs=count_in(summary, "runs"),
         by_kind=counts_of(table, "kind"),
         duplicates=rows_in(folder / "duplicates"),
         losses=rows_in(folder / "losses"),
@@ -112,6 +114,7 @@ def audited(verdicts: Mapping[str, Verdict], title: str) -> Audited:
         deliveries=sum(verdict.deliveries for verdict in judged),
         processes=max((verdict.processes for verdict in judged), default=0),
         events=None,
+        runs=len(judged),
         by_kind=by_kind,
         duplicates=sum(len(verdict.duplicates) for verdict in judged),
         losses=sum(len(verdict.losses) for verdict in judged),

@@ -20,10 +20,12 @@ COMPARISON: Final = "comparison"
 KS: Final = "ks"
 SWEEP: Final = "sweep"
 AUDIT: Final = "audit"
+EVALUATION: Final = "evaluation"
 EVENTS: Final = "events"
 
 COMPARISON_FILE: Final = "comparison.json"
 KS_FILE: Final = "ks.json"
+EVALUATION_FILE: Final = "evaluation.json"
 RUNS_FOLDER: Final = "runs"
 VIOLATIONS_FOLDER: Final = "violations"
 SUMMARY_FILE: Final = "summary.json"
@@ -60,6 +62,7 @@ WORDS: Final = {
     KS: "the metadata of KS",
     SWEEP: "the runs of a sweep",
     AUDIT: "an audit",
+    EVALUATION: "an evaluation",
 }
 
 
@@ -109,6 +112,8 @@ def results_in(folder: Path) -> Iterator[Source]:
         yield Source(kind=COMPARISON, path=folder)
     if (folder / KS_FILE).is_file():
         yield Source(kind=KS, path=folder)
+    if (folder / EVALUATION_FILE).is_file():
+        yield Source(kind=EVALUATION, path=folder)
     parts = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
     if parts and has_columns(parts[0], SWEEP_COLUMNS):
         yield Source(kind=SWEEP, path=folder)

@@ -52,6 +52,7 @@ def audit_markup(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagr
 def looked_at(one: Audited) -> str:
     """How much there was to look at."""
     counted = {
+        "runs": one.runs if one.runs != 1 else None,
         "events": one.events,
         "messages": one.messages,
         "deliveries": one.deliveries,
@@ -101,9 +102,7 @@ def channel_row(channel: Channel, names: Names, several: bool) -> list[str]:
     people = names.get(channel.run_id, {})
     who = [people.get(process, f"P{process}") for process in (channel.process, channel.early)]
     late = (
-        "itself"
-        if channel.late == channel.early
-        else people.get(channel.late, f"P{channel.late}")
+        "itself" if channel.late == channel.early else people.get(channel.late, f"P{channel.late}")
     )
     cells = [channel.run_id] if several else []
     return [

@@ -1,0 +1,45 @@
+"""A node to throw datagrams at: it has met a peer, and has something to say to it."""
+
+from antecede.link.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
+from tests.link.endpoints import ANN, BOB, MS, Letter, address_of, met_pair, session_of, submit
+
+KNOWS_TOKEN = 0x40
+"""In the first byte of an input: the right token goes where a datagram has it."""
+
+
+class Target:
+    """Ann, with Bob's datagrams made up by whoever calls."""
+
+    def __init__(self) -> None:
+        self.post, self.ann, _ = met_pair()
+        self.rounds = 0
+
+    def receive(self, data: bytes) -> None:
+        """Let a made-up datagram arrive, and do what Ann then wants done."""
+        self.rounds += 1
+        post = self.post
+        if data[:1] == bytes([DATAGRAM ^ KNOWS_TOKEN]):
+            token = int(session_of(self.ann, BOB).token_in).to_bytes(8, "little")
+            data = bytes([DATAGRAM]) + data[1:TOKEN_AT] + token + data[NUMBER_AT:]
+        post.deliver(Letter(address_of(BOB), address_of(ANN), data), after_ns=MS)
+        if self.rounds % 10 == 0:
+            submit(self.ann, [BOB], b"something to say", post.now_ns)
+            self.ann.expire(post.now_ns)
+            self.ann.take_inbox()
+        post.collect()
+        post.waiting.clear()
+
+
+def sample_inputs() -> list[bytes]:
+    """What two nodes really send each other, as inputs."""
+    post, ann, bob = met_pair()
+    for size in (1, 100, 5_000):
+        submit(bob, [ANN], bytes(size), post.now_ns)
+        submit(ann, [BOB], bytes(size), post.now_ns)
+        post.pass_time(100 * MS)
+    inputs = []
+    for letter in post.carried:
+        inputs.append(letter.data)
+        if letter.data[0] == DATAGRAM:
+            inputs.append(bytes([DATAGRAM ^ KNOWS_TOKEN]) + letter.data[1:])
+    return inputs
