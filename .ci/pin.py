@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 HEADER = """\
-# Every version that `.[all,bench,dev]` needs, directly or not. Written by `make pin`; not edited by hand.
+# Every version that `.[all,bench,dev]` needs, directly or not. Written by `make pin`, not by hand.
 # Python 3.11 decides: what runs there runs on every later version that we support.
 """
 

@@ -1,9 +1,9 @@
 """Causal messaging without asyncio: the same nodes, the same calls, and no `await`.
 
-    with antecede.blocking.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as node:
-        node.send("bob", b"hello")
-        for message in node:
-            print(message.sender, message.payload)
+with antecede.blocking.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as node:
+    node.send("bob", b"hello")
+    for message in node:
+        print(message.sender, message.payload)
 """
 
 from antecede.live.blocking import BlockingNode, open_node

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from antecede.pipeline.sweep.job import Progress as SweepProgress
     from antecede.pipeline.sweep.job import Report
 
-FILE_WIDTH: Final = 200
 
 EPILOG: Final = """
 \b
@@ -82,10 +82,8 @@ def command(
         open_session("antecede evaluate", master=master, verbose=verbose) as session,
     ):
         outcome = evaluate(session, evaluation, out, command=as_typed(), tell=tell, report=report)
-    console = Console(highlight=False)
-    console.print(
-        answers_table(outcome), width=None if console.is_terminal else FILE_WIDTH, crop=False
-    )
+    console = wide_console()
+    console.print(answers_table(outcome))
     for line in closing_lines(outcome):
         console.print(line, markup=False)
 

@@ -132,7 +132,8 @@ def summary_lines(summary: dict[str, object]) -> list[str]:
     return [
         f"{figures['run_id']}: {figures['messages']:,} messages ({figures['copies']:,} copies) "
         f"among {figures['processes']:,} processes, {figures['active_processes']:,} of them "
-        f"active, in {seconds:,.3g} s over a network that takes no time",
+        f"active, in {seconds:,.3g} s over a network that takes no time, with "
+        f"{figures['load_measured']:.3g} times the recorded load",
         f"from {origin['run_id']}: {origin['messages']:,} messages among "
         f"{origin['processes']:,} processes in {origin['span_ns'] / 1e9:,.3g} s",
         *(f"real:  {line}" for line in figures["real"]),

@@ -96,8 +96,10 @@ def command(
     as far as possible. What cannot be read is set aside with the reason.
     """
     from antecede.pipeline.ingest.job import ingest
+    from antecede.pipeline.ingest.sources import find_files
     from antecede.pipeline.session import open_session
 
+    find_files(paths)  # a mistake in a path need not wait for Spark to start
     told = Console(stderr=True)
     verbose = context.find_root().params.get("verbose", 0) > 0
     with (

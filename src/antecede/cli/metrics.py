@@ -8,10 +8,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text, three_digits
 
 RUNS_SHOWN: Final = 40
-FILE_WIDTH: Final = 200
 
 EPILOG: Final = """
 \b
@@ -70,8 +70,8 @@ def command(
     if as_json:
         click.echo(json.dumps(runs, indent=2))
         return
-    console = Console(highlight=False)
-    console.print(runs_table(runs), width=None if console.is_terminal else FILE_WIDTH)
+    console = wide_console()
+    console.print(runs_table(runs))
     if len(runs) > RUNS_SHOWN:
         console.print(f"and {len(runs) - RUNS_SHOWN:,} more")
     if out is not None:

@@ -81,11 +81,16 @@ def command(
         result = run_sweep(
             session, planned, out, events=events, retry_failed=retry_failed, report=report
         )
-    console = Console(highlight=False)
-    # A file or a pipe has no width to keep to.
-    console.print(runs_table(result), width=None if console.is_terminal else FILE_WIDTH)
+    console = wide_console()
+    console.print(runs_table(result))
     for line in closing_lines(result):
         console.print(line, markup=False)
+
+
+def wide_console() -> Console:
+    """Where tables go: as wide as the terminal; a file or a pipe has no width to keep to."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=FILE_WIDTH)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """From folders to a report: reads what is there, and puts the sections in order."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from antecede.audit.findings import Violation
 from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup
 from antecede.report.readers.audit import Audited, audited, read_audit
+from antecede.report.readers.choosing import pair_of, runs_worth_drawing
 from antecede.report.readers.comparison import read_comparison, read_ks
 from antecede.report.readers.evaluation import read_evaluation
 from antecede.report.readers.recordings import (
@@ -57,20 +58,25 @@ class Wanted:
 def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
     """The report about everything below these paths; `LocalError` if there is nothing."""
     sources = find_sources(paths)
+    sweeps = {one.path: read_sweep(one.path) for one in sources if one.kind == SWEEP}
+    found = {one.path: read_audit(one.path) for one in sources if one.kind == AUDIT}
     logged = logged_runs(sources)
-    chosen = chosen_runs(logged, wanted.runs)
+    if wanted.runs:
+        chosen = chosen_runs(logged, wanted.runs)
+    else:
+        chosen = runs_worth_drawing(logged, list(sweeps.values()), early_by_run(found.values()))
     recordings = [
         read_recording(run, name, wanted.window)
         for run, name in zip(chosen, display_names(chosen), strict=True)
     ]
-    audits = all_audits(sources, logged, recordings)
+    audits = all_audits(found, logged, recordings)
     diagrams = all_diagrams(recordings, audits)
     undrawn = len(logged) - len(chosen)
     return Report(
         title=wanted.title,
         subtitle=subtitle(recordings, undrawn),
         opening=opening(recordings, audits),
-        sections=all_sections(sources, recordings, audits, diagrams),
+        sections=all_sections(sources, sweeps, recordings, audits, diagrams),
         sources=[(source.text(), str(source.path)) for source in sources],
     )
 
@@ -88,15 +94,19 @@ def subtitle(recordings: Sequence[Recording], undrawn: int) -> str:
 # What was read.
 
 
+def early_by_run(audits: Iterable[Audited]) -> dict[str, int]:
+    """How many messages came too early, by run, as far as that is known."""
+    early: dict[str, int] = {}
+    for one in audits:
+        early.update(one.by_run)
+    return early
+
+
 def all_audits(
-    sources: Sequence[Source], logged: Sequence[Logged], recordings: Sequence[Recording]
+    audits: Mapping[Path, Audited], logged: Sequence[Logged], recordings: Sequence[Recording]
 ) -> list[Audited]:
     """Audits that were found; runs that none of them knows are judged by the oracle, if short."""
-    found = [
-        assigned(read_audit(source.path), source.path, logged, recordings)
-        for source in sources
-        if source.kind == AUDIT
-    ]
+    found = [assigned(one, folder, logged, recordings) for folder, one in audits.items()]
     known = {name for one in found for name in one.by_run}
     return found + [
         audited({one.run.name: one.verdict}, one.run.name)
@@ -173,18 +183,19 @@ def all_diagrams(recordings: Sequence[Recording], audits: Sequence[Audited]) -> 
 
 def all_sections(
     sources: Sequence[Source],
+    sweeps: Mapping[Path, Sweep],
     recordings: Sequence[Recording],
     audits: Sequence[Audited],
     diagrams: Sequence[Diagram],
 ) -> list[Section]:
     """The sections for which there is something to say, in the order of the page."""
     comparisons = [read_comparison(one.path) for one in sources if one.kind == COMPARISON]
-    sweeps = {one.path: read_sweep(one.path) for one in sources if one.kind == SWEEP}
     points = [point for one in sources if one.kind == KS for point in read_ks(one.path)]
+    names = [diagram.run.name for diagram in diagrams]
     evaluations = [read_evaluation(one.path) for one in sources if one.kind == EVALUATION]
     sections: list[Section | None] = [
         *[evaluation_section(one, number) for number, one in enumerate(evaluations, start=1)],
-        spacetime_section(diagrams),
+        spacetime_section(diagrams, pair_of(names, early_by_run(audits))),
         audit_section(audits, people(recordings), diagrams) if audits else None,
         *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],
         latency_section(recordings, list(sweeps.values()), comparisons),
@@ -216,7 +227,4 @@ def opening(recordings: Sequence[Recording], audits: Sequence[Audited]) -> Marku
     """The recorded runs in a table."""
     if not recordings:
         return Markup()
-    early: dict[str, int] = {}
-    for one in audits:
-        early.update(one.by_run)
-    return recordings_table(recordings, early)
+    return recordings_table(recordings, early_by_run(audits))

@@ -17,11 +17,11 @@ from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
 
 Range = tuple[int, int]
 
-numbers = st.integers(1, 400)
+numbers = st.one_of(st.integers(1, 30), st.integers(1, 400))
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("add"), numbers),
-        st.tuples(st.just("settle"), st.integers(0, 60)),
+        st.tuples(st.just("settle"), st.integers(0, 40)),
     ),
     max_size=300,
 )
@@ -102,6 +102,23 @@ def test_an_acknowledgement_names_the_newest_ranges(came: list[int]) -> None:
         received.add(number)
 
     assert acked(written(received)) == received.ranges()[::-1][:RANGES_SENT]
+
+
+def test_of_many_ranges_only_the_newest_are_named() -> None:
+    received = ReceivedNumbers()
+    for number in range(1, 4 * RANGES_SENT, 2):
+        received.add(number)
+    assert acked(written(received)) == [
+        (number, number) for number in range(4 * RANGES_SENT - 1, 2 * RANGES_SENT, -2)
+    ]
+
+
+def test_a_floor_inside_a_range_cuts_it() -> None:
+    received = ReceivedNumbers()
+    for number in range(3, 9):
+        received.add(number)
+    received.settle(5)
+    assert received.ranges() == [(6, 8)]
 
 
 def test_of_too_many_ranges_the_oldest_is_given_up() -> None:

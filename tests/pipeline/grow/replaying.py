@@ -25,7 +25,7 @@ def replayed(rows: list[WorkloadRow], processes: int, protocol: str = "hybrid") 
 
 
 def early_sends(rows: list[WorkloadRow], result: RunResult) -> list[tuple[int, int]]:
-    """Each message that was sent before a cause of it was delivered at its sender, and the cause."""
+    """Each message that left before a cause of it was delivered at its sender, and the cause."""
     place = {
         (event.kind, event.payload_bytes, event.process): event.position
         for event in reversed(list(result.log or []))

@@ -65,6 +65,7 @@ def test_thousands_of_replicas_replay_in_causal_order(
     assert [one.message_id for one in rows] == sorted(one.message_id for one in rows)
     assert summary["real_messages"] == len(REVIEWS)
     assert summary["layers"] == 3
+    assert "too long to be folded" in str(summary["grown"]), "the period would be a millisecond"
     everybody = {process for one in rows for process in (one.sender, *one.targets)}
     assert len(everybody) == summary["active_processes"]
     assert len(everybody) > 1000
@@ -81,6 +82,7 @@ def test_thousands_of_replicas_replay_in_causal_order(
         "messages": 660,
         "span_ns": 188_000_001,
         "first_ns": 5_000_000,
+        "longest_ns": 11_000_000,
     }
 
 
@@ -170,6 +172,7 @@ def test_the_command_line_grows_and_says_what_is_real(
     assert "from reviews: 660 messages among 7 processes" in result.output
     assert "real:  messages with layer 0 are the recorded ones" in result.output
     assert "grown: layers 1 to 1" in result.output
+    assert "grown: when conversations begin: as recorded, modulo 0.0284848 s" in result.output
     assert len(read_workload(tmp_path / "grown" / "workload", "more")) == 1000
 
 

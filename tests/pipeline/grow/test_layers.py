@@ -33,6 +33,7 @@ def recorded_of(rows: list[WorkloadRow]) -> Recorded:
         messages=len(rows),
         span_ns=max(times) - min(times) + 1,
         first_ns=min(times),
+        longest_ns=0,
     )
 
 

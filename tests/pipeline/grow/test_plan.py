@@ -1,5 +1,7 @@
 """From wishes to whole numbers."""
 
+from dataclasses import replace
+
 import pytest
 
 from antecede.core.errors import LocalError
@@ -34,6 +36,14 @@ def test_an_overlay_has_a_layer_for_every_set_of_processes() -> None:
     plan = planned(RECORDED, Wanted(processes=35, method=OVERLAY))
     assert (plan.layers, plan.messages) == (4, 4000)
     assert (plan.replicas, plan.extra) == (3, 5)
+
+
+def test_conversations_too_long_for_the_period_begin_when_they_began() -> None:
+    chatty = replace(RECORDED, longest_ns=80 * SECOND)
+    assert planned(chatty, Wanted(processes=10, messages=1600)).folded, "160 s are enough"
+    plan = planned(chatty, Wanted(processes=50))
+    assert not plan.folded
+    assert (plan.period_ns, plan.shift_ns) == (105 * SECOND, 5 * SECOND)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@
 that no string is shuffled or compared.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.pipeline.audit.copies import COLUMNS, NEVER
@@ -79,51 +79,42 @@ def into_slices(copies: DataFrame, plan: SlicePlan) -> DataFrame:
     In:  the columns of `Copies` but `overtaken`.
     Out: those, and slice.
     """
-    cells = CellLookup(plan)
-    submitted, delivered = (
-        F.col("submitted_position") != NEVER,
-        F.col("delivered_position") != NEVER,
-    )
+    submitted = F.col("submitted_position") != NEVER
+    delivered = F.col("delivered_position") != NEVER
     own, other = F.col("submitted_ns"), F.col("delivered_ns")
-    begin = cells.of(F.when(submitted, own).otherwise(other))
-    end = cells.of(F.when(delivered, other).otherwise(own))
-    with_cells = copies.withColumns({"begin": begin, "end": end})
-    low, high = cells.first(F.col("begin")), cells.last(F.col("begin"))
-    end_low, end_high = cells.first(F.col("end")), cells.last(F.col("end"))
-    slices = F.when((low == end_high), F.array(low)).otherwise(
-        F.array_union(F.sequence(low, high), F.sequence(end_low, end_high))
+    begin_ns = F.when(submitted, own).otherwise(other)
+    end_ns = F.when(delivered, other).otherwise(own)
+    grids, cells = plan_tables(copies.sparkSession, plan)
+    with_cells = copies.join(F.broadcast(grids), on="run", how="inner").withColumns(
+        {"begin_cell": cell_of(begin_ns), "end_cell": cell_of(end_ns)}
+    )
+    for end in ("begin", "end"):
+        renamed = cells.toDF(f"{end}_cell", f"{end}_first", f"{end}_last")
+        with_cells = with_cells.join(F.broadcast(renamed), on=f"{end}_cell", how="inner")
+    # Most copies are seen by one slice only, and need no arrays to be built.
+    slices = F.when(
+        F.col("begin_first") == F.col("end_last"), F.array(F.col("begin_first"))
+    ).otherwise(
+        F.array_union(F.sequence("begin_first", "begin_last"), F.sequence("end_first", "end_last"))
     )
     return with_cells.select(*copies.columns, F.explode(slices).alias("slice"))
 
 
-class CellLookup:
-    """The slice plan as expressions: from a time to its cell, from a cell to slices."""
-
-    def __init__(self, plan: SlicePlan) -> None:
-        self._base = numbers(plan.base)
-        self._start = numbers(plan.start_ns)
-        self._width = numbers(plan.width_ns)
-        self._first = numbers(plan.first)
-        self._last = numbers(plan.last)
-
-    def of(self, time_ns: Column) -> Column:
-        """The cell of the run of this row that the time is in."""
-        run = F.col("run")
-        offset_ns = time_ns - F.get(self._start, run)
-        return F.get(self._base, run) + F.call_function("div", offset_ns, F.get(self._width, run))
-
-    def first(self, cell: Column) -> Column:
-        """The first slice that sees the cell."""
-        return F.get(self._first, cell.cast("int"))
-
-    def last(self, cell: Column) -> Column:
-        """The last slice that sees the cell."""
-        return F.get(self._last, cell.cast("int"))
+def plan_tables(session: SparkSession, plan: SlicePlan) -> tuple[DataFrame, DataFrame]:
+    """The plan as tables: each run's grid of cells, and the slices that see each cell."""
+    grids = {"run": range(len(plan.base)), "base": plan.base}
+    grids |= {"start_ns": plan.start_ns, "width_ns": plan.width_ns}
+    cells = {"cell": range(len(plan.first)), "first": plan.first, "last": plan.last}
+    return (
+        session.createDataFrame(pa.table({name: list(column) for name, column in grids.items()})),
+        session.createDataFrame(pa.table({name: list(column) for name, column in cells.items()})),
+    )
 
 
-def numbers(values: Sequence[int]) -> Column:
-    """An array of numbers as a constant; as text, because it is one call then, not thousands."""
-    return F.from_json(F.lit(str(list(values))), F.lit("array<bigint>"))
+def cell_of(time_ns: Column) -> Column:
+    """The cell that a time is in; the row has the grid of its run."""
+    offset = F.call_function("div", time_ns - F.col("start_ns"), F.col("width_ns"))
+    return F.col("base") + offset
 
 
 def find_overtaken(sliced: DataFrame) -> DataFrame:

@@ -90,7 +90,7 @@ def grow(
             growth = from_graph(session, structure, services, plan)
         called = name or f"{chosen}-{wanted.method}-{wanted.processes}"
         words: dict[str, object] = {"folder": source, **asdict(plan.recorded)}
-        return written(growth, called, out, stack, asdict(wanted) | {"grown_from": words})
+        return written(growth, plan, called, out, stack, asdict(wanted) | {"grown_from": words})
 
 
 def graph_for(wanted: Wanted, graph: Path | None) -> ServiceGraph | None:
@@ -118,6 +118,7 @@ def recorded(structure: DataFrame, names: DataFrame, run_id: str) -> Recorded:
         F.max(F.greatest("sender", F.array_max("targets"))).alias("highest"),
         F.min("ready_ns").alias("first_ns"),
         F.max("ready_ns").alias("last_ns"),
+        F.max(F.col("ready_ns") - F.col("begun_ns")).alias("longest_ns"),
     ).collect()[0]
     if row.stuck:
         raise LocalError(
@@ -131,6 +132,7 @@ def recorded(structure: DataFrame, names: DataFrame, run_id: str) -> Recorded:
         messages=row.messages,
         span_ns=row.last_ns - row.first_ns + 1,
         first_ns=row.first_ns,
+        longest_ns=row.longest_ns,
     )
 
 
@@ -195,11 +197,11 @@ def service_names(
 
 
 def written(
-    growth: Growth, run_id: str, out: str, stack: ExitStack, words: dict[str, object]
+    growth: Growth, plan: Plan, run_id: str, out: str, stack: ExitStack, words: dict[str, object]
 ) -> dict[str, object]:
     """Write the tables, and the summary with what there is and with `words`."""
     workload = kept(growth.workload, stack)
-    counts = counted(workload)
+    counts = counted(workload, plan)
     if not counts["messages"]:
         raise LocalError("not a single message came of it: ask for more messages")
     outputs = Outputs(out, run_id)
@@ -212,7 +214,7 @@ def written(
     return summary
 
 
-def counted(workload: DataFrame) -> dict[str, object]:
+def counted(workload: DataFrame, plan: Plan) -> dict[str, object]:
     """How much there is, and when it happens over a network that takes no time."""
     everybody = F.explode(F.concat(F.array("sender"), F.col("targets")))
     active = workload.select(everybody.alias("process")).agg(
@@ -225,4 +227,8 @@ def counted(workload: DataFrame) -> dict[str, object]:
         F.max("ready_ns").alias("last_ns"),
         F.count_if(F.col("layer") == 0).alias("real_messages"),
     )
-    return counts.crossJoin(active).collect()[0].asDict()
+    row = counts.crossJoin(active).collect()[0]
+    if not row.messages:
+        return row.asDict()
+    rate = row.messages / (row.last_ns - row.first_ns + 1) / plan.wanted.processes
+    return {**row.asDict(), "load_measured": rate / plan.recorded.rate / plan.wanted.speed}

@@ -77,7 +77,7 @@ def place(process: Column, errand: Column, plan: Plan) -> Column:
 def beginning(plan: Plan) -> Column:
     """When a message's conversation begins: layers are shifted, and all folded into a period."""
     period_ns = F.lit(plan.period_ns).cast("long")
-    random = below(period_ns, plan.wanted.seed, LAYER, F.col("layer"))
+    random = below(F.lit(plan.shift_ns), plan.wanted.seed, LAYER, F.col("layer"))
     shift = F.when(F.col("layer") == 0, F.lit(0).cast("long")).otherwise(random)
     return F.pmod(F.col("begun_ns") - plan.recorded.first_ns + shift, period_ns)
 

@@ -3,7 +3,8 @@
 A grown workload keeps the load: a process sends as many messages a second as one of the recording
 (times `load`). There are `processes` instead of those recorded, so the same number of messages
 takes less time: conversations are folded into a period, each beginning where its recorded beginning
-falls modulo the period.
+falls modulo the period. Where conversations last too long for that, they begin when they began, and
+layers are shifted a little; then the load is what comes of it.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ REPLICAS: Final = "replicas"
 OVERLAY: Final = "overlay"
 GRAPH: Final = "graph"
 METHODS: Final = (REPLICAS, OVERLAY, GRAPH)
+
+UNFOLDED_SHIFTS: Final = 20
+"""Layers that cannot be folded are shifted by up to this part of the recording."""
 
 PROCESSES_MAX: Final = 1 << 20
 """What a replay takes."""
@@ -32,6 +36,8 @@ class Recorded:
     span_ns: int
     """From the first message to the last, over a network that takes no time; at least 1."""
     first_ns: int
+    longest_ns: int = 0
+    """How long the longest conversation lasts, over the same network."""
 
     @property
     def rate(self) -> float:
@@ -66,6 +72,10 @@ class Plan:
     """How many messages there will be; with `graph` about so many."""
     period_ns: int
     """All conversations begin within this time, before `speed` is applied."""
+    shift_ns: int
+    """Layers are shifted by less than this."""
+    folded: bool
+    """Whether that keeps the load: whether conversations are short enough for the period."""
 
     @property
     def replicas(self) -> int:
@@ -88,12 +98,20 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
     check(recorded, wanted)
     sets = ceil(wanted.processes / recorded.processes) if wanted.method == OVERLAY else 1
     messages = sets * recorded.messages if wanted.messages is None else wanted.messages
+    period_ns = max(1, round(messages / (recorded.rate * wanted.load * wanted.processes)))
+    shift_ns = period_ns
+    folded = wanted.method == GRAPH or 2 * recorded.longest_ns <= period_ns
+    if not folded:
+        shift_ns = max(1, recorded.span_ns // UNFOLDED_SHIFTS)
+        period_ns = recorded.span_ns + shift_ns
     return Plan(
         recorded=recorded,
         wanted=wanted,
         layers=ceil(messages / recorded.messages),
         messages=messages,
-        period_ns=max(1, round(messages / (recorded.rate * wanted.load * wanted.processes))),
+        period_ns=period_ns,
+        shift_ns=shift_ns,
+        folded=folded,
     )
 
 

@@ -17,10 +17,15 @@ def layer_origins(plan: Plan) -> dict[str, object]:
             if plan.wanted.method == OVERLAY
             else "each errand runs at one chosen by the seed"
         ),
-        "when conversations begin: as recorded, modulo "
-        f"{plan.period_ns / plan.wanted.speed / 1e9:.6g} s"
+        "when conversations begin: as recorded"
+        + (f", modulo {plan.period_ns / plan.wanted.speed / 1e9:.6g} s" if plan.folded else "")
         + (", each layer shifted by the seed" if plan.layers > 1 else ""),
     ]
+    if not plan.folded:
+        grown.append(
+            "the load: the longest conversation lasts "
+            f"{plan.recorded.longest_ns / 1e9:.6g} s as recorded, too long to be folded"
+        )
     if plan.layers > 1:
         grown.append(f"layers 1 to {plan.layers - 1}: the recorded messages once more each")
     if plan.last_layer < plan.recorded.messages:

@@ -159,7 +159,7 @@ def counting_axis(axes: Axes, greatest: int) -> None:
     if greatest > MARKS_LEVEL:
         axes.set_xscale("symlog", linthresh=1, linscale=0.4)
         inside = [mark for mark in COUNT_MARKS if mark <= greatest]
-        shown = inside if len(inside) <= 2 * MARKS_LEVEL else [0, *inside[1::3]]
+        shown = inside if len(inside) <= MARKS_LEVEL + 3 else [0, *inside[1::3]]
         axes.xaxis.set_major_locator(FixedLocator([float(mark) for mark in shown]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(count_label))

@@ -119,15 +119,21 @@ def conversations(run: RunProfile) -> Figure:
     """How large conversations are, and how many processes take part."""
     messages = run.distributions["conversation_messages"]
     processes = run.distributions["conversation_processes"]
+    half = messages.quantile(0.5)
     share = 100 * messages.greatest / run.messages
     figure, [axes] = panels(
-        f"{run.conversations:,} conversations; half have {messages.quantile(0.5):,} messages or "
-        f"fewer, the largest {messages.greatest:,} ({share:.2g} % of all)"
+        f"{run.conversations:,} conversations; half have {half:,} "
+        f"message{'' if half == 1 else 's'}{' or fewer' if half > 1 else ''}, the largest "
+        f"{messages.greatest:,} ({share:.3g} % of all)"
     )
     draw_shares(axes, [("messages", messages), ("processes", processes)], reverse=True)
     counting_axis(axes, max(messages.greatest, processes.greatest))
+    # The few large ones are what matters.
+    axes.set_yscale("log")
+    axes.set_ylim(0.7 / run.conversations, 1.3)
+    percent_axis(axes)
     axes.set_xlabel("messages or processes in a conversation (at least)")
-    axes.set_ylabel("share of conversations")
+    axes.set_ylabel("share of conversations (logarithmic)")
     return figure
 
 

@@ -56,9 +56,7 @@ def logged_runs(sources: Sequence[Source]) -> list[Logged]:
 
 
 def chosen_runs(runs: Sequence[Logged], patterns: Sequence[str]) -> list[Logged]:
-    """The runs to draw: those asked for, or the first few."""
-    if not patterns:
-        return list(runs[:DRAWN])
+    """The runs that are asked for."""
     chosen: list[Logged] = []
     for pattern in patterns:
         found = [run for run in runs if fnmatchcase(run.run_id, pattern)]

@@ -46,6 +46,15 @@ class Setting(NamedTuple):
     processes: int
 
 
+class SweptRun(NamedTuple):
+    """One run of a sweep: which it is."""
+
+    run_id: str
+    protocol: str
+    setting: Setting
+    seed: int
+
+
 @dataclass(slots=True)
 class Group:
     """The runs of one protocol in one setting, over all seeds."""
@@ -93,6 +102,8 @@ class Sweep:
     by_status: dict[str, int]
     reasons: list[tuple[str, str, int]]
     """Why runs did not finish: status, reason, how many."""
+    runs: list[SweptRun]
+    """The runs that took place."""
 
     def settings(self) -> list[Setting]:
         """The settings, in order."""
@@ -110,7 +121,8 @@ class Sweep:
 def read_sweep(folder: Path) -> Sweep:
     """The sweep in this folder."""
     pq = load("pyarrow.parquet")
-    columns = ["digest", "protocol", "scenario", "network", "processes", "status", "reason"]
+    columns = ["digest", "run_id", "protocol", "scenario", "network", "processes", "seed"]
+    columns += ["status", "reason"]
     rows: dict[str, dict[str, Any]] = {}
     for file in sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet")):
         with reading(file):
@@ -128,6 +140,7 @@ def sweep_of(rows: Sequence[Mapping[str, Any]]) -> Sweep:
     groups: dict[tuple[str, Setting], Group] = {}
     by_status: dict[str, int] = {}
     reasons: dict[tuple[str, str], int] = {}
+    runs: list[SweptRun] = []
     for row in rows:
         status = row["status"]
         by_status[status] = by_status.get(status, 0) + 1
@@ -139,10 +152,12 @@ def sweep_of(rows: Sequence[Mapping[str, Any]]) -> Sweep:
             key = (row["protocol"], setting)
             group = groups.setdefault(key, Group(protocol=row["protocol"], setting=setting))
             group.add(row)
+            runs.append(SweptRun(row["run_id"], row["protocol"], setting, row["seed"]))
     return Sweep(
         groups=sorted(groups.values(), key=lambda group: (group.setting, rank(group.protocol))),
         by_status=by_status,
         reasons=[(status, reason, count) for (status, reason), count in reasons.items()],
+        runs=runs,
     )
 
 

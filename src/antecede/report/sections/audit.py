@@ -8,11 +8,14 @@ from antecede.report.charts.scale import time_text
 from antecede.report.charts.spec import Axis, LineChart, Look, Series
 from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.audit import Audited, Channel
-from antecede.report.sections.section import Section, chart_grid, paragraph, table
+from antecede.report.sections.section import Section, chart_grid, folded, paragraph, table
 from antecede.report.spacetime.diagram import Diagram
 
 EXAMPLES: Final = 5
 """So many of the worst violations of each run are told in words."""
+
+RUNS_OPEN: Final = 3
+"""Of so many runs examples are shown at once."""
 
 Names = Mapping[str, Mapping[int, str]]
 """By run: what its processes are called."""
@@ -45,7 +48,7 @@ def audit_markup(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagr
     if one.violations:
         pieces.append(channels_table(one, names))
         pieces.append(chart_grid([held_back_chart(one)]))
-        pieces += [examples(one, run_id, names, told) for run_id in one.worst]
+        pieces.append(all_examples(one, names, told))
     return joined(pieces)
 
 
@@ -125,6 +128,15 @@ def held_back_chart(one: Audited) -> LineChart:
         y=Axis(title="share of violations", unit="share", low=0.0, high=1.0),
         series=(Series(name="violations", points=points, look=Look(colour=2), dots=False),),
     )
+
+
+def all_examples(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagram]]) -> Markup:
+    """Examples of every run: of those with diagrams, and of some others, at once."""
+    runs = sorted(one.worst, key=lambda run_id: (run_id not in told, -one.by_run.get(run_id, 0)))
+    shown = [examples(one, run_id, names, told) for run_id in runs]
+    rest = shown[RUNS_OPEN:]
+    more = folded(f"{len(rest)} more runs", *rest) if rest else None
+    return joined([*shown[:RUNS_OPEN], more])
 
 
 def examples(

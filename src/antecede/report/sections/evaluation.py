@@ -14,6 +14,9 @@ from antecede.report.sections.sweep import figure_text
 
 SETTINGS_OPEN: Final = 6
 
+HEADROOM: Final = 1.15
+"""Room for the name of the highest point."""
+
 COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
     ("latency", "latency_ns", time_text),
     ("p99", "latency_p99_ns", time_text),
@@ -86,10 +89,11 @@ def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
         )
     if not points:
         return None
+    highest = max(height + line.spread[0] for line in points for _, height in line.points) or 1.0
     return LineChart(
         title=f"{setting.scenario}, {setting.network}, n = {setting.processes:,}",
         x=Axis(title="metadata for one message, bytes", log=True),
-        y=Axis(title="added to the mean latency", unit="time", low=0.0),
+        y=Axis(title="added to the mean latency", unit="time", low=0.0, high=highest * HEADROOM),
         series=tuple(points),
     )
 
