@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from antecede.audit.oracle import check_log
+from antecede.core.alarms import PATIENCE_NS
 from antecede.core.catalogue import find_protocol
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
@@ -57,6 +58,7 @@ def make_endpoint(
     payload_limit: int = 1 << 26,
     socket_bytes: int = 1 << 22,
     order: str = "hybrid",
+    patience_ns: int = PATIENCE_NS,
 ) -> Endpoint:
     """A node that knows nobody yet."""
     limits = Limits() if limits is None else limits
@@ -69,7 +71,9 @@ def make_endpoint(
         payload_limit=payload_limit,
         socket_bytes=socket_bytes,
     )
-    core = find_protocol(order).create(0, range(1 << 16), payload_limit=1 << 16)
+    core = find_protocol(order).create(
+        0, range(1 << 16), payload_limit=1 << 16, patience_ns=patience_ns
+    )
     rows = None if log is None else EventRows(log, process_of(name))
     return Endpoint(me, core, tokens, limits, rows, order != "none")
 
@@ -110,6 +114,7 @@ class Group:
         mtu: int = MTU,
         log: bool = True,
         order: str = "hybrid",
+        patience_ns: int = PATIENCE_NS,
     ) -> None:
         self.network = MemoryNetwork(faults, seed, bottleneck)
         self.log = EventLog() if log else None
@@ -119,7 +124,10 @@ class Group:
         # Nodes whose applications take nothing for the time being.
         self.asleep: set[str] = set()
         for name in names:
-            self.add(name, make_endpoint(name, limits=limits, log=self.log, order=order))
+            node = make_endpoint(
+                name, limits=limits, log=self.log, order=order, patience_ns=patience_ns
+            )
+            self.add(name, node)
         for name in names:
             for other in names:
                 if other != name:

@@ -9,7 +9,17 @@ from antecede.link.faults import Faults, Partition
 from antecede.link.inbox import InboundMessage
 from antecede.link.latency import Constant, Exponential, Latency, Lognormal, Uniform
 from antecede.link.reports import PeerMet
-from tests.link.endpoints import ANN, BOB, MS, MTU, NAMES, SECOND, Group
+from tests.link.endpoints import (
+    ANN,
+    BOB,
+    MS,
+    MTU,
+    NAMES,
+    SECOND,
+    Group,
+    met_pair,
+    submit,
+)
 
 HEARTBEATS = 4
 FAULTS_END_NS = 8 * SECOND
@@ -157,6 +167,36 @@ def test_the_log_says_where_every_packet_went() -> None:
             assert carried == what
             assert left_ns <= event.time_ns
     assert arrived > 100
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_paths_repair_every_loss_without_the_timers_of_the_core(seed: int) -> None:
+    """Messages, acks and permits: the core would not send anything again within an hour."""
+    random = Random(seed)
+    names = NAMES[:4]
+    group = Group(names, Faults(loss=0.3), seed=seed, patience_ns=3_600 * SECOND)
+    for _ in range(40):
+        source, *targets = random.sample(names, random.randint(2, 4))
+        group.send(source, targets, bytes(random.choice([1, 100, 2_000])))
+        group.run_for(random.randrange(3 * MS))
+    group.run_until(group.drained, within_ns=100 * SECOND)
+    group.run_for(20 * SECOND)
+    group.assert_all_is_well()
+
+
+def test_a_probe_carries_what_was_lost() -> None:
+    """Nothing later tells of the loss of a lone message: the probe is its second chance."""
+    post, ann, bob = met_pair()
+    submit(ann, [BOB], b"lost at first", post.now_ns)
+    assert len(post.collect()) == 1
+    post.waiting.clear()
+    while not post.waiting:
+        post.now_ns = int(ann.wake_ns())
+        ann.expire(post.now_ns)
+        post.collect()
+    (probe,) = post.waiting
+    post.deliver(probe)
+    assert [message.payload for message in bob.take_inbox()] == [b"lost at first"]
 
 
 @pytest.mark.parametrize("order", ["hybrid-csps", "fifo", "none"])

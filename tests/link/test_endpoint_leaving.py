@@ -17,6 +17,7 @@ from tests.link.endpoints import (
     SECOND,
     Group,
     Letter,
+    Post,
     address_of,
     introduce,
     make_endpoint,
@@ -64,14 +65,23 @@ def test_a_node_may_leave_when_its_peers_have_nothing_for_it() -> None:
 
 def test_a_node_is_kept_until_it_has_what_is_for_it() -> None:
     """Bob has sent to Ann, and does not let her go before she has it."""
-    group = Group([ANN, BOB], Faults(partitions=(cut(6, 9, ANN),)))
-    group.run_for(6 * SECOND)
-    group.send(BOB, [ANN], b"before you go")
-    say_bye(group, ANN, LEAVE_WHEN_RELEASED)
-    group.run_until(lambda: has_left(group, ANN))
-    assert group.payloads(ANN) == [b"before you go"]
-    assert group.drained()
-    group.assert_all_is_well()
+    post, ann, bob = met_pair()
+    submit(bob, [ANN], b"before you go", post.now_ns)
+    post.collect()
+    post.waiting.clear()
+    ann.say_bye(LEAVE_WHEN_RELEASED, post.now_ns)
+    for letter in post.collect():
+        post.deliver(letter)
+    for letter in post.collect():
+        post.deliver(letter)
+    assert ann.awaited() == [BOB]
+    assert ann.take_inbox() == []
+    assert bob.reports == []
+
+    post.waiting.clear()
+    post.pass_time(5 * SECOND)
+    assert [message.payload for message in ann.take_inbox()] == [b"before you go"]
+    assert (ann.awaited(), bob.reports, bob.buffered()) == ([], [PeerLeft(name=ANN)], 0)
 
 
 def cut(start: int, end: int, *names: str) -> Partition:
@@ -123,9 +133,35 @@ def test_a_node_that_waits_for_everybodys_bye_goes_on_receiving() -> None:
     group.run_until(lambda: all(has_left(group, name) for name in group.nodes), 100 * MS)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_bye_carries_the_permit_of_everything_before_it(seed: int) -> None:
-    """Permits are lost like everything else, and nobody can be asked who has left."""
+def test_a_bye_carries_the_permit_of_everything_before_it() -> None:
+    """The permits themselves are lost, and nobody can be asked who has left."""
+    post = Post()
+    nodes = {name: post.add(name) for name in (ANN, BOB, CAT)}
+    for name, node in nodes.items():
+        for other in nodes:
+            if other != name:
+                introduce(node, other, post.now_ns)
+    post.pass_time(SECOND)
+    ann, cat = nodes[ANN], nodes[CAT]
+    submit(ann, [BOB, CAT], b"to both", post.now_ns)
+    for _ in range(2):
+        letters = post.collect()
+        post.waiting.clear()
+        for letter in letters:
+            post.deliver(letter)
+    post.collect()
+    post.waiting.clear()
+    submit(cat, [BOB], b"depends on it", post.now_ns)
+    assert [held.target for held in cat.held_back()] == [2]
+
+    ann.say_bye(LEAVE_WHEN_RELEASED, post.now_ns)
+    (bye,) = [letter for letter in post.collect() if letter.target == address_of(CAT)]
+    post.deliver(bye)
+    assert cat.held_back() == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whoever_has_left_leaves_nobody_waiting(seed: int) -> None:
     group = met_group(3, Faults(loss=0.4), seed=seed)
     for _ in range(3):
         group.send(ANN, [BOB, CAT], b"to both")

@@ -6,6 +6,7 @@ import pytest
 from librt.strings import BytesWriter
 
 from antecede.core import LocalError
+from antecede.core.process import NEVER_NS
 from antecede.link.contacts import HELLO_DOUBLINGS_MAX, HELLO_NS
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
@@ -81,6 +82,15 @@ def test_a_hello_a_welcome_and_a_datagram_are_enough() -> None:
     assert (ann.reports, bob.reports) == ([PeerMet(name=BOB)], [PeerMet(name=ANN)])
     assert session_of(ann, BOB).path.round_trip.least_ns == 2 * MS
     assert_talking(post, ann, bob)
+
+
+def test_a_peer_without_an_address_is_waited_for_quietly() -> None:
+    ann = make_endpoint(ANN)
+    ann.add_peer(BOB, None, process_of(BOB), MTU, SECOND)
+    assert ann.wake_ns() == NEVER_NS
+    ann.expire(2 * SECOND)
+    ann.write(2 * SECOND)
+    assert ann.out == []
 
 
 def test_messages_wait_for_a_peer_that_starts_late() -> None:

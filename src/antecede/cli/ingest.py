@@ -73,7 +73,7 @@ What was in them before is replaced. The exit status is 1 if no message was foun
 @click.option(
     "--time-unit",
     type=click.Choice(UNITS),
-    help="Of times in message tables whose columns do not end in a unit.  [default: s]",
+    help="Of times in message tables whose columns do not say.  [default: s, or what fits 1970]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
@@ -135,7 +135,8 @@ def print_summary(console: Console, summary: "Summary", out: str) -> None:
     """What an operator wants to know: what was read, what was not, and how far to trust it."""
     console.print(result_table(summary))
     if summary.rejects:
-        console.print(rejects_table(summary, out))
+        console.print(rejects_table(summary))
+        console.print(f"Each with its place and an excerpt: {escape(out)}/rejects")
     notes = notes_table(summary.counts)
     if notes.row_count:
         console.print(notes)
@@ -166,10 +167,9 @@ def result_table(summary: "Summary") -> Table:
     return table
 
 
-def rejects_table(summary: "Summary", out: str) -> Table:
+def rejects_table(summary: "Summary") -> Table:
     """Why records were rejected."""
-    caption = f"Each with its place and an excerpt: {out}/rejects"
-    table = Table("rejected", "reason", caption=escape(caption), caption_justify="left")
+    table = Table("rejected", "reason")
     table.columns[0].justify = "right"
     shown = list(summary.rejects_by_reason.items())
     for reason, count in shown[:ROWS_SHOWN]:
@@ -205,17 +205,14 @@ def print_clocks(console: Console, summary: "Summary") -> None:
         console.print(table)
     if summary.contradictions:
         console.print(contradictions_table(summary))
+        console.print("Spans that close late, or truncated times, look like this.")
 
 
 def contradictions_table(summary: "Summary") -> Table:
     """The pairs of processes between which no clock offset puts everything in order."""
     pairs = summary.contradictions
-    table = Table(
-        title="No clock offset puts all messages of these in order",
-        caption="Spans that close late, or truncated times, look like this.",
-        title_justify="left",
-        caption_justify="left",
-    )
+    title = "No clock offset puts all messages of these in order"
+    table = Table(title=title, title_justify="left")
     table.add_column("from", overflow="fold")
     table.add_column("to", overflow="fold")
     for name in ("copies", "backwards", "worst", "median"):

@@ -38,11 +38,20 @@ def test_an_overlay_has_a_layer_for_every_set_of_processes() -> None:
     assert (plan.replicas, plan.extra) == (3, 5)
 
 
-def test_conversations_too_long_for_the_period_begin_when_they_began() -> None:
+def test_a_period_is_twice_as_long_as_the_longest_conversation() -> None:
+    chatty = replace(RECORDED, longest_ns=15 * SECOND)
+    plan = planned(chatty, Wanted(processes=50))
+    assert (plan.period_ns, plan.folded, plan.keeps_load) == (30 * SECOND, True, False)
+    plan = planned(chatty, Wanted(processes=50, load=0.5))
+    assert (plan.period_ns, plan.folded, plan.keeps_load) == (40 * SECOND, True, True)
+
+
+def test_conversations_too_long_for_any_period_begin_when_they_began() -> None:
     chatty = replace(RECORDED, longest_ns=80 * SECOND)
-    assert planned(chatty, Wanted(processes=10, messages=1600)).folded, "160 s are enough"
+    assert planned(chatty, Wanted(processes=10, messages=1600)).keeps_load, "160 s are enough"
     plan = planned(chatty, Wanted(processes=50))
     assert not plan.folded
+    assert not plan.keeps_load
     assert (plan.period_ns, plan.shift_ns) == (105 * SECOND, 5 * SECOND)
 
 

@@ -134,12 +134,18 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_the_command_reads_writes_and_tells(tmp_path: Path) -> None:
-    """On executors of their own, as on a cluster."""
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local[2]",
+        pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.long, id="real executors"),
+    ],
+)
+def test_the_command_reads_writes_and_tells(tmp_path: Path, master: str) -> None:
     table = tmp_path / "letters.csv.gz"
     table.write_bytes(as_gzip(as_lines("a,b;c,1", "b,a,2", "b,a,3,2", "oops")))
     out = tmp_path / "out"
-    done = run(str(table), "--out", str(out), "--master", "local-cluster[2,1,1024]")
+    done = run(str(table), "--out", str(out), "--master", master)
 
     assert done.returncode == 0, done.stderr
     assert "3 │ messages" in done.stdout

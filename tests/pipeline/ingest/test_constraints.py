@@ -146,3 +146,11 @@ def test_a_long_chain_of_wrong_clocks_is_repaired() -> None:
     offsets = repaired_clocks(gaps).offsets_ns
 
     assert all(offsets[p] - offsets[q] <= -3 for p, q in ring[:-1])
+
+
+def test_on_a_mixed_cycle_the_smallest_gaps_give_way_before_the_medians() -> None:
+    """a and b contradict each other; so do, then, their medians and what c's smallest gaps say."""
+    gaps = [gap("a", "b", 1, 1), gap("b", "a", -9, 1), gap("b", "c", -5, 4), gap("c", "a", 1, 2)]
+    clocks = repaired_clocks(gaps)
+
+    assert set(clocks.basis.values()) == {MEDIAN}

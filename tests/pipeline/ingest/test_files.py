@@ -45,7 +45,9 @@ ZIPKIN = as_json([zipkin_span("1", None, "web", 0)])
 
 
 @pytest.mark.parametrize(
-    "packed", [TEXT, as_gzip(TEXT), bz2.compress(TEXT), lzma.compress(TEXT), as_gzip(as_gzip(TEXT))]
+    "packed",
+    [TEXT, as_gzip(TEXT), bz2.compress(TEXT), lzma.compress(TEXT), as_gzip(as_gzip(TEXT))],
+    ids=["plain", "gzip", "bzip2", "xz", "gzip twice"],
 )
 def test_compression_is_undone(packed: bytes) -> None:
     assert unpacked(packed) == ([("file", TEXT)], [])

@@ -57,7 +57,7 @@ def test_train_ticket(spark: SparkSession, tmp_path: Path) -> None:
     assert (summary.messages, summary.copies, summary.processes) == (102_844, 102_844, 28)
     assert (summary.rejects, summary.read[0].files) == (0, 85)
     assert summary.read[0].records - summary.counts["duplicate_spans"] == 325_859
-    assert summary.counts.get("missing_parents", 0) == 0
+    assert summary.counts["missing_parents"] == 0
     assert 9_000 < summary.counts["received_before_sent"] < 10_000, "0.2 % and 18 % of 51 422"
     assert summary.counts["clamped"] < summary.counts["received_before_sent"]
     assert max(map(abs, summary.clock_offsets_ns.values())) < 2_000_000, "clocks differ a little"
@@ -100,10 +100,7 @@ def test_media(spark: SparkSession, tmp_path: Path) -> None:
     rows = read_workload(tmp_path / "workload")
     joins = Counter(len(row.causes) for row in rows if names[row.sender].startswith("compose"))
     assert joins[5] > 2_500, "the last of five uploads triggers three stores"
-    first = rows[:2000]
-    known = {row.message_id for row in first}
     assert simulate("none", Replay(rows)).leftovers.empty
-    assert known
 
 
 @pytest.mark.parametrize("load", [25, 100, 150])

@@ -52,6 +52,7 @@ def test_a_cell_may_list_several_receivers() -> None:
     assert read(as_lines("sender,receivers,time", "a,b;c,1")) == expected
     assert read(as_lines("sender,receivers,time", 'a,"b, c",1')) == expected
     assert read(as_lines("a b|c 1")) == expected
+    assert read(as_lines("a b,c 1")) == expected
 
 
 def test_equal_times_of_one_sender_are_one_message_unless_there_are_ids() -> None:
@@ -82,6 +83,35 @@ def test_sizes_are_read() -> None:
     found = copies_of(read(as_lines("sender,receiver,time,bytes", "a,b,1,700", "a,b,2,")))
 
     assert [one.payload_bytes for one in found] == [700, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("1700000000", 1_700_000_000 * SECOND),
+        ("1700000000123", 1_700_000_000_123 * 1_000_000),
+        ("1700000000123456", 1_700_000_000_123_456 * 1_000),
+        ("1700000000123456789", 1_700_000_000_123_456_789),
+    ],
+)
+def test_the_unit_of_times_since_1970_is_told_by_the_first(first: str, expected: int) -> None:
+    headed = copies_of(read(as_lines("sender,receiver,time", f"a,b,{first}", "a,b,7")))
+    bare = copies_of(read(as_lines(f"a b {first}", "a b 7")))
+
+    assert headed == bare
+    assert headed[0].sent_ns == expected
+    assert headed[1].sent_ns == 7 * expected // int(first)
+    parquet = as_parquet(sender=["a"], receiver=["b"], time=[int(first)])
+    assert copies_of(read(parquet)) == headed[:1]
+    told = copies_of(read(as_lines("a b 7"), "messages", "us"))
+    assert told[0].sent_ns == 7_000
+
+
+def test_a_bad_first_line_does_not_spoil_a_table() -> None:
+    found = read(as_lines("oops", "a b 1", "a b 2"))
+
+    assert len(copies_of(found)) == 2
+    assert rejects_of(found) == [("line 1", "fewer than three columns")]
 
 
 @pytest.mark.parametrize(

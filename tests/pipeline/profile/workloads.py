@@ -1,13 +1,16 @@
 """Small workloads for the tests of profile and grow: random ones, and two that tell a story."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede.pipeline.schemas import WORKLOAD, with_run_id
-from antecede.trace.workload import WorkloadRow, as_fields
+from antecede.trace.workload import WorkloadRow, as_fields, workload_schema
 
 PROCESSES = 5
 MS = 1_000_000
@@ -98,3 +101,13 @@ def frame(
         (*as_fields(row).values(), run_id) for run_id, rows in runs.items() for row in rows
     ]
     return spark.createDataFrame(records, with_run_id(WORKLOAD)).repartition(partitions)
+
+
+def record(folder: Path, runs: dict[str, list[WorkloadRow]]) -> str:
+    """Write workloads as ingest leaves them, whether or not they can be performed."""
+    for run_id, rows in runs.items():
+        part = folder / "workload" / f"run_id={run_id}" / "part-0.parquet"
+        part.parent.mkdir(parents=True)
+        table = pa.Table.from_pylist([as_fields(row) for row in rows], workload_schema())
+        pq.write_table(table, part)
+    return str(folder)

@@ -1,6 +1,7 @@
 """Where event logs come from: files and datasets, several at a time, all read as one table."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -14,6 +15,7 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.trace.datasets import PARTITION, find_runs, run_id_of, suffix_of
 from antecede.trace.parquet import reading
+from antecede.trace.processes import read_processes
 
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
@@ -27,6 +29,11 @@ class Source:
     run_id: str | None
     """The name of its only run; None if its folders, or a column, name the runs."""
     is_json: bool
+
+    @property
+    def is_file(self) -> bool:
+        """Whether this is a file, not a folder."""
+        return suffix_of(Path(self.path)) != "" and not Path(self.path).is_dir()
 
 
 def find_source(path: str) -> Source:
@@ -81,3 +88,12 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     if source.run_id is not None:
         events = events.withColumn("run_id", F.lit(source.run_id))
     return events.withColumn("source", F.lit(number))
+
+
+def names_beside(source: Source, run_id: str) -> dict[int, str]:
+    """The names of a run's processes, if they are beside its log; audits do without, if need be."""
+    if "://" in source.path:
+        return {}
+    with suppress(LocalError):
+        return read_processes(source.path, None if source.is_file else run_id)
+    return {}

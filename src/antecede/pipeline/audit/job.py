@@ -18,8 +18,7 @@ from antecede.pipeline.audit.summary import (
     Method,
     Summary,
     channels_of,
-    counts_by_kind,
-    quantiles_of,
+    kinds_and_quantiles,
 )
 from antecede.pipeline.audit.witnesses import Found, violation_of, with_witnesses
 
@@ -40,6 +39,8 @@ class Audit:
     summary: Summary
     worst: list[Found]
     """The violations that would have been held back longest, with their witnesses."""
+    names: dict[str, dict[int, str]]
+    """By run: what its processes are called, as far as somebody has written it down."""
 
 
 def audit(
@@ -64,7 +65,9 @@ def audit(
         if explain and not summary.causal:
             tell("looking for the reasons")
             worst = explained(judged, violations, explain)
-    return Audit(summary=summary, worst=worst)
+        spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
+        names = {run_id: judged.process_names(run_id) for run_id in sorted(spoken_of)}
+    return Audit(summary=summary, worst=worst, names=names)
 
 
 def summarise(judged: Judged, violations: DataFrame) -> Summary:
@@ -74,19 +77,20 @@ def summarise(judged: Judged, violations: DataFrame) -> Summary:
     )
     found = {row["what"]: (row["rows"], row["number"]) for row in counted.collect()}
     nothing = (0, 0)
+    kinds, quantiles = kinds_and_quantiles(violations)
     return Summary(
         events=sum(run.events for run in judged.runs),
         messages=found.get(f.MESSAGES, nothing)[1],
         deliveries=sum(run.deliveries for run in judged.runs),
         processes=max((run.processes for run in judged.runs), default=0),
         runs=len(judged.runs),
-        violations=counts_by_kind(violations),
+        violations=kinds,
         duplicates=found.get(f.DUPLICATE, nothing)[0],
         losses=found.get(f.LOSS, nothing)[0],
         inventions=found.get(f.INVENTION, nothing)[0],
         self_caused=found.get(f.CAUSED, nothing)[1],
-        held_back_ns=quantiles_of(violations),
-        channels=channels_of(violations),
+        held_back_ns=quantiles,
+        channels=channels_of(violations) if sum(kinds.values()) else [],
         method=Method(
             slices=judged.plan.count,
             overlap_ns=judged.plan.overlap_ns,

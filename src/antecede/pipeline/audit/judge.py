@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.facts import RunFacts, extents, gather_facts, with_run_numbers
 from antecede.pipeline.audit.findings import FINDINGS, REASONS
-from antecede.pipeline.audit.inputs import Source, read_logs
+from antecede.pipeline.audit.inputs import Source, names_beside, read_logs
 from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.pipeline.audit.long_stages import (
     around_long_flights,
@@ -33,7 +33,7 @@ from antecede.pipeline.audit.sequential import judge_runs
 from antecede.pipeline.audit.slices import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, find_copies, find_overtaken, into_slices
 from antecede.pipeline.audit.verdict import (
-    runs_out_of_order,
+    runs_going_back,
     runs_with_mixed_sequences,
     scattered_runs,
 )
@@ -70,6 +70,12 @@ class Judged:
     long_flights: int
     out_of_order: dict[int, list[str]]
     """The runs that were judged as a whole, and why."""
+    sources: Sequence[Source]
+
+    def process_names(self, run: str) -> dict[int, str]:
+        """What the processes of a run are called, if that is written beside its log."""
+        facts = self.runs[self.names.index(run)]
+        return names_beside(self.sources[facts.source], facts.run_id)
 
 
 @contextmanager
@@ -101,6 +107,7 @@ def judged_logs(
             plan=plan,
             long_flights=long_flights,
             out_of_order=reasons,
+            sources=sources,
         )
 
 
@@ -116,17 +123,44 @@ class Judge:
         """All findings, how many flights were long, and which runs were out of order, and why."""
         tell("judging slices")
         sliced = self._kept(self._judged_slices())
-        reasons = self._runs_out_of_order(sliced)
-        parts = [sliced.where(~F.col("run").isin(list(reasons)))]
-        long = parts[0].where(F.col("what") == f.LONG)
-        long_flights = long.count()
-        if long_flights:
+        reasons, has_long = self._overview(sliced)
+        parts = [sliced.where(~F.col("run").isin(list(reasons))) if reasons else sliced]
+        long_flights = 0
+        if has_long:
             tell("judging long flights")
+            long = parts[0].where(F.col("what") == f.LONG)
+            long_flights = long.count()
             parts.append(self._kept(self._judged_long_flights(long)))
         if reasons:
             tell("judging runs without a clock")
             parts.append(self._kept(self._judged_runs(list(reasons))))
         return reduce(DataFrame.unionByName, parts), long_flights, reasons
+
+    def _overview(self, sliced: DataFrame) -> tuple[dict[int, list[str]], bool]:
+        """The runs that slices cannot judge, and why; and whether there are long flights."""
+        disorder = F.col("what") == f.DISORDER
+        rows = (
+            sliced.where(disorder | (F.col("what") == f.LONG))
+            .select("what", F.when(disorder, F.struct("run", "number")).alias("told"))
+            .distinct()
+            .collect()
+        )
+        told = [tuple(row["told"]) for row in rows if row["told"] is not None]
+        if self._plan.slices:
+            told += [(row["run"], f.BACKWARDS) for row in runs_going_back(sliced).collect()]
+            told += [(run, f.SCATTERED) for run in self._scattered_runs(sliced)]
+        reasons: dict[int, list[str]] = {}
+        for run, number in sorted(set(told)):
+            reasons.setdefault(run, []).append(REASONS[number])
+        return reasons, any(row["what"] == f.LONG for row in rows)
+
+    def _scattered_runs(self, sliced: DataFrame) -> list[int]:
+        """The runs whose submissions may begin in one slice and end in another, and do so."""
+        suspects = [row["run"] for row in runs_with_mixed_sequences(sliced).collect()]
+        if not suspects:
+            return []
+        rows = self._rows.where(F.col("run").isin(suspects))
+        return [row["run"] for row in scattered_runs(rows).collect()]
 
     def _parts(self, groups: int) -> int:
         """Into how many partitions to put so many groups of rows."""
@@ -145,19 +179,6 @@ class Judge:
         sliced = sliced.repartition(self._parts(self._plan.count), "slice")
         judge = partial(judge_slices, slices=self._plan.slices)
         return find_overtaken(sliced).mapInArrow(judge, FINDINGS)
-
-    def _runs_out_of_order(self, sliced: DataFrame) -> dict[int, list[str]]:
-        """The runs that slices cannot judge, and why."""
-        reasons: dict[int, list[str]] = {}
-        for row in runs_out_of_order(sliced).orderBy("run", "number").collect():
-            reasons.setdefault(row["run"], []).append(REASONS[row["number"]])
-        mixed = [row["run"] for row in runs_with_mixed_sequences(sliced).collect()]
-        suspects = [run for run in mixed if run not in reasons]
-        if suspects:
-            scattered = scattered_runs(self._rows.where(F.col("run").isin(suspects)))
-            for row in scattered.collect():
-                reasons[row["run"]] = [REASONS[f.SCATTERED]]
-        return dict(sorted(reasons.items()))
 
     def _judged_long_flights(self, long: DataFrame) -> DataFrame:
         """The violations in which one of these is late."""

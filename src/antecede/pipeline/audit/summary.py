@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+KINDS: Final = ("fifo", "transitive")
 CHANNELS: Final = 20
 """So many of the channels most affected are named."""
 
@@ -79,19 +80,17 @@ class Summary:
         return asdict(self)
 
 
-def counts_by_kind(violations: DataFrame) -> dict[str, int]:
-    """How many violations there are of each kind, of none as well."""
-    rows = violations.groupBy("kind").agg(F.count(F.lit(1)).alias("count")).collect()
-    return {"fifo": 0, "transitive": 0} | {row["kind"]: row["count"] for row in rows}
-
-
-def quantiles_of(violations: DataFrame) -> dict[str, int] | None:
-    """How long causal delivery would have held messages back."""
-    shares = list(QUANTILES.values())
-    answer = violations.agg(F.percentile_approx("held_back_ns", shares).alias("values")).first()
-    if answer is None or answer["values"] is None:
-        return None
-    return dict(zip(QUANTILES, answer["values"], strict=True))
+def kinds_and_quantiles(violations: DataFrame) -> tuple[dict[str, int], dict[str, int] | None]:
+    """How many violations of each kind, and how long causal delivery would have held them back."""
+    answer = violations.agg(
+        *(F.count_if(F.col("kind") == kind).alias(kind) for kind in KINDS),
+        F.percentile_approx("held_back_ns", list(QUANTILES.values())).alias("quantiles"),
+    ).collect()[0]
+    quantiles = answer["quantiles"]
+    return (
+        {kind: answer[kind] for kind in KINDS},
+        None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)),
+    )
 
 
 def channels_of(violations: DataFrame) -> list[Channel]:

@@ -113,11 +113,11 @@ def inventions(findings: DataFrame) -> DataFrame:
     )
 
 
-def runs_out_of_order(findings: DataFrame) -> DataFrame:
-    """The runs that clocks cannot cut, as the judges say, or as comparing their slices shows.
+def runs_going_back(findings: DataFrame) -> DataFrame:
+    """The runs in which some process has smaller positions in a later slice.
 
     In:  findings.
-    Out: run, number: the reason.
+    Out: run.
     """
     earlier = (
         Window.partitionBy("run", "process")
@@ -126,10 +126,7 @@ def runs_out_of_order(findings: DataFrame) -> DataFrame:
     )
     spans = findings.where(F.col("what") == f.SPAN)
     passed = F.max("other_position").over(earlier) >= F.col("position")
-    backwards = spans.withColumn("passed", passed).where("passed")
-    told = findings.where(F.col("what") == f.DISORDER).select("run", "number")
-    seen = backwards.select("run", F.lit(f.BACKWARDS).cast("long").alias("number"))
-    return told.unionByName(seen).distinct()
+    return spans.withColumn("passed", passed).where("passed").select("run").distinct()
 
 
 def runs_with_mixed_sequences(findings: DataFrame) -> DataFrame:

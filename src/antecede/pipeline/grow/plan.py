@@ -3,8 +3,9 @@
 A grown workload keeps the load: a process sends as many messages a second as one of the recording
 (times `load`). There are `processes` instead of those recorded, so the same number of messages
 takes less time: conversations are folded into a period, each beginning where its recorded beginning
-falls modulo the period. Where conversations last too long for that, they begin when they began, and
-layers are shifted a little; then the load is what comes of it.
+falls modulo the period. A period is at least twice as long as the longest conversation; where that
+is more than there is, conversations begin when they began, and layers are shifted a little. Then
+the load is what comes of it.
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,9 @@ class Plan:
     shift_ns: int
     """Layers are shifted by less than this."""
     folded: bool
-    """Whether that keeps the load: whether conversations are short enough for the period."""
+    """Whether conversations begin modulo the period, or when they began."""
+    keeps_load: bool
+    """Whether the period is as short as the load asks for."""
 
     @property
     def replicas(self) -> int:
@@ -98,9 +101,10 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
     check(recorded, wanted)
     sets = ceil(wanted.processes / recorded.processes) if wanted.method == OVERLAY else 1
     messages = sets * recorded.messages if wanted.messages is None else wanted.messages
-    period_ns = max(1, round(messages / (recorded.rate * wanted.load * wanted.processes)))
+    asked_ns = max(1, round(messages / (recorded.rate * wanted.load * wanted.processes)))
+    period_ns = asked_ns if wanted.method == GRAPH else max(asked_ns, 2 * recorded.longest_ns)
+    folded = period_ns == asked_ns or period_ns <= recorded.span_ns
     shift_ns = period_ns
-    folded = wanted.method == GRAPH or 2 * recorded.longest_ns <= period_ns
     if not folded:
         shift_ns = max(1, recorded.span_ns // UNFOLDED_SHIFTS)
         period_ns = recorded.span_ns + shift_ns
@@ -112,6 +116,7 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
         period_ns=period_ns,
         shift_ns=shift_ns,
         folded=folded,
+        keeps_load=period_ns == asked_ns,
     )
 
 

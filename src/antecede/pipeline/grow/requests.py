@@ -30,7 +30,7 @@ IDS: Final = 1 << 16
 
 WORD_BITS: Final = 32
 PILOT: Final = 1_000
-"""So many requests are tried out to see how many messages one leads to."""
+"""So many requests are tried out to see how many messages come with a call."""
 
 PILOT_FROM: Final = 1 << 40
 """They have numbers that no request of the workload has."""
@@ -103,6 +103,8 @@ class Requests:
         self._means = calls_means(self._pools)
         self._rows: list[Entry] = []
         self._first_id = 0
+        self.calls = 0
+        """How many copies of calls there were so far."""
 
     def rows(self, number: int) -> list[Entry]:
         """The messages of one request, causes before effects."""
@@ -150,6 +152,7 @@ class Requests:
             service = self._town.graph.children[visit.service][child]
             called[self._place(service)] = service
         message = self._send(visit, step, list(called), causes)
+        self.calls += len(called)
         answers: list[int] = []
         for process, service in called.items():
             answers += self._handle(
@@ -223,9 +226,15 @@ def calls_inside(patterns: Sequence[Pattern]) -> float:
 
 
 def messages_mean(town: Town) -> float:
-    """How many messages a request leads to, on average over some that are tried out."""
+    """How many messages a request leads to on average.
+
+    How many calls it leads to is known, and how many messages come with a call is tried out: a few
+    requests are so large that trying would not tell how many calls there are on average.
+    """
+    calls = sum(map(sum, town.graph.calls)) / sum(town.rates.outside)
     requests = Requests(town)
-    return sum(len(requests.rows(PILOT_FROM + number)) for number in range(PILOT)) / PILOT
+    messages = sum(len(requests.rows(PILOT_FROM + number)) for number in range(PILOT))
+    return calls * messages / max(1, requests.calls)
 
 
 def grown_requests(numbers: DataFrame, town: Town) -> DataFrame:

@@ -21,10 +21,10 @@ def layer_origins(plan: Plan) -> dict[str, object]:
         + (f", modulo {plan.period_ns / plan.wanted.speed / 1e9:.6g} s" if plan.folded else "")
         + (", each layer shifted by the seed" if plan.layers > 1 else ""),
     ]
-    if not plan.folded:
+    if not plan.keeps_load:
         grown.append(
-            "the load: the longest conversation lasts "
-            f"{plan.recorded.longest_ns / 1e9:.6g} s as recorded, too long to be folded"
+            "the load, which is less than asked for: the longest conversation lasts "
+            f"{plan.recorded.longest_ns / 1e9:.6g} s as recorded"
         )
     if plan.layers > 1:
         grown.append(f"layers 1 to {plan.layers - 1}: the recorded messages once more each")

@@ -32,6 +32,7 @@ MIXED: Final = "\x00"
 DUPLICATES: Final = "duplicate_spans"
 ORPHANS: Final = "missing_parents"
 UNHEARD: Final = "unreceived_calls"
+TALLIES: Final = (DUPLICATES, ORPHANS, UNHEARD)
 
 
 class Call(NamedTuple):

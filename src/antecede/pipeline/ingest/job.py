@@ -14,6 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
+from antecede.pipeline.ingest.calls import TALLIES
 from antecede.pipeline.ingest.causes import COUNTED, workload
 from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
 from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
@@ -192,6 +193,7 @@ def summary_of(
 ) -> Summary:
     """Everything there is to say."""
     counts = {
+        **dict.fromkeys(TALLIES, 0),
         **known.tallies,
         REPEATED: known.rows - placing.copies,
         **placing.counts,

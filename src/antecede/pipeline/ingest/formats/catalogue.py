@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final, TypeAlias
 
-from antecede.pipeline.ingest.containers import Content, spooled
+from antecede.pipeline.ingest.containers import HEAD_BYTES, Content, spooled
 from antecede.pipeline.ingest.formats import jaeger, nezha, otlp, parquet_tables, tables, zipkin
 from antecede.pipeline.ingest.formats.json_text import documents, parsed
 from antecede.pipeline.ingest.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
@@ -29,6 +30,9 @@ SPANS_OF_DOCUMENT: Final[dict[str, Callable[[object, str], Iterator[Span | Rejec
 
 PARQUET: Final = b"PAR1"
 
+SAMPLE: Final = 10
+"""How many lines of a table are looked at to see how it is laid out."""
+
 SIGNS: Final = (
     (OTLP, re.compile(rb'"(resourceSpans|batches)"\s*:')),
     (JAEGER, re.compile(rb'"traceID"\s*:|"data"\s*:\s*\[\s*\]')),
@@ -50,17 +54,19 @@ def detected(head: bytes, unit: str | None) -> str | None:
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if text[:1] in (b"{", b"["):
         return next((form for form, sign in SIGNS if sign.search(text)), None)
-    first = first_line(head)
-    if nezha.is_header(first):
+    lines = first_lines(head)
+    if nezha.is_header(lines[0]):
         return NEZHA
-    return MESSAGES if tables.layout_of(first, unit) is not None else None
+    return MESSAGES if tables.layout_of(lines, unit) is not None else None
 
 
-def first_line(head: bytes) -> str:
-    """The first line that is neither empty nor a comment."""
+def first_lines(head: bytes) -> list[str]:
+    """Some lines that are neither empty nor comments; at least one, be it empty."""
     text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
-    lines = (line.strip() for line in text.splitlines())
-    return next((x for x in lines if x and not x.startswith(tables.COMMENTS)), "")
+    # The last line may be cut off where the head ends.
+    whole = text.splitlines()[:-1] or [text]
+    lines = (line.strip() for line in (whole if len(head) >= HEAD_BYTES else text.splitlines()))
+    return [*islice((x for x in lines if x and not x.startswith(tables.COMMENTS)), SAMPLE)] or [""]
 
 
 def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
@@ -71,9 +77,9 @@ def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
         return rest.lstrip()[:1] == b"{" and parsed(first) is not None
     form = detected(head, unit) or form if form == AUTO else form
     if form == MESSAGES:
-        layout = tables.layout_of(first_line(head), unit)
+        layout = tables.layout_of(first_lines(head), unit)
         return layout is not None and not layout.refers_to_lines
-    return form == NEZHA and nezha.is_header(first_line(head))
+    return form == NEZHA and nezha.is_header(first_lines(head)[0])
 
 
 def read_content(content: Content, form: str, unit: str | None) -> Iterator[Found]:
@@ -101,12 +107,13 @@ def read_lines(
     head: bytes, stream: LineSource, form: str, unit: str | None, first_byte: int | None = None
 ) -> Iterator[Found]:
     """What every line says; `head` is how the file begins, also if the stream begins later."""
-    first = first_line(head)
+    sample = first_lines(head)
+    first = sample[0]
     lines = lines_of(stream, first_byte=first_byte)
     if form == NEZHA:
         yield from nezha.spans_in(first, without_header(lines, first, first_byte is None))
         return
-    layout = tables.layout_of(first, unit)
+    layout = tables.layout_of(sample, unit)
     if layout is None:
         yield Reject("line 1", "not a message table", excerpt_of(first))
         return
@@ -129,4 +136,4 @@ def unknown_content(head: bytes) -> Reject:
     if not head:
         return Reject("", EMPTY, "")
     reason = NO_TIMES if DEPENDENCIES.search(head) else UNKNOWN
-    return Reject("", reason, excerpt_of(first_line(head)))
+    return Reject("", reason, excerpt_of(first_lines(head)[0]))

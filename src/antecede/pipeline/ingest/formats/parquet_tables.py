@@ -23,7 +23,7 @@ def copies_in(
         yield Reject("", "damaged Parquet file", "")
         return
     names = table.schema_arrow.names
-    layout = tables.named_layout(names, None, unit)
+    layout = tables.named_layout(names, None, unit, first_row(table))
     if layout is None:
         yield Reject("", "no columns for sender, receivers and time", excerpt_of(", ".join(names)))
         return
@@ -38,6 +38,12 @@ def copies_in(
             number += len(batch)
     except (pa.ArrowException, OSError):
         yield Reject(f"row {number + 1}", "damaged Parquet file", "")
+
+
+def first_row(table: Any) -> list[object]:  # noqa: ANN401 pyarrow has no types
+    """The values of the first row, if there is one; whatever part is read, the unit is the same."""
+    batch = next(table.iter_batches(1), None)
+    return [] if batch is None else [column.to_pylist()[0] for column in batch.columns]
 
 
 def copies_of_batch(

@@ -8,8 +8,9 @@ Columns are found by their names; without a header they are sender, receivers, t
 and cause, of which the last two may be missing. Cells are parted by commas, semicolons, tabs or
 white space. Equal times of one sender are one multicast, unless the table has a column of ids.
 
-Times count in seconds unless the name of the column ends in a unit (`time_ms`) or the reader is
-told otherwise; dates in ISO 8601 are understood as well. A cause is the id of a message or, in a
+Times count in seconds, unless the name of the column ends in a unit (`time_ms`), the reader is told
+otherwise, or the first of them is so large that it must be the milli-, micro- or nanoseconds since
+1970. Dates in ISO 8601 are understood as well. A cause is the id of a message or, in a
 table without ids, the number of its line of data, from 1.
 """
 
@@ -43,18 +44,18 @@ CAUSES: Final = "causes"
 BYTES: Final = "bytes"
 
 ALIASES: Final = {
-    SENDER: ("sender", "source", "src", "from"),
+    SENDER: ("sender", "sender_id", "source", "src", "from"),
     RECEIVERS: (
-        *("receiver", "receivers", "recipient", "recipients", "target", "targets"),
+        *("receiver", "receivers", "receiver_id", "recipient", "recipients", "target", "targets"),
         *("destination", "destinations", "dst", "to"),
     ),
-    TIME: ("time", "timestamp", "ts", "sent", "sent_time", "send_time", "sent_at"),
+    TIME: ("time", "timestamp", "ts", "sent", "send", "sent_time", "send_time", "sent_at"),
     RECEIVED: (
-        *("received", "received_time", "receive_time", "received_at", "recv_time"),
+        *("received", "receive", "received_time", "receive_time", "received_at", "recv_time"),
         *("delivered", "delivered_time", "delivery_time", "delivered_at"),
     ),
     LABEL: ("id", "message", "message_id"),
-    CAUSES: ("cause", "causes", "caused_by", "in_reply_to", "reply_to"),
+    CAUSES: ("cause", "causes", "cause_id", "caused_by", "in_reply_to", "reply_to"),
     BYTES: ("bytes", "size", "payload_bytes"),
 }
 """What the columns may be called, apart from a unit at the end."""
@@ -87,46 +88,71 @@ class Layout:
         return CAUSES in self.places and LABEL not in self.places
 
 
-def layout_of(first: str, unit: str | None) -> Layout | None:
-    """The layout that a table's first line shows, or None if it cannot be the first line of one."""
-    delimiter = next((mark for mark in DELIMITERS if mark in first), None)
-    cells = cells_of(first, delimiter)
-    layout = named_layout(cells, delimiter, unit)
-    if layout is not None:
-        return layout
-    unit_ns = UNITS_NS[unit or "s"]
-    layout = Layout(
-        delimiter=delimiter,
-        places={role: place for place, role in enumerate(POSITIONAL[: len(cells)])},
-        time_unit_ns=unit_ns,
-        received_unit_ns=unit_ns,
-        headed=False,
-    )
+def layout_of(lines: Sequence[str], unit: str | None) -> Layout | None:
+    """The layout that the first lines of a table show, or None if they are not those of one."""
+    for delimiter in (*DELIMITERS, None):
+        rows = [row for row in (readable_cells(line, delimiter) for line in lines) if row]
+        if rows and rows[0] == readable_cells(lines[0], delimiter):
+            layout = named_layout(rows[0], delimiter, unit, rows[1] if len(rows) > 1 else ())
+            if layout is not None:
+                return layout
+        layout = positional_layout(rows, delimiter, unit)
+        if layout is not None:
+            return layout
+    return None
+
+
+def readable_cells(line: str, delimiter: str | None) -> list[str]:
+    """The cells of a line; none if its quotes do not match."""
     try:
-        copies_of_cells(cells, layout, 1)
+        return cells_of(line, delimiter)
     except UnreadableError:
-        return None
-    return layout
+        return []
 
 
-def named_layout(names: Sequence[str], delimiter: str | None, unit: str | None) -> Layout | None:
-    """The layout of a table with these columns; None if one that it needs is missing."""
+def positional_layout(
+    rows: Sequence[Sequence[str]], delimiter: str | None, unit: str | None
+) -> Layout | None:
+    """The layout of a table without a header, if most of its first rows can be read with it."""
+    layouts = []
+    for row in rows:
+        unit_ns = UNITS_NS[unit or likely_unit(row[2] if len(row) > 2 else None)]
+        layout = Layout(
+            delimiter=delimiter,
+            places={role: place for place, role in enumerate(POSITIONAL[: len(row)])},
+            time_unit_ns=unit_ns,
+            received_unit_ns=unit_ns,
+            headed=False,
+        )
+        try:
+            copies_of_cells(row, layout, 1)
+        except UnreadableError:
+            continue
+        layouts.append(layout)
+    return layouts[0] if layouts and 2 * len(layouts) >= len(rows) else None
+
+
+def named_layout(
+    names: Sequence[str], delimiter: str | None, unit: str | None, row: Sequence[object] = ()
+) -> Layout | None:
+    """The layout of a table with these columns; None if one that it needs is missing.
+
+    `row` is the first of its rows, whose time tells the unit if nothing else does.
+    """
     places: dict[str, int] = {}
     units: dict[str, int] = {}
     for place, name in enumerate(names):
-        plain, _, suffix = name.strip().lower().rpartition("_")
         whole = name.strip().lower()
-        if suffix in UNITS_NS and plain in ROLES:
-            role = ROLES[plain]
-            units[role] = UNITS_NS[suffix]
-        elif whole in ROLES:
-            role = ROLES[whole]
-        else:
-            continue
-        places.setdefault(role, place)
+        plain, _, suffix = whole.rpartition("_")
+        role = ROLES.get(plain) if suffix in UNITS_NS else ROLES.get(whole)
+        if role is not None and role not in places:
+            places[role] = place
+            if suffix in UNITS_NS:
+                units[role] = UNITS_NS[suffix]
     if not {SENDER, RECEIVERS, TIME} <= places.keys():
         return None
-    default_ns = UNITS_NS[unit or "s"]
+    time = row[places[TIME]] if places[TIME] < len(row) else None
+    default_ns = UNITS_NS[unit or likely_unit(time)]
     return Layout(
         delimiter=delimiter,
         places=places,
@@ -134,6 +160,15 @@ def named_layout(names: Sequence[str], delimiter: str | None, unit: str | None) 
         received_unit_ns=units.get(RECEIVED, units.get(TIME, default_ns)),
         headed=True,
     )
+
+
+def likely_unit(time: object) -> str:
+    """The unit in which a time is after 1973 and before 5138, if it counts from 1970, else s."""
+    number = whole_number(time)
+    for unit, least in (("ns", 10**17), ("us", 10**14), ("ms", 10**11)):
+        if number is not None and number >= least:
+            return unit
+    return "s"
 
 
 def copies_in(layout: Layout, lines: Iterator[Line]) -> Iterator[Copy | Reject]:

@@ -32,6 +32,7 @@ const TONES = {
 const SINGLE = ["self", "early", "late", "path"];
 
 const CROWD_ALPHA = 0.3;
+const UNDASHED_ALPHA = 0.55;
 
 /** @type {Record<string, string>} */
 const FILLS = { send: "--send", receive: "--receive", submitted: "--paper", delivered: "--message" };
@@ -69,15 +70,17 @@ export class Palette {
 
   /**
    * @param {string} style  the kind of packet, and a tone
-   * @param {boolean} crowded  whether there are too many to look at one by one
+   * @param {{crowded: boolean, dashed: boolean}} scene  whether there are too many to tell apart
    * @returns {Stroke}
    */
-  stroke(style, crowded) {
+  stroke(style, { crowded, dashed }) {
     const [base, tone] = style.split(" ");
     const stroke = { ...STROKES[base], ...TONES[tone] };
     const colour = this.colour(stroke.colour);
-    if (!crowded || SINGLE.includes(tone)) return { ...stroke, colour };
-    return { colour, width: 0.8, dash: [], alpha: stroke.alpha * CROWD_ALPHA };
+    if (SINGLE.includes(tone)) return { ...stroke, colour };
+    if (crowded) return { colour, width: 0.8, dash: [], alpha: stroke.alpha * CROWD_ALPHA };
+    if (dashed || !stroke.dash.length) return { ...stroke, colour };
+    return { colour, width: 0.8, dash: [], alpha: stroke.alpha * UNDASHED_ALPHA };
   }
 
   /**

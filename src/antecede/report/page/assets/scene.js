@@ -2,15 +2,18 @@
 // are touched here, so the same scene goes onto a canvas, into an SVG file, or under the pointer.
 
 import { AGAIN } from "./run_data.js";
-import { AXIS, roundTimes } from "./viewport.js";
+import { roundTimes } from "./viewport.js";
 import { momentText } from "./words.js";
 
 /**
  * So many shapes of a sort are drawn at most. Where there are more arrows, a few of them are drawn, so
  * faintly that how full the buffers are can be seen behind them, and the page says so.
  */
-export const ARROWS_MAX = 2400;
+export const ARROWS_MAX = 1500;
 export const CROWD_ARROWS = 800;
+
+/** Where there are more arrows than this, dashes would only cost time: nobody could tell them apart. */
+const DASHED_MAX = 400;
 export const BARS_MAX = 2400;
 const DOTS_MAX = 800;
 const LABELS_MAX = 140;
@@ -43,6 +46,7 @@ const LABEL_LENGTH = 56;
  * @property {{style: string, base: number, points: number[]}[]} profiles
  * @property {{x: number, y: number, text: string, style: string}[]} labels
  * @property {boolean} crowded  whether arrows are thinned out
+ * @property {boolean} dashed  whether kinds of packets are told apart by dashes
  * @property {number[]} hitArrows  packet, x1, y1, x2, y2
  * @property {number[]} hitBars  copy, 1 for a receive buffer, x, y, width, height
  * @property {{packets: number, packetsVisible: number, bars: number, barsVisible: number}} drawn
@@ -73,6 +77,7 @@ export function buildScene(run, view, focus, hidden) {
     profiles: [],
     labels: [],
     crowded: false,
+    dashed: true,
     hitArrows: [],
     hitBars: [],
     drawn: { packets: 0, packetsVisible: 0, bars: 0, barsVisible: 0 },
@@ -130,6 +135,7 @@ function addArrows(scene, run, view, focus, hidden) {
   chosen.push(...thinned(messages, room - Math.min(focused.length, room)));
   const before = chosen.length;
   chosen.push(...thinned(focused, room));
+  scene.dashed = chosen.length <= DASHED_MAX;
   const few = visible <= LABELS_MAX;
   chosen.forEach((packet, place) =>
     addArrow(
@@ -374,5 +380,3 @@ function addProfiles(scene, run, view, copies, receiving) {
     scene.profiles.push({ style: receiving ? "receive" : "send", base, points });
   }
 }
-
-export { AXIS as SCENE_TOP };

@@ -91,7 +91,7 @@ function barParts(scene, palette) {
 function arrowParts(scene, palette) {
   const parts = [];
   for (const [style, lines] of scene.arrows) {
-    const stroke = palette.stroke(style, scene.crowded);
+    const stroke = palette.stroke(style, scene);
     let path = "";
     let heads = "";
     for (let place = 0; place < lines.length; place += 5) {
@@ -109,7 +109,7 @@ function arrowParts(scene, palette) {
     if (heads) parts.push(`<path d="${heads}" fill="${stroke.colour}" opacity="${stroke.alpha}"/>`);
   }
   for (const [style, places] of scene.crosses) {
-    const stroke = palette.stroke(style, scene.crowded);
+    const stroke = palette.stroke(style, scene);
     let path = "";
     for (let place = 0; place < places.length; place += 2)
       path += `M${short(places[place] - 4)} ${short(places[place + 1] - 4)}l8 8m0 -8l-8 8`;

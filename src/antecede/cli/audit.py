@@ -1,0 +1,99 @@
+"""`antecede audit`: whether effects overtook causes in any event log, on Spark."""
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+
+from antecede.cli.audit_summary import print_summary, print_worst
+from antecede.cli.spark_progress import spark_progress
+from antecede.core.errors import LocalError
+
+if TYPE_CHECKING:
+    from antecede.pipeline.audit.job import Audit
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede audit run.parquet --out found            one log: .parquet, .jsonl or .jsonl.gz
+  antecede audit traces/ --out found --explain 5    what `antecede ingest --out traces` made
+  antecede audit sweep/events more.jsonl --out found
+  antecede audit live/ --out found --fail-on-violation && deploy
+
+\b
+DIR gets
+  violations/    each message delivered before one that caused it: both, when, and the
+                 time for which causal order would have held it back
+  duplicates/    messages delivered more than once at a process
+  losses/        messages never delivered at a process they were sent to
+  inventions/    messages delivered at a process that they were not sent to
+  summary.json   the counts, the channels most affected, how it was judged
+
+What was in them before is replaced. The exit status is 0 whatever was found, unless
+--fail-on-violation is given: then it is 1 if a message was delivered too early.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Judge causal order in event logs of any size.")
+@click.argument("paths", metavar="EVENTS...", nargs=-1, required=True)
+@click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
+@click.option(
+    "--explain",
+    "explained",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Tell the worst N violations in words: how the late message caused the early one.",
+)
+@click.option("--fail-on-violation", is_flag=True, help="Exit with 1 if there is a violation.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: tuple[str, ...],
+    out: str,
+    explained: int,
+    fail_on_violation: bool,
+    as_json: bool,
+    master: str | None,
+) -> None:
+    """Find out whether effects overtook causes in event logs, of whatever origin and size.
+
+    A log is judged by definition: if one message happened before another, it must be delivered
+    first wherever both are delivered. Logs may come from live runs, simulations or ingested traces,
+    and need not have been written by a protocol that promises any order.
+    """
+    found = carried_out(context, paths, out, explained, master)
+    if as_json:
+        click.echo(json.dumps(found.summary.as_object(), indent=2))
+    else:
+        print_summary(Console(highlight=False), found.summary, found.names, out)
+    several = found.summary.runs > 1
+    print_worst(Console(highlight=False, stderr=as_json), found.worst, found.names, several)
+    if fail_on_violation and not found.summary.causal:
+        context.exit(1)
+
+
+def carried_out(
+    context: click.Context, paths: tuple[str, ...], out: str, explained: int, master: str | None
+) -> "Audit":
+    """Open Spark and audit."""
+    from pyspark.errors import PySparkException
+
+    from antecede.pipeline.audit.job import audit
+    from antecede.pipeline.session import first_line, open_session
+
+    verbose = context.find_root().params.get("verbose", 0) > 0
+    with (
+        spark_progress() as progress,
+        open_session("antecede audit", master=master, verbose=verbose) as session,
+    ):
+        progress.watch(session)
+        try:
+            return audit(session, paths, out, explain=explained, tell=progress.tell)
+        except PySparkException as error:
+            if verbose:
+                raise
+            raise LocalError(f"Spark gave up: {first_line(error)} (-v says more)") from error

@@ -1,0 +1,115 @@
+"""What `antecede audit` prints: counts, where it happened most, and the worst in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from antecede.audit.explain import explain, name
+from antecede.audit.findings import Violation
+from antecede.link.notation import duration_text
+
+if TYPE_CHECKING:
+    from antecede.pipeline.audit.summary import Channel, Summary
+
+CHANNELS_SHOWN: Final = 8
+RUNS_SHOWN: Final = 5
+
+Names = Mapping[str, Mapping[int, str]]
+
+
+def print_summary(console: Console, summary: "Summary", names: Names, out: str) -> None:
+    """What an operator wants to know: how much was looked at, and what is wrong with it."""
+    runs = f" in {summary.runs:,} runs" if summary.runs != 1 else ""
+    console.print(
+        f"{summary.events:,} events{runs}: {summary.messages:,} messages, "
+        f"{summary.deliveries:,} deliveries, {summary.processes:,} processes"
+    )
+    console.print(verdict_text(summary))
+    others = faults_text(summary)
+    if others:
+        console.print(others)
+    if summary.channels:
+        console.print(channels_table(summary.channels, names))
+    for line in method_lines(summary):
+        console.print(escape(line))
+    console.print(f"The tables are in {escape(out)}.")
+
+
+def verdict_text(summary: "Summary") -> str:
+    """Whether effects overtook causes, and by how much."""
+    if summary.held_back_ns is None:
+        return "[green]No message was delivered before one that caused it.[/]"
+    held = summary.held_back_ns
+    share = summary.violation_count / max(1, summary.deliveries)
+    return (
+        f"[bold red]{summary.violation_count:,} messages were delivered before one that caused "
+        f"them[/] ({share:.2%} of deliveries): {summary.violations['fifo']:,} before an earlier "
+        f"one of the same sender, {summary.violations['transitive']:,} before one of another.\n"
+        f"Causal order would have held them back for {duration_text(held['p50'])} (median), "
+        f"{duration_text(held['p99'])} (99th percentile), {duration_text(held['max'])} at most."
+    )
+
+
+def faults_text(summary: "Summary") -> str:
+    """What else is wrong, if anything is."""
+    counts = {
+        "lost": summary.losses,
+        "delivered more than once": summary.duplicates,
+        "delivered where nobody sent them": summary.inventions,
+        "their own cause, so that the log cannot be right": summary.self_caused,
+    }
+    found = [f"{count:,} {words}" for words, count in counts.items() if count]
+    return f"Copies: {', '.join(found)}." if found else ""
+
+
+def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
+    """Where it happened most."""
+    several = len({channel.run_id for channel in channels}) > 1
+    table = Table(
+        box=None, header_style="bold", title="Channels most affected", title_justify="left"
+    )
+    for heading in (*(["run"] if several else []), "at", "messages of", "came before those of"):
+        table.add_column(heading)
+    for heading in ("times", "early by (median)", "at most"):
+        table.add_column(heading, justify="right")
+    for channel in channels[:CHANNELS_SHOWN]:
+        people = names.get(channel.run_id, {})
+        late = "themselves"
+        if channel.late_sender != channel.early_sender:
+            late = name(channel.late_sender, people)
+        table.add_row(
+            *([escape(channel.run_id)] if several else []),
+            escape(name(channel.process, people)),
+            escape(name(channel.early_sender, people)),
+            escape(late),
+            f"{channel.violations:,}",
+            duration_text(channel.held_back_ns),
+            duration_text(channel.held_back_ns_max),
+        )
+    return table
+
+
+def method_lines(summary: "Summary") -> list[str]:
+    """What a reader should know about how runs were judged whose clocks cannot be trusted."""
+    runs = list(summary.method.sequential.items())
+    lines = [
+        f"{run_id}: {'; '.join(reasons)}. It was judged by the order of its events alone."
+        for run_id, reasons in runs[:RUNS_SHOWN]
+    ]
+    if len(runs) > RUNS_SHOWN:
+        lines.append(f"… and {len(runs) - RUNS_SHOWN:,} more runs, named in summary.json")
+    return lines
+
+
+def print_worst(
+    console: Console, worst: Sequence[tuple[str, Violation]], names: Names, several: bool
+) -> None:
+    """The worst violations, each as a story."""
+    for number, (run_id, violation) in enumerate(worst, start=1):
+        where = f"In {run_id}: " if several else ""
+        told = explain(violation, names.get(run_id))
+        path = "" if violation.witness else " (Too much happened between them to show how.)"
+        console.print(f"{number}. {where}{told}{path}", markup=False, soft_wrap=True)

@@ -1,0 +1,147 @@
+"""Charts are well-formed SVG in which everything that was given can be found again."""
+
+import json
+import xml.etree.ElementTree as ET
+
+from antecede.core.catalogue import PROTOCOLS
+from antecede.report.charts.draw import LEFT, RIGHT, WIDTH, draw
+from antecede.report.charts.spec import (
+    FAMILIES,
+    WAIT_CLASSES,
+    WAITS,
+    Axis,
+    Bar,
+    BarChart,
+    Chart,
+    LineChart,
+    Look,
+    Series,
+    StackChart,
+    look_of,
+)
+
+BLUE = Look(colour=1)
+
+
+def drawn(chart: Chart) -> ET.Element:
+    return ET.fromstring(draw(chart))
+
+
+def texts(figure: ET.Element) -> list[str]:
+    return [text.text or "" for text in figure.iter("text")]
+
+
+def line_chart(*series: Series, log: bool = True) -> LineChart:
+    return LineChart(
+        title="A <title>",
+        x=Axis(title="n", log=log),
+        y=Axis(title="bytes", log=log),
+        series=series,
+    )
+
+
+def test_a_line_has_its_points_where_the_scales_put_them() -> None:
+    figure = drawn(line_chart(Series(name="x", points=((1, 1), (10, 100)), look=BLUE)))
+
+    circles = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in figure.iter("circle")]
+    assert [x for x, _ in circles] == [LEFT, WIDTH - RIGHT]
+    assert circles[0][1] > circles[1][1]
+    assert "A <title>" in [strong.text for strong in figure.iter("strong")]
+
+
+def test_intervals_are_drawn_and_fit_the_axis() -> None:
+    figure = drawn(
+        line_chart(
+            Series(name="x", points=((0, 5), (1, 10)), spread=(0.0, 4.0), look=BLUE), log=False
+        )
+    )
+    [group] = [g for g in figure.iter("g") if g.attrib.get("data-series") == "x"]
+    [interval] = group.findall("line")
+
+    top, middle = float(interval.attrib["y2"]), float(group.findall("circle")[1].attrib["cy"])
+    assert 28 <= top < middle < float(interval.attrib["y1"])
+
+
+def test_what_a_logarithmic_axis_cannot_show_is_left_out() -> None:
+    figure = drawn(line_chart(Series(name="x", points=((1, 0), (2, 3), (4, 9)), look=BLUE)))
+
+    assert len(list(figure.iter("circle"))) == 2
+
+
+def test_a_chart_tells_scripts_its_values() -> None:
+    figure = drawn(line_chart(Series(name="x", points=((1, 2), (10, 3)), look=BLUE)))
+    [svg] = list(figure.iter("svg"))
+    told = json.loads(svg.attrib["data-chart"])
+
+    assert told["series"] == [["x", 1, [[1.0, 2.0], [10.0, 3.0]]]]
+    assert told["x"] == [1.0, 10.0, LEFT, WIDTH - RIGHT, True]
+
+
+def test_a_chart_without_anything_says_so() -> None:
+    figure = drawn(line_chart(Series(name="x", points=((1, 0),), look=BLUE)))
+
+    assert list(figure.iter("svg")) == []
+    assert "Nothing was measured here." in "".join(figure.itertext())
+
+
+def test_marks_can_be_where_measurements_are_unless_they_collide() -> None:
+    axis = Axis(title="n", log=True, marks=(5, 10, 10.5, 100))
+    chart = LineChart(
+        title="t",
+        x=axis,
+        y=Axis(title="y"),
+        series=(Series(name="x", points=((5, 1), (100, 2)), look=BLUE),),
+    )
+
+    found = texts(drawn(chart))
+    assert "10.5" in found
+    assert "10" not in found
+    assert {"5", "100"} <= set(found)
+
+
+def test_parts_of_a_bar_add_up_to_its_length() -> None:
+    chart = BarChart(
+        title="waits",
+        x=Axis(title="t", unit="time"),
+        parts=WAITS,
+        classes=WAIT_CLASSES,
+        bars=(
+            Bar(name="all", parts=(1e6, 2e6, 1e6), text="4 ms"),
+            Bar(name="half", parts=(0.0, 2e6, 0.0), text="2 ms"),
+        ),
+    )
+    boxes = [
+        (rect.attrib["class"], float(rect.attrib["width"])) for rect in drawn(chart).iter("rect")
+    ]
+
+    assert [name for name, _ in boxes] == [*WAIT_CLASSES, "on-way"]
+    widths = [width for _, width in boxes]
+    assert widths[3] == widths[1] == 2 * widths[0] == 2 * widths[2]
+    assert {"all", "half", "4 ms", "2 ms"} <= set(texts(drawn(chart)))
+
+
+def test_layers_stand_on_each_other() -> None:
+    chart = StackChart(
+        title="stack",
+        x=Axis(title="share", unit="share"),
+        y=Axis(title="t", unit="time"),
+        places=(0.0, 1.0),
+        parts=WAITS,
+        classes=WAIT_CLASSES,
+        layers=((1.0, 1.0), (1.0, 1.0), (2.0, 2.0)),
+    )
+    layers = [path.attrib["d"] for path in drawn(chart).iter("path")]
+
+    assert layers[0].endswith("L380.0 228.0L52.0 228.0Z")
+    assert layers[0].startswith("M52.0 178.0L380.0 178.0")
+    assert layers[1].endswith("L380.0 178.0L52.0 178.0Z")
+    assert layers[2].startswith("M52.0 28.0L380.0 28.0")
+
+
+def test_every_protocol_of_the_catalogue_has_a_look_of_its_own() -> None:
+    looks = [look_of(name) for name in PROTOCOLS]
+
+    assert set(PROTOCOLS) == set(FAMILIES)
+    assert len(set(looks)) == len(looks)
+    assert look_of("rst+link") == look_of("rst")
+    assert look_of("mine", 0) != look_of("mine", 1)
