@@ -1,10 +1,15 @@
 """Congestion: a queue that overflows makes the window shrink, and the link is used all the same."""
 
+import pytest
+
 from antecede.link.faults import Faults, Partition
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
 from antecede.link.memory import Bottleneck
 from antecede.link.path.cubic import INITIAL_DATAGRAMS, LEAST_DATAGRAMS
+from antecede.link.path.flight import Sent
+from antecede.link.path.path import Path
+from antecede.link.path.ranges import AckedNumbers
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -130,17 +135,37 @@ def test_two_streams_through_one_queue_both_get_on() -> None:
     assert min(shares) > 0.2 * sum(shares)
 
 
-def test_without_loss_the_window_grows_to_what_the_peer_can_take() -> None:
-    group = Group([], Faults(latency=Constant(10 * MS)))
+@pytest.mark.parametrize(("trip_ns", "highest"), [(MS, 50_000), (8 * MS, 4 * 50_000)])
+def test_without_loss_the_window_grows_to_what_the_peer_can_take(
+    trip_ns: int, highest: int
+) -> None:
+    """Its socket holds what comes within two milliseconds; of a longer way the rest is on it."""
+    group = Group([], Faults(latency=Constant(trip_ns // 2)))
     group.add(ANN, make_endpoint(ANN, limits=Limits(send_limit=1_000)))
     group.add(BOB, make_endpoint(BOB, socket_bytes=50_000))
     introduce(group.nodes[ANN], BOB, group.now_ns)
     introduce(group.nodes[BOB], ANN, group.now_ns)
-    for _ in range(400):
+    for _ in range(1_000):
         group.send(ANN, [BOB], PAYLOAD)
     group.run_until(group.drained)
     congestion = session_of(group.nodes[ANN], BOB).path.congestion
-    assert (congestion.window, congestion.losses) == (50_000, 0)
+    assert (congestion.window, congestion.losses) == (highest, 0)
+
+
+@pytest.mark.parametrize("socket_bytes", [1 << 41, (1 << 62) - 1])
+def test_a_peer_that_says_it_can_take_everything_is_not_believed(socket_bytes: int) -> None:
+    path = Path(MTU, socket_bytes)
+    for turn in range(20):
+        number = path.next_number()
+        sent = Sent(number, turn * SECOND)
+        sent.size = path.congestion.window
+        sent.eliciting = True
+        path.left(sent, turn * SECOND)
+        acked = AckedNumbers()
+        acked.firsts.append(int(number))
+        acked.lasts.append(int(number))
+        path.acknowledged(acked, 0, turn * SECOND + SECOND // 2)
+    assert path.congestion.window == INITIAL_DATAGRAMS * MTU << 20, "nor does it do any harm"
 
 
 def test_a_peer_that_says_it_can_take_nothing_gets_it_slowly() -> None:

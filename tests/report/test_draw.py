@@ -138,6 +138,21 @@ def test_layers_stand_on_each_other() -> None:
     assert layers[2].startswith("M52.0 28.0L380.0 28.0")
 
 
+def test_names_of_points_do_not_stand_on_each_other() -> None:
+    near = [
+        Series(name=name, points=((x, 5.0),), look=BLUE, label=name)
+        for name, x in (("one", 10.0), ("two", 10.0), ("far", 1000.0))
+    ]
+    labels = [
+        (text.text, float(text.attrib["y"]), text.attrib["text-anchor"])
+        for text in drawn(line_chart(*near)).iter("text")
+        if text.attrib.get("class", "").startswith("label")
+    ]
+
+    (_, first, side), (_, second, _), (_, third, other) = labels
+    assert (first - second, third, side, other) == (12, first, "start", "end")
+
+
 def test_every_protocol_of_the_catalogue_has_a_look_of_its_own() -> None:
     looks = [look_of(name) for name in PROTOCOLS]
 

@@ -12,13 +12,14 @@ from antecede.report.readers.comparison import read_comparison, read_ks
 from antecede.report.readers.evaluation import read_evaluation
 from antecede.report.readers.recordings import DRAWN, Logged
 from antecede.report.readers.sweep import Setting, read_sweep, sweep_of, thinned
+from antecede.report.spacetime.rows import rows_of_log
 from antecede.report.spacetime.violations import judged
 from antecede.sim.comparison.campaign import Campaign
 from antecede.sim.comparison.documents import write_comparison as write_real_comparison
 from antecede.sim.comparison.effort import QUICK
 from antecede.sim.comparison.plan import entrants_of
 from antecede.trace.parquet import load
-from tests.report.logs import overtaken
+from tests.report.logs import overtaken, simulated
 from tests.report.results import (
     swept_run,
     write_audit,
@@ -175,6 +176,15 @@ def test_the_oracle_says_the_same_in_the_same_form(tmp_path: Path) -> None:
     assert [one.row() for one in ours.worst["none"]] == [one.row() for one in theirs.worst["none"]]
 
 
+def test_the_worst_violations_of_the_oracle_come_first() -> None:
+    verdict = judged(rows_of_log(simulated("none", messages=200)).rows)
+    assert verdict is not None
+    waits = [one.held_back_ns for one in audited({"none": verdict}, "none").worst["none"]]
+
+    assert len(set(waits)) > 2
+    assert waits == sorted(waits, reverse=True)
+
+
 def test_quantiles_are_nearest_ranks() -> None:
     quantiles = dict(steps_of([10, 20, 30, 40]))
 
@@ -217,10 +227,12 @@ def test_protocols_on_the_same_workload_are_drawn_beside_each_other() -> None:
             for processes in (4, 8)
             for seed in (1, 2)
             for protocol in ("rst", "none", "hybrid")
+            if (protocol, seed) != ("rst", 2)
         ]
     )
     runs = logged(*(run.run_id for run in sweep.runs))
-    chosen = runs_worth_drawing(runs, [sweep], {"chat-none-n8-s1": 5, "chat-none-n4-s1": 1})
+    early = {"chat-none-n8-s1": 5, "chat-none-n4-s1": 1, "chat-none-n8-s2": 9}
+    chosen = runs_worth_drawing(runs, [sweep], early)
 
     assert [run.run_id for run in chosen] == [
         "chat-hybrid-n8-s1",

@@ -80,10 +80,8 @@ def carried_out(
     context: click.Context, paths: tuple[str, ...], out: str, explained: int, master: str | None
 ) -> "Audit":
     """Open Spark and audit."""
-    from pyspark.errors import PySparkException
-
     from antecede.pipeline.audit.job import audit
-    from antecede.pipeline.session import first_line, open_session
+    from antecede.pipeline.session import PySparkException, first_line, open_session
 
     verbose = context.find_root().params.get("verbose", 0) > 0
     with (

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from antecede.pipeline.session import SparkSession
 
 INTERVAL_S: Final = 0.5
 

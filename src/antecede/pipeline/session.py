@@ -22,6 +22,8 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.java import find_java
 from antecede.pipeline.shipping import package_folder, ship_package
 
+__all__ = ["PySparkException", "SparkSession", "first_line", "open_session"]
+
 EMBEDDED: Final = "local[*]"
 CONNECT: Final = "sc://"
 
@@ -66,12 +68,16 @@ def open_session(
 ) -> Iterator[SparkSession]:
     """A Spark session for one job, stopped at the end; without `master`, on this machine alone.
 
-    `settings` are Spark's own and win over ours. Under spark-submit its master and Java are used.
+    `settings` are Spark's own and win over ours. Under spark-submit its master and Java are used. A
+    session that is open in this process already, in a notebook say, is used as it is and left open.
     """
     settings = {} if settings is None else settings
     if master is not None and master.startswith(CONNECT):
         with connected(name, master, settings) as session:
             yield session
+        return
+    if SparkContext._active_spark_context is not None:
+        yield lent_session(master)
         return
     with ExitStack() as stack:
         scratch = Path(tempfile.mkdtemp(prefix="antecede-spark-"))
@@ -83,6 +89,15 @@ def open_session(
         if not is_embedded(context.master or ""):
             ship_package(context, scratch)
         yield session
+
+
+def lent_session(master: str | None) -> SparkSession:
+    """The session that is open in this process; `LocalError` if it is not on `master`."""
+    session = SparkSession.builder.getOrCreate()
+    actual = session.sparkContext.master
+    if master not in (None, actual):
+        raise LocalError(f"Spark runs in this process already, on {actual} and not on {master}")
+    return session
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from antecede.pipeline.audit.inputs import find_source
 from antecede.pipeline.audit.judge import judged_logs
 from antecede.trace import Event
+from tests.audit.random_traffic import hectic, orderly, planted, skewed
 from tests.pipeline.audit.logs_on_disk import Runs, oracle_of, verdicts_of, write_runs
-from tests.pipeline.audit.random_traffic import hectic, orderly, planted, skewed
 
 Maker = Callable[[Random], list[Event]]
 

@@ -76,6 +76,10 @@ class Cubic:
         if self.window > self._cap:
             self.window = self._cap
 
+    def limit(self, cap: i64) -> None:
+        """From now on the window grows no further than this."""
+        self._cap = cap if cap > self._least else self._least
+
     def lost(self, sent_ns: i64, now_ns: i64) -> None:
         """Something that left at `sent_ns` did not arrive: once a round trip the window shrinks."""
         if sent_ns <= self._recovery_ns:

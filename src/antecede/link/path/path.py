@@ -13,7 +13,7 @@ from antecede.core.errors import RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.link.path.cubic import Cubic
 from antecede.link.path.flight import Flight, Sent
-from antecede.link.path.pace import Pace
+from antecede.link.path.pace import UNPACED_NS, Pace
 from antecede.link.path.ranges import AckedNumbers, ReceivedNumbers
 from antecede.link.path.round_trip import RoundTrip
 
@@ -26,6 +26,9 @@ PROBE_NS_MAX: Final = 2_000_000_000
 COLLAPSE_PROBES: Final = 3
 """After so many probes in vain the window collapses."""
 
+SOCKET_MOST: Final = 1 << 40
+"""No peer's socket holds more than this, whatever it says."""
+
 
 @final
 class Path:
@@ -36,6 +39,7 @@ class Path:
         "_loss_check_ns",
         "_pace",
         "_probe_from_ns",
+        "_window_cap",
         "congestion",
         "flight",
         "lost",
@@ -51,6 +55,8 @@ class Path:
         self.received: Final = ReceivedNumbers()
         self.round_trip: Final = RoundTrip()
         self.congestion: Final = Cubic(datagram_size, window_cap)
+        # What the peer's socket holds, as far as that is believed.
+        self._window_cap: i64 = window_cap if window_cap < SOCKET_MOST else SOCKET_MOST
         self._pace: Final = Pace()
         self._loss_check_ns: i64 = NEVER_NS
         self._probe_from_ns: i64 = 0
@@ -113,6 +119,7 @@ class Path:
             self.round_trip.measured(now_ns - sent_ns, ack_delay_ns)
         if busy and flight.acked_size > 0 and sent_ns >= 0:
             rtt_ns = self.round_trip.smoothed_ns
+            self._follow_distance()
             self.congestion.acknowledged(flight.acked_size, sent_ns, now_ns, rtt_ns)
         self.probes = 0
         self._probe_from_ns = now_ns
@@ -139,6 +146,15 @@ class Path:
             self.probe_wanted = True
             if self.probes == COLLAPSE_PROBES:
                 self.congestion.collapse()
+
+    def _follow_distance(self) -> None:
+        """Let the window grow beyond the peer's socket on a way so long that pace spreads it out.
+
+        The socket has to hold what comes at once. That is the window where there is no pace, and
+        otherwise what the pace lets go in `UNPACED_NS`; the rest is under way.
+        """
+        spread = self.round_trip.least_ns // UNPACED_NS
+        self.congestion.limit(self._window_cap * spread if spread > 1 else self._window_cap)
 
     def _probe_patience_ns(self) -> i64:
         doublings = self.probes

@@ -95,6 +95,8 @@ class Evaluation:
     grown: Mapping[str, Grown]
     audited: tuple[str, ...]
     """Protocols of which one run in each setting is recorded, judged and measured from its log."""
+    profiled: bool
+    """Whether the traces are profiled."""
     grid: Table
     where: str
     folder: Path
@@ -134,13 +136,14 @@ def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False
     audited = section.texts("audited", ()) if section.has("audited") else ()
     for protocol in audited:
         find_protocol(protocol)
-    own = ("title", "trace", "cut", "grown", "audited")
+    own = ("title", "trace", "cut", "grown", "audited", "profiled")
     evaluation = Evaluation(
         title=title,
         traces=traces,
         cuts=cuts,
         grown=grown,
         audited=audited,
+        profiled=section.flag("profiled", True),
         grid={key: value for key, value in section.as_table().items() if key not in own},
         where=section.where,
         folder=path.parent,

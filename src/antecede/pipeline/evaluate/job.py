@@ -137,8 +137,9 @@ def prepared(
         folders[name] = out / "traces" / name
         with clock.step("ingest", f"ingesting {name}"):
             ingest_trace(session, trace, folders[name])
-        with clock.step("profile", f"profiling {name}"):
-            profile_workload(session, folders[name], out / "profiles" / name)
+        if evaluation.profiled:
+            with clock.step("profile", f"profiling {name}"):
+                profile_workload(session, folders[name], out / "profiles" / name)
     for name, cut in evaluation.cuts.items():
         folders[name] = out / "cut" / name
         with clock.step("grow", f"cutting {name}"):

@@ -41,6 +41,9 @@ BOTTOM: Final = 44
 MARK_ROOM: Final = 30
 """So far apart are marks at least that measurements put where they are."""
 
+LABEL_ROOM: Final = 60
+"""Labels of points nearer to each other than this stand above each other."""
+
 BAR_TOP: Final = 10
 BAR_HEIGHT: Final = 20
 BAR_LABEL: Final = 112
@@ -154,6 +157,7 @@ def draw_lines(chart: LineChart) -> Markup:
     return canvas(
         draw_axes(chart.x, chart.y, across, up),
         *lines,
+        *point_labels(chart, across, up),
         aria_label=chart.title,
         data_chart=json.dumps(readable(chart, across), ensure_ascii=False, separators=(",", ":")),
     )
@@ -183,17 +187,26 @@ def draw_series(series: Series, chart: LineChart, across: Scale, up: Scale) -> M
             pieces.append(element("line", x1=at, x2=at, y1=up.place(low), y2=up.place(y + half)))
     if series.dots:
         pieces += [element("circle", cx=x, cy=y, r=3) for x, y in places]
-    if series.label and places:
-        pieces.append(point_label(series.label, *places[-1]))
     classes = f"line c{series.look.colour}"
     return element("g", *pieces, class_=classes, data_series=series.name)
 
 
-def point_label(text: str, x: float, y: float) -> Markup:
-    """A text beside a point, on the side where there is room."""
-    left = x > WIDTH - RIGHT - 7 * len(text) - 8
-    anchor, at = ("end", x - 7) if left else ("start", x + 7)
-    return element("text", text, class_="label", x=at, y=y - 5, text_anchor=anchor)
+def point_labels(chart: LineChart, across: Scale, up: Scale) -> list[Markup]:
+    """Texts beside the last points of lines that have one, above each other where they are near."""
+    labels: list[Markup] = []
+    taken: list[tuple[float, float]] = []
+    for series in chart.series:
+        if not series.label or not series.points:
+            continue
+        x, y = across.place(series.points[-1][0]), up.place(series.points[-1][1]) - 5
+        while any(abs(x - other) < LABEL_ROOM and abs(y - near) < 12 for other, near in taken):
+            y -= 12
+        taken.append((x, y))
+        left = x > WIDTH - RIGHT - 7 * len(series.label) - 8
+        anchor, at = ("end", x - 7) if left else ("start", x + 7)
+        classes = f"label c{series.look.colour}"
+        labels.append(element("text", series.label, class_=classes, x=at, y=y, text_anchor=anchor))
+    return labels
 
 
 def path_of(places: Sequence[tuple[float, float]], stairs: bool) -> str:

@@ -17,6 +17,9 @@ SETTINGS_OPEN: Final = 6
 HEADROOM: Final = 1.15
 """Room for the name of the highest point."""
 
+LEAST_NS: Final = 1e6
+"""An axis of latencies that are nothing still shows a millisecond."""
+
 COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
     ("latency", "latency_ns", time_text),
     ("p99", "latency_p99_ns", time_text),
@@ -89,11 +92,16 @@ def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
         )
     if not points:
         return None
-    highest = max(height + line.spread[0] for line in points for _, height in line.points) or 1.0
+    highest = max(height + line.spread[0] for line in points for _, height in line.points)
     return LineChart(
         title=f"{setting.scenario}, {setting.network}, n = {setting.processes:,}",
         x=Axis(title="metadata for one message, bytes", log=True),
-        y=Axis(title="added to the mean latency", unit="time", low=0.0, high=highest * HEADROOM),
+        y=Axis(
+            title="added to the mean latency",
+            unit="time",
+            low=0.0,
+            high=max(highest * HEADROOM, LEAST_NS),
+        ),
         series=tuple(points),
     )
 

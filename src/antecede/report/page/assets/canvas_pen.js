@@ -24,8 +24,7 @@ export function drawOnCanvas(context, scene, palette, font) {
   drawRows(context, scene, palette);
   drawBars(context, scene, palette);
   for (const [style, lines] of scene.arrows) drawArrows(context, lines, palette.stroke(style, scene));
-  for (const [style, places] of scene.crosses)
-    drawCrosses(context, places, palette.stroke(style, scene));
+  for (const [style, places] of scene.crosses) drawCrosses(context, places, palette.stroke(style, scene));
   drawDots(context, scene, palette);
   drawLabels(context, scene, palette, font);
   context.restore();

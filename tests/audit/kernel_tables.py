@@ -1,0 +1,131 @@
+"""Small logs as the tables that the kernel takes, made the obvious way; its findings as rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import pack
+
+from antecede.audit.findings import MessageId
+from antecede.audit.history import History, message_of
+from antecede.audit.kernel import NONE
+from antecede.trace import Event
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The events of a log, the copies among them that may be late, and what numbers stand for."""
+
+    history: History
+    order: list[Event]
+    """Submissions and first deliveries of messages that were both submitted and delivered."""
+
+    @property
+    def places(self) -> int:
+        return 1 + max((event.process for event in self.order), default=0)
+
+    @property
+    def messages(self) -> list[MessageId]:
+        return [message_of(event) for event in self.order if event.kind == "submitted"]
+
+    @property
+    def watched(self) -> list[Event]:
+        """Every delivery of a message that was sent there, sorted by bit and place."""
+        deliveries = [
+            event
+            for event in self.order
+            if event.kind == "delivered"
+            and self.history.is_addressed(message_of(event), event.process)
+        ]
+        bits = self.bits
+        return sorted(deliveries, key=lambda event: (bits[message_of(event)], event.process))
+
+    @property
+    def bits(self) -> dict[MessageId, int]:
+        """In the order of last deliveries, by clock, place and position."""
+        last: dict[MessageId, tuple[int, int, int]] = {}
+        for event in self.order:
+            message = message_of(event)
+            sent_here = self.history.is_addressed(message, event.process)
+            if event.kind == "delivered" and sent_here:
+                key = event.time_ns, event.process, event.position
+                last[message] = max(last.get(message, key), key)
+        return {message: bit for bit, message in enumerate(sorted(last, key=last.__getitem__))}
+
+    def watched_table(self) -> bytes:
+        watched, bits = self.watched, self.bits
+        last = {
+            message_of(event): event
+            for event in sorted(watched, key=lambda e: (e.time_ns, e.process, e.position))
+        }
+        return rows(
+            [
+                (
+                    bits[message_of(event)],
+                    event.process,
+                    event.position,
+                    int(last[message_of(event)] is event),
+                )
+                for event in watched
+            ]
+        )
+
+    def messages_table(self) -> bytes:
+        bits = self.bits
+        counts = [
+            len([e for e in self.order if e.kind == "delivered" and message_of(e) == message])
+            for message in self.messages
+        ]
+        return rows(
+            [
+                (bits.get(message, NONE), count)
+                for message, count in zip(self.messages, counts, strict=True)
+            ]
+        )
+
+    def events_table(self, events: Sequence[Event]) -> bytes:
+        """Copies go by their number in `order`."""
+        numbers = {message: number for number, message in enumerate(self.messages)}
+        place = {id(event): number for number, event in enumerate(self.order)}
+        row = {id(event): number for number, event in enumerate(self.watched)}
+        return rows(
+            [
+                (
+                    event.process,
+                    numbers[message_of(event)],
+                    NONE if event.kind == "submitted" else place[id(event)],
+                    NONE if event.kind == "submitted" else row.get(id(event), NONE),
+                )
+                for event in events
+            ]
+        )
+
+    def found(self, pairs: Sequence[int]) -> list[tuple[int, MessageId, MessageId]]:
+        """Pairs of early copies and rows of late ones as process, early and late message."""
+        watched = self.watched
+        return sorted(
+            (
+                self.order[early].process,
+                message_of(self.order[early]),
+                message_of(watched[late]),
+            )
+            for early, late in zip(pairs[::2], pairs[1::2], strict=True)
+        )
+
+
+def tables_of(events: Sequence[Event]) -> Tables:
+    """The events of each process in its order, one process after the other."""
+    history = History(events)
+    both = [message for message in history.submitted if message in history.delivered]
+    order = [
+        event
+        for process in sorted(history.local)
+        for event in history.local[process]
+        if message_of(event) in both
+    ]
+    return Tables(history, order)
+
+
+def rows(values: Sequence[Row]) -> bytes:
+    """Rows of little-endian 64-bit integers."""
+    return b"".join(pack(f"<{len(row)}q", *row) for row in values)

@@ -1,0 +1,103 @@
+"""`antecede audit`: what it prints, and its exit status."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from antecede.cli.main import main
+from antecede.trace import EventLog, write_events
+from tests.audit.stories import ALICE, BOB, Story
+
+
+def reversed_pair() -> EventLog:
+    """Two messages of Alice, the second delivered first."""
+    story = Story()
+    first, second = story.send(ALICE, BOB), story.send(ALICE, BOB)
+    story.deliver(BOB, second, first)
+    return story.log
+
+
+def invoke(*arguments: object) -> Result:
+    words = ["audit", *(str(argument) for argument in arguments)]
+    return CliRunner().invoke(main, words, prog_name="antecede")
+
+
+@pytest.mark.usefixtures("spark")
+def test_violations_are_told_and_fail_the_command_only_if_asked_to(tmp_path: Path) -> None:
+    write_events(tmp_path / "log.parquet", reversed_pair())
+    arguments = (tmp_path / "log.parquet", "--out", tmp_path / "out")
+
+    result = invoke(*arguments, "--explain", 1)
+
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "4 events: 2 messages, 2 deliveries, 2 processes" in said
+    assert "1 messages were delivered before one that caused them (50.00% of deliveries)" in said
+    assert "P1 P0 themselves 1" in said
+    assert "1. P1 delivered message 2 of P0 at 0.003 ms, but message 1 of P0" in said
+    assert "P0 sent 1 to P1; then P0 sent 2 to P1." in said
+    assert invoke(*arguments, "--fail-on-violation").exit_code == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_causal_log_passes_and_the_summary_can_be_json(tmp_path: Path) -> None:
+    story = Story()
+    story.deliver(BOB, story.send(ALICE, BOB))
+    write_events(tmp_path / "log.jsonl", story.log)
+
+    result = invoke(
+        tmp_path / "log.jsonl", "--out", tmp_path / "out", "--json", "--fail-on-violation"
+    )
+
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["held_back_ns"] is None
+
+
+@pytest.mark.usefixtures("spark")
+def test_runs_judged_without_a_clock_are_named(tmp_path: Path) -> None:
+    story = Story()
+    story.deliver(BOB, story.send(ALICE, BOB, at=5), at=1)
+    write_events(tmp_path / "log.jsonl", story.log)
+
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+
+    said = " ".join(result.stdout.split())
+    assert "log: a message is delivered before it is submitted. It was judged by the order" in said
+    assert "No message was delivered before one that caused it." in said
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_damaged_log_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"process": 1\n')
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: Spark gave up: ")
+
+
+def test_a_missing_log_is_one_sentence_and_starts_nothing(tmp_path: Path) -> None:
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+
+    assert result.exit_code == 2
+    assert "there is no such file" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_java_the_command_says_what_to_install(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert spark is not None
+    write_events(tmp_path / "log.parquet", reversed_pair())
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setenv("ANTECEDE_JAVA", "none")
+
+    result = invoke(tmp_path / "log.parquet", "--out", tmp_path / "out")
+
+    assert result.exit_code == 2
+    assert "Spark needs Java 17 or newer" in result.stderr

@@ -1,0 +1,199 @@
+"""The audit as a whole: what it reads, what it writes, and what it says."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from antecede.audit import VIOLATION_COLUMNS, Violation, check_log
+from antecede.core.errors import LocalError
+from antecede.link.faults import Faults
+from antecede.link.latency import Uniform
+from antecede.pipeline.audit.inputs import find_source
+from antecede.pipeline.audit.job import Audit, audit
+from antecede.pipeline.audit.verdict import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
+from antecede.sim.run import simulate
+from antecede.sim.workloads import Poisson
+from antecede.trace import EventLog, write_events
+from antecede.trace.processes import processes_folder, write_processes
+from tests.audit.stories import ALICE, BOB, CAROL, NAMES, Story
+
+MS = 1_000_000
+
+
+def triangle() -> EventLog:
+    """Alice writes to Carol, then to Bob; Bob's answer overtakes at Carol."""
+    story = Story()
+    slow = story.send(ALICE, CAROL)
+    relay = story.send(ALICE, BOB)
+    story.deliver(BOB, relay)
+    answer = story.send(BOB, CAROL)
+    story.deliver(CAROL, answer, slow)
+    return story.log
+
+
+def sloppy() -> EventLog:
+    """Causal order is kept, but one message is lost and another delivered twice."""
+    story = Story()
+    story.send(ALICE, BOB)
+    twice = story.send(ALICE, CAROL)
+    story.deliver(CAROL, twice, twice)
+    return story.log
+
+
+def table_rows(out: Path, name: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values()) for row in pq.read_table(out / name).to_pylist())
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Audit, Path]:
+    """An audit of a dataset of two runs, one with names, and of a JSON lines file."""
+    folder = tmp_path_factory.mktemp("told")
+    dataset = folder / "live"
+    write_events(dataset / "events", triangle(), run_id="2024")
+    write_events(dataset / "events", sloppy(), run_id="sloppy")
+    names = processes_folder(dataset / "events", "2024")
+    names.mkdir(parents=True)
+    write_processes(names / "names.parquet", NAMES)
+    write_events(folder / "again.jsonl.gz", triangle())
+    paths = [str(dataset), str(folder / "again.jsonl.gz")]
+    return audit(spark, paths, str(folder / "out"), explain=3), folder / "out"
+
+
+def test_tables_hold_what_was_found(told: tuple[Audit, Path]) -> None:
+    _, out = told
+    (violation,) = check_log(triangle()).violations
+
+    assert table_rows(out, "violations") == [
+        ("2024", *violation.row()),
+        ("again", *violation.row()),
+    ]
+    assert table_rows(out, "duplicates") == [("sloppy", CAROL, ALICE, 2, 2, 3_000, 4_000)]
+    assert table_rows(out, "losses") == [("sloppy", BOB, ALICE, 1, 1_000)]
+    assert table_rows(out, "inventions") == []
+
+
+def test_tables_have_the_columns_they_are_documented_with(told: tuple[Audit, Path]) -> None:
+    _, out = told
+    for name, schema in (
+        ("violations", VIOLATIONS),
+        ("duplicates", DUPLICATES),
+        ("losses", LOSSES),
+        ("inventions", INVENTIONS),
+    ):
+        columns = pq.read_schema(next((out / name).glob("*.parquet")))
+        short = {"integer": "int32", "long": "int64", "string": "string"}
+        assert [(field.name, str(field.type)) for field in columns] == [
+            (field.name, short[field.dataType.typeName()]) for field in schema.fields
+        ]
+    assert VIOLATIONS.names == ["run_id", *VIOLATION_COLUMNS]
+
+
+def test_the_summary_counts_everything(told: tuple[Audit, Path]) -> None:
+    found, out = told
+    held_back_ns = check_log(triangle()).violations[0].held_back_ns
+    summary = json.loads((out / "summary.json").read_text())
+
+    assert summary == found.summary.as_object()
+    channels = summary.pop("channels")
+    assert summary == {
+        "events": 16,
+        "messages": 8,
+        "deliveries": 8,
+        "processes": 3,
+        "runs": 3,
+        "violations": {"fifo": 0, "transitive": 2},
+        "duplicates": 1,
+        "losses": 1,
+        "inventions": 0,
+        "self_caused": 0,
+        "held_back_ns": dict.fromkeys(("p50", "p90", "p99", "max"), held_back_ns),
+        "method": {"slices": 1, "overlap_ns": 0, "long_flights": 0, "sequential": {}},
+    }
+    assert channels[0] == {
+        "run_id": "2024",
+        "process": CAROL,
+        "early_sender": BOB,
+        "late_sender": ALICE,
+        "violations": 1,
+        "held_back_ns": held_back_ns,
+        "held_back_ns_max": held_back_ns,
+    }
+
+
+def test_the_worst_come_with_the_oracles_witnesses(told: tuple[Audit, Path]) -> None:
+    found, _ = told
+    violations: list[Violation] = check_log(triangle()).violations
+    assert found.worst == [("2024", violations[0]), ("again", violations[0])]
+    assert found.names == {"2024": NAMES, "again": {}}
+
+
+def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Path) -> None:
+    """On the same network, one delivers as it comes, the other in causal order."""
+    logs = {}
+    for protocol in ("none", "hybrid"):
+        result = simulate(
+            protocol,
+            Poisson(5, messages=400, interval_ns=MS, seed=1),
+            faults=Faults(latency=Uniform(MS, 40 * MS), loss=0.05),
+            patience_ns=50 * MS,
+            record=True,
+        )
+        assert result.log is not None
+        logs[protocol] = result.log
+        write_events(tmp_path / f"{protocol}.parquet", result.log)
+    paths = [str(tmp_path / f"{protocol}.parquet") for protocol in logs]
+
+    found = audit(spark, paths, str(tmp_path / "out"), slice_copies=100)
+
+    oracle = check_log(logs["none"], witnesses=False)
+    rows = table_rows(tmp_path / "out", "violations")
+    assert rows == sorted(("none", *violation.row()) for violation in oracle.violations)
+    assert len(rows) > 50
+    assert found.summary.method.slices > 4
+    assert found.summary.events == len(logs["none"]) + len(logs["hybrid"])
+
+
+def test_two_runs_of_the_same_name_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_events(tmp_path / folder / "log.parquet", triangle())
+    paths = [str(tmp_path / folder / "log.parquet") for folder in ("a", "b")]
+
+    audit(spark, paths, str(tmp_path / "out"))
+
+    names = [row[0] for row in table_rows(tmp_path / "out", "violations")]
+    assert names == [f"{path}: log" for path in paths]
+
+
+def test_a_log_without_events_has_nothing_wrong_with_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_events(tmp_path / "empty.parquet", EventLog())
+    found = audit(spark, [str(tmp_path / "empty.parquet")], str(tmp_path / "out"), explain=1)
+
+    assert found.summary.causal
+    assert found.summary.events == 0
+    assert table_rows(tmp_path / "out", "violations") == []
+
+
+def test_rows_that_lack_what_every_row_has_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").write_text('{"process": 1, "kind": "delivered"}\n')
+    with pytest.raises(LocalError, match="1 rows lack one of process, position"):
+        audit(spark, [str(tmp_path / "odd.jsonl")], str(tmp_path / "out"))
+
+
+def test_a_path_without_logs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match="there is no such file"):
+        find_source(str(tmp_path / "nothing"))
+    with pytest.raises(LocalError, match="neither Parquet files nor"):
+        find_source(str(tmp_path))
+
+
+def test_a_remote_path_is_left_to_spark() -> None:
+    folder = find_source("hdfs://name/traces/events")
+    assert (folder.path, folder.run_id) == ("hdfs://name/traces/events", None)
+    assert find_source("s3a://bucket/run.jsonl.gz").is_json
+    assert find_source("s3a://bucket/run.parquet").run_id == "run.parquet"
