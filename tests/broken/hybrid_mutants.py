@@ -82,8 +82,8 @@ HYBRID_MUTANTS = [
         "append-does-not-settle",
         "E4: the settled prefix does not grow with a submission",
         (
-            "        self._advance(outbox)\n        self._release(now_ns",
-            "        self._release(now_ns",
+            "            peer.copies.add(entry)\n        self._advance(outbox)\n",
+            "            peer.copies.add(entry)\n",
         ),
         caught_by="optimal",
     ),
@@ -140,7 +140,7 @@ HYBRID_MUTANTS = [
     hybrid(
         "never-repeats",
         "what was lost stays lost",
-        ("                self._transmit_again(peer, outbox)\n", ""),
+        ("                self._transmit_again(peer, oldest, oldest + RESEND_BATCH, outbox)\n", ""),
         caught_by="loss search",
     ),
     hybrid(

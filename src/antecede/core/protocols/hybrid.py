@@ -134,14 +134,9 @@ class HybridProcess(CausalProcess):
         peer = self._peers.get(target)
         if peer is None:
             return
-        copies = peer.copies
-        index = find_from(copies, first)
-        previous = peer.acked if index == copies.first else copies.at(index - 1).sequence
-        while index < peer.unsent_at and copies.at(index).sequence <= last:
-            entry = copies.at(index)
-            self._transmit_copy(peer, entry, previous, outbox)
-            previous = entry.sequence
-            index += 1
+        start = find_from(peer.copies, first)
+        stop = find_from(peer.copies, last + 1)
+        self._transmit_again(peer, start, stop, outbox)
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
         """`target` is gone for ever; which of our messages it may never have delivered.
@@ -247,7 +242,8 @@ class HybridProcess(CausalProcess):
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
             if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
                 peer.acks_since_ns = now_ns
-                self._transmit_again(peer, outbox)
+                oldest = peer.copies.first
+                self._transmit_again(peer, oldest, oldest + RESEND_BATCH, outbox)
             lowest = peer.lowest_missing()
             if lowest > 0 and peer.permits_since_ns <= due_since_ns:
                 peer.permits_since_ns = now_ns
@@ -361,19 +357,14 @@ class HybridProcess(CausalProcess):
         assert message is not None, "a copy that is not acknowledged keeps its message"
         outbox.transmit(peer.id, DataPacket(message, previous, flagged))
 
-    def _transmit_again(self, peer: Peer, outbox: Outbox) -> None:
-        previous = peer.acked
-        index = peer.copies.first
-        stop = index + RESEND_BATCH
-        if stop > peer.unsent_at:
-            stop = peer.unsent_at
-        while index < stop:
-            entry = peer.copies.at(index)
+    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
+        """The copies from index `start` to before `stop`, as far as they were transmitted."""
+        copies = peer.copies
+        previous = peer.acked if start == copies.first else copies.at(start - 1).sequence
+        for index in range(start, min(stop, peer.unsent_at)):
+            entry = copies.at(index)
             self._transmit_copy(peer, entry, previous, outbox)
             previous = entry.sequence
-            index += 1
-
-    # Receiving.
 
     def _on_message(self, peer: Peer, packet: DataPacket, now_ns: i64, outbox: Outbox) -> None:
         sequence = packet.carried.sequence
