@@ -24,6 +24,7 @@ class Subcommand:
 
 
 SUBCOMMANDS: Final = {
+    "demo": Subcommand("antecede.cli.demo", "See it all at work, on a bad network."),
     "node": Subcommand("antecede.cli.node", "Run one node: JSON lines in, JSON lines out."),
     "chat": Subcommand("antecede.cli.chat", "Chat in a group, and see what causal order is."),
     "simulate": Subcommand(

@@ -37,7 +37,7 @@ class Deliveries:
         # Both are in reverse order, so that the next message is popped from the end.
         self._ready: list[InboundMessage] = []
         self._later: list[InboundMessage] = []
-        self._bell = Bell()
+        self._bell = Bell(self._loop)
         self._consumer: asyncio.Task[object] | None = None
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
@@ -113,7 +113,7 @@ class Deliveries:
 
     async def _refill(self, timeout: float | None) -> bool:
         """Get more messages; False if there will be none."""
-        self._consumer = asyncio.current_task()
+        self._consumer = asyncio.current_task(self._loop)
         if self._stopped:
             return False
         if self._later:
@@ -141,7 +141,7 @@ class Deliveries:
         self._take()
         for _ in range(min(len(self._later), TURN_MESSAGES)):
             result = self._handled(handler, self._later.pop())
-            if inspect.isawaitable(result):
+            if result is not None and inspect.isawaitable(result):
                 # Not a plain function: from now on a task awaits it for every message.
                 self._handler = None
                 self._handler_task = self._loop.create_task(self._feed(handler, result))
@@ -151,7 +151,7 @@ class Deliveries:
 
     async def _feed(self, handler: Handler, result: Awaitable[None] | None) -> None:
         """Call `handler` with every message, and wait for it; `result` is still to be awaited."""
-        self._consumer = asyncio.current_task()
+        self._consumer = asyncio.current_task(self._loop)
         await self._finished(result)
         async for message in self:
             await self._finished(self._handled(handler, message))

@@ -72,7 +72,7 @@ class Node:
         # The transport hands datagrams straight to the endpoint.
         self.on_datagram: Final = endpoint.receive
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._plan_flush)
-        self._progress = Bell()
+        self._progress = Bell(self._loop)
         self._flush_planned = False
         self._closing = False
         self._closed = False
@@ -284,13 +284,18 @@ class Node:
 
     def on_input_end(self, now_ns: int) -> None:
         """Everything that had come has been taken in."""
-        if self._endpoint.inbox.messages and self._deliveries.announce():
-            # The consumer runs first, so that what it answers rides with the acknowledgements.
-            self._plan_flush()
-            self._after_step()
-            return
-        self._after_step()
+        if self._endpoint.inbox.messages:
+            # What a handler answers rides with the acknowledgements, in the flush below.
+            planned, self._flush_planned = self._flush_planned, True
+            resumes = self._deliveries.announce()
+            self._flush_planned = planned
+            if resumes:
+                # So does what a waiting task answers, in its turn, which is the next one.
+                self._plan_flush()
+                self._after_step()
+                return
         self._flush_at(now_ns)
+        self._after_step()
 
     def on_time(self, now_ns: int) -> None:
         """A timer has rung."""
@@ -299,19 +304,6 @@ class Node:
         self._flush_at(now_ns)
 
     # Sending, inside.
-
-    async def _send_with_care(self, target: str | Sequence[str], payload: bytes) -> int:
-        """Send what is not an ordinary message to one peer with room for it."""
-        sending = self._endpoint.sending
-        contacts, to_self = self._resolve(target, payload)
-        await self._wait_for_room()
-        sequence = sending.send(contacts, to_self, payload, self._now())
-        self._plan_flush()
-        if to_self:
-            self._deliveries.ring()
-        if not sending.large_is_done():
-            await self._wait_for_large()
-        return sequence
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         resolved = self._transport.resolve(address)
@@ -391,7 +383,7 @@ class Node:
     def _check_deadlock(self) -> None:
         """Who consumes must not wait for room while its peers wait for it to consume."""
         if (
-            self._deliveries.is_consumer(asyncio.current_task())
+            self._deliveries.is_consumer(asyncio.current_task(self._loop))
             and self._endpoint.holds_up_a_peer()
         ):
             raise WouldDeadlock(self.name)

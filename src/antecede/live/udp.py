@@ -10,6 +10,7 @@ import errno
 import logging
 import socket
 from collections import deque
+from ipaddress import ip_address
 from time import monotonic_ns
 from typing import Final
 
@@ -21,6 +22,9 @@ from antecede.live.transport import Receiver, Transport
 
 DRAIN: Final = 64
 """Datagrams received in one turn of the loop."""
+
+CROWDED_NS: Final = 10_000
+"""Datagrams closer together than this are taken many at a time."""
 
 RECEIVE_SIZE: Final = 65_536
 SOCKET_BYTES: Final = 4 << 20
@@ -89,6 +93,10 @@ class UdpTransport(Transport):
         self._timer_ns = NEVER_NS
         self._backlog: deque[Datagram] = deque()
         self.unsendable = 0
+        self._view = memoryview(bytearray(RECEIVE_SIZE))
+        self._buffers = [self._view]
+        self._crowded = False
+        self._readable_ns = 0
 
     @property
     def address(self) -> object:
@@ -166,10 +174,17 @@ class UdpTransport(Transport):
     def _route_size(self, address: object) -> int:
         if isinstance(self._mtu, int):
             return self._mtu
-        if address is None or route_mtu(self._socket.family, address) < LOOPBACK_MTU:
+        if not self._is_near(address):
             return DEFAULT_DATAGRAM
         fitting = self.socket_bytes // DATAGRAMS_BUFFERED
         return max(DEFAULT_DATAGRAM, min(LOOPBACK_DATAGRAM, fitting))
+
+    def _is_near(self, address: object) -> bool:
+        """Whether nothing but the loopback interface is between here and there."""
+        if address is None:
+            # Who is not known yet can only come from this machine if we listen nowhere else.
+            return ip_address(self._socket.getsockname()[0]).is_loopback
+        return route_mtu(self._socket.family, address) >= LOOPBACK_MTU
 
     def _wait_for_kernel(self, datagrams: list[Datagram]) -> None:
         self._backlog.extend(datagrams)
@@ -210,29 +225,35 @@ class UdpTransport(Transport):
         receiver = self._receiver
         assert receiver is not None, "readers are added when there is a receiver"
         now_ns = monotonic_ns()
-        for _ in range(DRAIN):
-            try:
+        received = 0
+        # A lone datagram is most often followed by none: asking would only tell that.
+        limit = DRAIN if self._crowded else 1
+        try:
+            while received < limit:
+                received += 1
                 if self._receives_joined:
                     self._receive_joined(receiver, now_ns)
-                    continue
-                data, address = self._socket.recvfrom(RECEIVE_SIZE)
-            except BlockingIOError:
-                break
-            except OSError:
-                # What a former datagram met on its way; it says nothing about the next one.
-                continue
-            receiver.on_datagram(address, data, now_ns)
+                else:
+                    size, address = self._socket.recvfrom_into(self._view)
+                    receiver.on_datagram(address, bytes(self._view[:size]), now_ns)
+        except BlockingIOError:
+            received -= 1
+        except OSError:
+            # What a former datagram met on its way; it says nothing about the next one.
+            pass
+        self._crowded = received > 1 or now_ns - self._readable_ns < CROWDED_NS
+        self._readable_ns = now_ns
         receiver.on_input_end(now_ns)
 
     def _receive_joined(self, receiver: Receiver, now_ns: int) -> None:
         """Receive one buffer, which may be several datagrams of one size and a smaller one."""
-        data, control, _, address = self._socket.recvmsg(RECEIVE_SIZE, segments.CONTROL_BYTES)
+        length, control, _, address = self._socket.recvmsg_into(
+            self._buffers, segments.CONTROL_BYTES
+        )
         size = segments.segment_size(control) if control else 0
-        if size == 0 or size >= len(data):
-            receiver.on_datagram(address, data, now_ns)
-            return
-        for start in range(0, len(data), size):
-            receiver.on_datagram(address, data[start : start + size], now_ns)
+        for start in range(0, length, size or length or 1):
+            end = min(start + size, length) if size else length
+            receiver.on_datagram(address, bytes(self._view[start:end]), now_ns)
 
     def _on_writable(self) -> None:
         while self._backlog and self._sent(self._backlog[0]):

@@ -14,9 +14,10 @@ def one_turn() -> Generator[None, None, None]:
 
 
 class Bell:
-    """Wakes everybody who waits on it."""
+    """Wakes everybody who waits on it, in its loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._waiters: list[asyncio.Future[None]] = []
 
     @property
@@ -33,7 +34,7 @@ class Bell:
 
     async def wait(self) -> None:
         """Wait until the bell rings."""
-        waiter = asyncio.get_running_loop().create_future()
+        waiter = self._loop.create_future()
         self._waiters.append(waiter)
         await waiter
 

@@ -17,6 +17,8 @@ PEERS: Final[dict[str, Peer]] = {
     "antecede-handler": AntecedeNode("handler", "auto"),
     "antecede-1400": AntecedeNode("iterate", 1400),
     "antecede-handler-1400": AntecedeNode("handler", 1400),
+    "antecede-uvloop": AntecedeNode("iterate", "auto", "uvloop"),
+    "antecede-handler-uvloop": AntecedeNode("handler", "auto", "uvloop"),
     "zmq": ZmqPushPull(),
     "zmq-dealer": ZmqDealerRouter(),
     "zmq-asyncio": ZmqAsyncioPushPull(),

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,9 @@ BAD_NETWORK: Final = Conditions(
     reordering_ns=40_000_000,
 )
 """1 to 12 ms one way, of a hundred datagrams five lost, two doubled, ten late by up to 40 ms."""
+
+START_S: Final = 120.0
+"""Eight processes that start at once may take long on a busy machine."""
 
 SETTLE_S: Final = 60.0
 CLOSE_S: Final = 20.0
@@ -44,6 +47,8 @@ class Outcome:
     datagrams: int
     lost: int
     duplicated: int
+    overtaking: int
+    """Datagrams that were let through before earlier ones."""
     retransmitted: int
 
 
@@ -55,13 +60,18 @@ def perform(
     per_second: float,
     conditions: Conditions = BAD_NETWORK,
     seed: int = 1,
+    settings: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run the shop with one ordering; its event log goes to `folder`, as the run called `order`."""
-    settings = {**SETTINGS, "order": order, "trace": str(folder), "trace_run": order}
+    """Run the shop with one ordering; its event log goes to `folder`, as the run called `order`.
+
+    `settings` are those of the nodes, on top of what the shop needs.
+    """
+    own = {"order": order, "trace": str(folder), "trace_run": order}
+    chosen = {**SETTINGS, **(settings or {}), **own}
     with ExitStack() as stack:
-        children = {name: stack.enter_context(start(name, settings)) for name in SERVICES}
-        addresses = {name: str(child.hear()["address"]) for name, child in children.items()}
+        children = {name: stack.enter_context(start(name, chosen)) for name in SERVICES}
+        addresses = {name: str(child.hear(START_S)["address"]) for name, child in children.items()}
         proxy = stack.enter_context(Proxy(addresses, conditions, seed=seed))
         for name, child in children.items():
             child.ask({"peers": proxy.peers_of(name)})
@@ -120,5 +130,6 @@ def outcome(order: str, states: list[Line], seconds: float, counters: list[Count
         datagrams=sum(counter.received for counter in counters),
         lost=sum(counter.lost for counter in counters),
         duplicated=sum(counter.doubled for counter in counters),
+        overtaking=sum(counter.overtaking for counter in counters),
         retransmitted=sum(state["retransmitted"] for state in states),
     )

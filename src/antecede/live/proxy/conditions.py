@@ -86,6 +86,8 @@ class Counters:
     forwarded_bytes: int = 0
     lost: int = 0
     doubled: int = 0
+    overtaking: int = 0
+    """Due before one that came in earlier; only counted where delays differ."""
     cut: int = 0
     overflowed: int = 0
     """Dropped because a queue was full: that of the bottleneck, or the proxy's own."""
@@ -99,7 +101,7 @@ class Counters:
 class Road:
     """One ordered pair as the datagrams on it see it: cut or not, and how long the queue is."""
 
-    __slots__ = ("counters", "cut", "free_ns", "source", "target")
+    __slots__ = ("counters", "cut", "free_ns", "latest_ns", "source", "target")
 
     def __init__(self, source: int, target: int) -> None:
         self.source: Final = source
@@ -107,6 +109,8 @@ class Road:
         self.cut = False
         self.free_ns = 0
         """When the bottleneck has passed on everything that waits at it."""
+        self.latest_ns = 0
+        """When the last of all datagrams so far is due."""
         self.counters: Final = Counters()
 
 
@@ -147,6 +151,10 @@ class Fates:
         if first_ns < 0:
             counters.lost += 1
             return ()
+        if first_ns < road.latest_ns:
+            counters.overtaking += 1
+        else:
+            road.latest_ns = first_ns
         if second_ns < 0:
             return (first_ns,)
         counters.doubled += 1

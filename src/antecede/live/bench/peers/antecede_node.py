@@ -1,11 +1,12 @@
 """antecede itself: two nodes over UDP, exactly once and in causal order."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Final, Literal, TypeAlias
 
 from antecede.link.inbox import InboundMessage
 from antecede.live.bench.load import END, Stopwatch, Tally, Volley
-from antecede.live.bench.peer import Peer, Stage
+from antecede.live.bench.peer import Peer, Stage, package
 from antecede.live.node import Node
 from antecede.live.opening import open_node
 
@@ -13,22 +14,29 @@ LISTENER: Final = "listener"
 CALLER: Final = "caller"
 
 Style: TypeAlias = Literal["iterate", "handler"]
+Loop: TypeAlias = Literal["asyncio", "uvloop"]
 
 
 class AntecedeNode(Peer):
-    """Messages taken with `async for`, or by a handler; datagrams as large as `mtu` says."""
+    """Messages taken with `async for`, or by a handler that is a plain function; datagrams as
+    large as `mtu` says, on asyncio's own event loop or on another one."""
 
-    package = "antecede"
-
-    def __init__(self, style: Style, mtu: int | Literal["auto"]) -> None:
+    def __init__(self, style: Style, mtu: int | Literal["auto"], loop: Loop = "asyncio") -> None:
         self._style = style
         self._mtu = mtu
+        self.package = loop
         how = "async for" if style == "iterate" else "handler"
         size = "large datagrams" if mtu == "auto" else f"{mtu} B datagrams"
-        self.name = f"antecede, {how}, {size}"
+        where = "" if loop == "asyncio" else f", {loop}"
+        self.name = f"antecede, {how}, {size}{where}"
+
+    def _run(self, part: Coroutine[None, None, None]) -> None:
+        factory = package("uvloop").new_event_loop if self.package == "uvloop" else None
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(part)
 
     def sink(self, stage: Stage, tally: Tally) -> None:
-        asyncio.run(self._sink(stage, tally))
+        self._run(self._sink(stage, tally))
 
     async def _sink(self, stage: Stage, tally: Tally) -> None:
         async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
@@ -39,7 +47,7 @@ class AntecedeNode(Peer):
                 await count_by_handler(node, tally)
 
     def source(self, stage: Stage, volley: Volley) -> None:
-        asyncio.run(self._source(stage, volley))
+        self._run(self._source(stage, volley))
 
     async def _source(self, stage: Stage, volley: Volley) -> None:
         async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
@@ -52,7 +60,7 @@ class AntecedeNode(Peer):
             await node.flush()
 
     def echo(self, stage: Stage) -> None:
-        asyncio.run(self._echo(stage))
+        self._run(self._echo(stage))
 
     async def _echo(self, stage: Stage) -> None:
         async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
@@ -66,13 +74,16 @@ class AntecedeNode(Peer):
                 await answer_by_handler(node)
 
     def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        asyncio.run(self._ping(stage, stopwatch))
+        self._run(self._ping(stage, stopwatch))
 
     async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
-            for _ in stopwatch.turns():
-                await node.send(LISTENER, stopwatch.ping)
-                await node.receive()
+            if self._style == "iterate":
+                for _ in stopwatch.turns():
+                    await node.send(LISTENER, stopwatch.ping)
+                    await node.receive()
+            else:
+                await ping_by_handler(node, stopwatch)
             await node.send(LISTENER, stopwatch.end)
             await node.flush()
 
@@ -119,15 +130,31 @@ async def count_by_handler(node: Node, tally: Tally) -> None:
     await done.wait()
 
 
+async def ping_by_handler(node: Node, stopwatch: Stopwatch) -> None:
+    """Send the next ping whenever the answer to the last has come."""
+    done = asyncio.Event()
+    turns = stopwatch.turns()
+
+    def ping_again(_: InboundMessage | None) -> None:
+        if next(turns, done) is done:
+            done.set()
+        else:
+            node.try_send(LISTENER, stopwatch.ping)
+
+    node.on_message(ping_again)
+    ping_again(None)
+    await done.wait()
+
+
 async def answer_by_handler(node: Node) -> None:
     """Answer every message in a handler, up to the end."""
     done = asyncio.Event()
 
-    async def answer(message: InboundMessage) -> None:
+    def answer(message: InboundMessage) -> None:
         if message.payload[0] == END:
             done.set()
         else:
-            await node.send(message.sender, message.payload)
+            node.try_send(message.sender, message.payload)
 
     node.on_message(answer)
     await done.wait()
