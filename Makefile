@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 JOBS ?= 2
+# More options for the demo: make demo DEMO=--quick
+DEMO ?=
 
 SHELL := /bin/bash
 VENV := .venv
@@ -16,7 +18,7 @@ CHECKED := setup.py $(wildcard src tests bench examples)
 ONCE := --ignore=tests/test_tidy.py --ignore=tests/test_packaging.py
 
 .DELETE_ON_ERROR:
-.PHONY: help test test-interpreted test-compiled test-full check compile demo bench format pin clean
+.PHONY: help test test-interpreted test-compiled test-full check compile demo docs bench format pin clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -42,8 +44,12 @@ check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
 
-demo: compile ## Simulate a bad network and see causal order kept
-	$(COMPILED_PYTHON) -m antecede simulate
+demo: compile ## Real processes on a bad network, audited on Spark: see it, in runs/demo/report.html
+	$(COMPILED_PYTHON) -m antecede demo --out runs/demo $(DEMO)
+
+docs: $(INSTALLED) ## Build the documents as a site, into build/site
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@echo "The site is in build/site/index.html"
 
 bench: compile ## Measure speed; bench/README.md explains the figures
 	$(COMPILED_PYTHON) -m bench

@@ -69,7 +69,7 @@ HYBRID_MUTANTS = [
     hybrid(
         "ack-all-destinations",
         "the ack of one destination counts for all",
-        ("            entry.acknowledged_by(peer.id)\n", "            entry.unacked = 0\n"),
+        ("            entry.acknowledged_by(peer.place)\n", "            entry.unacked = 0\n"),
         caught_by="order loss optimal search",
     ),
     hybrid(
@@ -114,7 +114,7 @@ HYBRID_MUTANTS = [
     hybrid(
         "settles-over-others",
         "entries that others have not acknowledged are passed over",
-        ("if not entry.only_unacked_by(waited_for.id):", "if entry.unacked < 0:"),
+        ("if not entry.only_unacked_by(waited_for.place):", "if entry.unacked < 0:"),
         caught_by="order optimal search",
     ),
     hybrid(

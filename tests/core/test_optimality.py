@@ -102,12 +102,12 @@ TOO_CAUTIOUS = {
         "if False:",
     ),
     "permits wait until the message itself is acknowledged by all": (
-        "if peer is waited_for and entry.sequence <= peer.last_transmitted:",
+        "if place == waited_for.place and entry.sequence <= waited_for.last_transmitted:",
         "if False:",
     ),
     "permits leave only when the next message is settled, too": (
-        "            if not entry.only_unacked_by(waited_for.id):",
-        "            if self._settled + 1 == stop or not entry.only_unacked_by(waited_for.id):",
+        "            if not entry.only_unacked_by(waited_for.place):",
+        "            if self._settled + 1 == stop or not entry.only_unacked_by(waited_for.place):",
     ),
     "a copy is held back by permits of messages delivered after it was submitted": (
         "if entry.permits_before > first_missing:",

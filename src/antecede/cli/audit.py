@@ -8,7 +8,7 @@ from rich.console import Console
 
 from antecede.cli.audit_summary import print_summary, print_worst
 from antecede.cli.spark_progress import spark_progress
-from antecede.core.errors import LocalError
+from antecede.cli.spark_session import need_spark, spark_session
 
 if TYPE_CHECKING:
     from antecede.pipeline.audit.job import Audit
@@ -43,6 +43,7 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
     "explained",
     type=click.IntRange(0),
     default=0,
+    show_default=True,
     metavar="N",
     help="Tell the worst N violations in words: how the late message caused the early one.",
 )
@@ -80,18 +81,9 @@ def carried_out(
     context: click.Context, paths: tuple[str, ...], out: str, explained: int, master: str | None
 ) -> "Audit":
     """Open Spark and audit."""
+    need_spark()
     from antecede.pipeline.audit.job import audit
-    from antecede.pipeline.session import PySparkException, first_line, open_session
 
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        spark_progress() as progress,
-        open_session("antecede audit", master=master, verbose=verbose) as session,
-    ):
+    with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)
-        try:
-            return audit(session, paths, out, explain=explained, tell=progress.tell)
-        except PySparkException as error:
-            if verbose:
-                raise
-            raise LocalError(f"Spark gave up: {first_line(error)} (-v says more)") from error
+        return audit(session, paths, out, explain=explained, tell=progress.tell)

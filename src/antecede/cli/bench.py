@@ -38,7 +38,16 @@ To have all of them: pip install 'antecede[bench]', and the program nats-server.
 """
 
 
-@click.group()
+GROUP_EPILOG: Final = """
+\b
+Examples:
+  antecede bench live                  against every messaging library that is installed
+  antecede bench live --list           who could be measured, and who can be here
+  antecede bench study --help          what else can be measured
+"""
+
+
+@click.group(epilog=GROUP_EPILOG)
 def command() -> None:
     """Measure this machine: messages per second, round trips, and against whom."""
 
@@ -100,7 +109,16 @@ STUDIES: Final[dict[str, Callable[[int, Show], dict[str, Json]]]] = {
 """What else there is to measure of antecede alone."""
 
 
-@command.command()
+STUDY_EPILOG: Final = """
+\b
+Examples:
+  antecede bench study distance               throughput over a long way
+  antecede bench study crowd --rounds 5       what peers cost
+  antecede bench study tracing --json t.json  what an event log costs
+"""
+
+
+@command.command(epilog=STUDY_EPILOG)
 @click.argument("name", type=click.Choice(list(STUDIES)))
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
 @click.option(

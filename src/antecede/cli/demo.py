@@ -84,7 +84,8 @@ def command(quick: bool, out: Path, opened: bool) -> None:
     console = Console(highlight=False)
     console.print(summary_table(summary))
     console.print(comparison_line(summary.compared), soft_wrap=True)
-    console.print(f"Judged by {summary.judge}. The report is in {escape(str(places.report))}")
+    ending = f"Judged by {summary.judge}. The report is in {escape(str(places.report))}"
+    console.print(ending, soft_wrap=True)
     if opened:
         show(places.report)
     if not summary.kept:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from antecede.cli.spark_session import need_spark, spark_session
 from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text
 
@@ -69,18 +70,12 @@ def command(
 
     What does causal order cost in latency and in metadata, protocol by protocol, on this traffic?
     """
-    from antecede.pipeline.session import open_session
-
-    # Spark comes first, so that one who lacks it is told so, and not of something smaller.
-    from antecede.pipeline.evaluate.config import read_evaluation  # isort: skip
-    from antecede.pipeline.evaluate.job import evaluate  # isort: skip
+    need_spark()
+    from antecede.pipeline.evaluate.config import read_evaluation
+    from antecede.pipeline.evaluate.job import evaluate
 
     evaluation = read_evaluation(config, data=data, quick=quick)
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        progress_bar() as (tell, report),
-        open_session("antecede evaluate", master=master, verbose=verbose) as session,
-    ):
+    with progress_bar() as (tell, report), spark_session(context, master) as session:
         outcome = evaluate(session, evaluation, out, command=as_typed(), tell=tell, report=report)
     console = wide_console()
     console.print(answers_table(outcome))

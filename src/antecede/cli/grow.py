@@ -7,6 +7,8 @@ from typing import Any, Final, cast
 import click
 from rich.console import Console
 
+from antecede.cli.spark_progress import spark_progress
+from antecede.cli.spark_session import need_spark, spark_session
 from antecede.cli.units import COUNT, NUMBER
 
 METHODS: Final = ("replicas", "overlay", "graph")
@@ -96,11 +98,9 @@ def command(
     In the result a message waits for every delivery that caused it, as in the recording, and the
     same seed gives the same result.
     """
-    from antecede.pipeline.session import open_session
-
-    # Spark comes first, so that one who lacks it is told so, and not of something smaller.
-    from antecede.pipeline.grow.job import grow  # isort: skip
-    from antecede.pipeline.grow.plan import Wanted  # isort: skip
+    need_spark()
+    from antecede.pipeline.grow.job import grow
+    from antecede.pipeline.grow.plan import Wanted
 
     wanted = Wanted(
         processes=processes,
@@ -111,11 +111,9 @@ def command(
         seed=seed,
     )
     told = Console(stderr=True)
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        told.status(f"growing {folder}"),
-        open_session("antecede grow", master=master, verbose=verbose) as session,
-    ):
+    with spark_progress() as progress, spark_session(context, master) as session:
+        progress.watch(session)
+        progress.tell(f"growing {folder}")
         summary = grow(session, folder, out, wanted, run_id=run_id, graph=graph, name=name)
     if as_json:
         click.echo(json.dumps(summary, indent=2))

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from antecede.cli.spark_progress import spark_progress
+from antecede.cli.spark_session import need_spark, spark_session
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -95,17 +97,14 @@ def command(
     is a reply; producers and consumers exchange one-way messages. Clocks that disagree are repaired
     as far as possible. What cannot be read is set aside with the reason.
     """
+    need_spark()
     from antecede.pipeline.ingest.job import ingest
     from antecede.pipeline.ingest.sources import find_files
-    from antecede.pipeline.session import open_session
 
     find_files(paths)  # a mistake in a path need not wait for Spark to start
     told = Console(stderr=True)
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        told.status("starting Spark") as status,
-        open_session("antecede ingest", master=master, verbose=verbose) as session,
-    ):
+    with spark_progress() as progress, spark_session(context, master) as session:
+        progress.watch(session)
         summary = ingest(
             session,
             paths,
@@ -114,7 +113,7 @@ def command(
             repair=not no_repair,
             run_id=name_after(paths[0]) if run_id is None else run_id,
             unit=time_unit,
-            tell=lambda doing: status.update(doing),
+            tell=progress.tell,
         )
     if as_json:
         click.echo(json.dumps(summary.as_object(), indent=2))

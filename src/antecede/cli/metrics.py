@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from antecede.cli.spark_progress import spark_progress
+from antecede.cli.spark_session import need_spark, spark_session
 from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text, three_digits
 
@@ -52,18 +53,13 @@ def command(
     Works on logs of any origin; what a log does not tell, such as the packets of an ingested trace,
     is left open.
     """
-    from antecede.pipeline.session import open_session
+    need_spark()
+    from antecede.pipeline.evaluate.outputs import write_rows
+    from antecede.pipeline.metrics.job import measure_logs
 
-    # Spark comes first, so that one who lacks it is told so, and not of something smaller.
-    from antecede.pipeline.evaluate.outputs import write_rows  # isort: skip
-    from antecede.pipeline.metrics.job import measure_logs  # isort: skip
-
-    told = Console(stderr=True)
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        told.status("measuring"),
-        open_session("antecede metrics", master=master, verbose=verbose) as session,
-    ):
+    with spark_progress() as progress, spark_session(context, master) as session:
+        progress.watch(session)
+        progress.tell("measuring")
         runs = measure_logs(session, events, non_causal=non_causal).to_pylist()
     if out is not None:
         write_rows(out, "metrics", runs)

@@ -8,6 +8,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from antecede.cli.spark_progress import spark_progress
+from antecede.cli.spark_session import need_spark, spark_session
+
 if TYPE_CHECKING:
     from antecede.pipeline.profile.job import RunProfile
 
@@ -59,17 +62,15 @@ def command(
 
     Tables go into DIR/profile as Parquet, the figures as summary.json, the plots as PNG and SVG.
     """
+    need_spark()
     from antecede.pipeline.profile.job import profile
     from antecede.pipeline.profile.summary import summary_object, write_json
-    from antecede.pipeline.session import open_session
 
     target = Path(folder) / "profile" if out is None else out
     told = Console(stderr=True)
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        told.status(f"profiling {folder}"),
-        open_session("antecede profile", master=master, verbose=verbose) as session,
-    ):
+    with spark_progress() as progress, spark_session(context, master) as session:
+        progress.watch(session)
+        progress.tell(f"profiling {folder}")
         runs = profile(session, folder, str(target), run_id=run_id)
     summary = summary_object(folder, runs)
     write_json(target / "summary.json", summary)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
+from antecede.cli.spark_session import need_spark, spark_session
 from antecede.link.notation import duration_text, three_digits
 
 if TYPE_CHECKING:
@@ -68,16 +69,12 @@ def command(
     Each run is a task of its own and depends on nothing but its row of the grid. A run that fails
     is recorded with its reason and seed, and the others go on.
     """
-    from antecede.pipeline.session import open_session
+    need_spark()
     from antecede.pipeline.sweep.grid import read_grid
     from antecede.pipeline.sweep.job import run_sweep
 
     planned = read_grid(grid)
-    verbose = context.find_root().params.get("verbose", 0) > 0
-    with (
-        open_session("antecede sweep", master=master, verbose=verbose) as session,
-        progress_bar() as report,
-    ):
+    with progress_bar() as report, spark_session(context, master) as session:
         result = run_sweep(
             session, planned, out, events=events, retry_failed=retry_failed, report=report
         )

@@ -18,6 +18,9 @@ from antecede.link.limits import Limits
 from antecede.link.rows import EventRows
 from antecede.link.session import ME, Session
 
+FLUSH_BYTES: Final = 64 << 10
+"""So much payload is not kept until the end of the turn: it leaves at once."""
+
 
 @final
 class Sending:
@@ -97,7 +100,8 @@ class Sending:
     def quick_send(self, target: object, payload: object, now_ns: i64) -> i64:
         """Send to one peer if nothing stands in the way: the message's id, or 0 if something does.
 
-        This is the path of most messages, in one call; whoever gets a 0 finds out why.
+        This is the path of most messages, in one call; whoever gets a 0 finds out why. The id is
+        negated if so much waits to be written that it should not wait for the end of the turn.
         """
         if not isinstance(target, str) or not isinstance(payload, bytes):
             return 0
@@ -108,7 +112,8 @@ class Sending:
         if session.left or len(payload) > session.largest:
             return 0
         self.sent += 1
-        return self._submit(contact.targets, payload, now_ns)
+        sequence = self._submit(contact.targets, payload, now_ns)
+        return sequence if self.ledger.unwritten <= FLUSH_BYTES else -sequence
 
     def large_is_done(self) -> bool:
         """Whether no payload is waiting for room for its next part."""

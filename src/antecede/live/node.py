@@ -19,6 +19,7 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
 from antecede.link.reports import Report, Stranger, Undeliverable
 from antecede.link.rows import EventRows
+from antecede.link.sending import FLUSH_BYTES
 from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.clock import follow_shared_clock
 from antecede.live.deliveries import Deliveries, Handler
@@ -38,9 +39,6 @@ from antecede.live.stats import Health, Stats, health_of, stats_of
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
 from antecede.live.transport import Transport
 from antecede.live.waiting import Bell, one_turn
-
-FLUSH_BYTES: Final = 64 << 10
-"""So much payload is not kept until the end of the turn: it leaves at once."""
 
 Linger: TypeAlias = Literal["released", "bye"]
 Listener: TypeAlias = Callable[[Report], None]
@@ -68,7 +66,6 @@ class Node:
         self._now: Final = transport.now_ns
         # On the way of every message: looked up once.
         self._quick_send: Final = endpoint.sending.quick_send
-        self._ledger: Final = endpoint.sending.ledger
         # The transport hands datagrams straight to the endpoint.
         self.on_datagram: Final = endpoint.receive
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._plan_flush)
@@ -132,26 +129,16 @@ class Node:
         Returns when the message is buffered: it will be delivered, exactly once and in causal
         order, as long as its targets live. Waits only for room.
         """
-        endpoint = self._endpoint
         sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
+        if sequence > 0:
+            if not self._flush_planned:
+                self._plan_flush()
+            return sequence
         if sequence == 0:
-            contacts, to_self = self._resolve(target, payload)
-            if not endpoint.sending.has_room():
-                await self._wait_for_room()
-                # A target may have left meanwhile, or have been removed.
-                contacts, to_self = self._resolve(target, payload)
-            sequence = endpoint.sending.send(contacts, to_self, payload, self._now())
-            self._plan_flush()
-            if not endpoint.sending.large_is_done():
-                await self._wait_for_large()
-            if to_self:
-                self._deliveries.ring()
-        elif not self._flush_planned:
-            self._plan_flush()
-        if endpoint.sending.ledger.unwritten > FLUSH_BYTES:
-            self._flush()
-            await one_turn()
-        return sequence
+            return await self._send_with_care(target, payload)
+        self._flush()
+        await one_turn()
+        return -sequence
 
     def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but `BufferFull` where that would wait."""
@@ -163,11 +150,11 @@ class Node:
             sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
             if to_self:
                 self._deliveries.ring()
+        elif sequence < 0:
+            self._flush()
         if not self._flush_planned:
             self._plan_flush()
-        if self._ledger.unwritten > FLUSH_BYTES:
-            self._flush()
-        return sequence
+        return sequence if sequence > 0 else -sequence
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far has been delivered; `TimedOut` names who has not."""
@@ -304,6 +291,25 @@ class Node:
         self._flush_at(now_ns)
 
     # Sending, inside.
+
+    async def _send_with_care(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Send what is not an ordinary message to one peer with room for it."""
+        sending = self._endpoint.sending
+        contacts, to_self = self._resolve(target, payload)
+        if not sending.has_room():
+            await self._wait_for_room()
+            # A target may have left meanwhile, or have been removed.
+            contacts, to_self = self._resolve(target, payload)
+        sequence = sending.send(contacts, to_self, payload, self._now())
+        self._plan_flush()
+        if not sending.large_is_done():
+            await self._wait_for_large()
+        if to_self:
+            self._deliveries.ring()
+        if sending.ledger.unwritten > FLUSH_BYTES:
+            self._flush()
+            await one_turn()
+        return sequence
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         resolved = self._transport.resolve(address)

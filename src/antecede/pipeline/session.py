@@ -5,6 +5,7 @@ shown if the start fails and thrown away otherwise; with `verbose` it goes to st
 """
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -22,7 +24,10 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.java import find_java
 from antecede.pipeline.shipping import package_folder, ship_package
 
-__all__ = ["PySparkException", "SparkSession", "first_line", "open_session"]
+__all__ = ["SPARK_ERRORS", "PySparkException", "SparkSession", "first_line", "open_session"]
+
+SPARK_ERRORS: Final = (PySparkException, Py4JJavaError)
+"""What Spark raises when a job fails: its own errors, and what the bridge to Java hands through."""
 
 EMBEDDED: Final = "local[*]"
 CONNECT: Final = "sc://"
@@ -53,6 +58,10 @@ THIS_MACHINE: Final = {
     # Give memory back between jobs: Python workers need it more than an idle heap.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
+
+EXCEPTION: Final = "Exception:"
+CODES: Final = re.compile(r"^\[[A-Z0-9_.]+\] |\s*SQLSTATE: \w+;?$")
+"""What Spark's messages begin and end with, for programs."""
 
 SHOWN_LINES: Final = 15
 """How much of what Java said is shown when it does not start."""
@@ -172,9 +181,16 @@ def start_java(conf: SparkConf, scratch: Path, verbose: bool) -> None:
         try:
             gateway = launch_gateway(conf, outlets)  # type: ignore[no-untyped-call]
         except PySparkException as error:
-            said = log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
-            raise LocalError("\n".join(["Java does not start:", *said])) from error
+            raise LocalError(why_not_started(conf, log.read_text(errors="replace"))) from error
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def why_not_started(conf: SparkConf, said: str) -> str:
+    """What Java had to say before it ended: the reason if it gave one, else its last words."""
+    lines = said.splitlines()
+    if any(EXCEPTION in line for line in lines):
+        return f"Spark does not start on {conf.get('spark.master')}: {reason_in(said)}"
+    return "\n".join(["Java does not start:", *lines[-SHOWN_LINES:]])
 
 
 @contextmanager
@@ -194,6 +210,12 @@ def in_environment(**variables: str) -> Iterator[None]:
 
 def first_line(error: Exception) -> str:
     """What went wrong, without the stack of the Java side."""
-    lines = str(error).strip().splitlines()
-    reasons = [line for line in lines if "Exception:" in line] or lines
-    return reasons[0].rpartition("Exception:")[2].strip() if reasons else type(error).__name__
+    return reason_in(str(error)) or type(error).__name__
+
+
+def reason_in(said: str) -> str:
+    """The first reason in what Java said, without the names of its class and of its code."""
+    lines = said.strip().splitlines()
+    reasons = [line for line in lines if EXCEPTION in line] or lines[:1]
+    reason = "".join(reasons[:1]).rpartition(EXCEPTION)[2].strip()
+    return CODES.sub("", reason)

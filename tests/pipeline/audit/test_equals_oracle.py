@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import pytest
 from pyspark.sql import SparkSession
 
 from antecede.pipeline.audit.inputs import find_source
@@ -35,22 +34,16 @@ def test_thousands_of_small_runs_judged_as_a_whole(spark: SparkSession, tmp_path
         assert verdicts_of(judged) == oracle_of(runs)
 
 
-@pytest.mark.parametrize("slice_copies", [2, 7])
-def test_runs_cut_into_tiny_slices(spark: SparkSession, tmp_path: Path, slice_copies: int) -> None:
-    runs = random_runs(400, [hectic, planted], seed=slice_copies)
+def test_runs_cut_into_tiny_slices_some_with_clocks_that_disagree(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    runs = random_runs(600, [hectic, planted, skewed], seed=3)
     source = find_source(write_runs(tmp_path / "logs.parquet", runs))
 
-    with judged_logs(spark, [source], slice_copies=slice_copies) as judged:
+    with judged_logs(spark, [source], slice_copies=4) as judged:
         assert judged.plan.count > len(runs)
         assert judged.long_flights > 100
-        assert judged.out_of_order == {}
         assert verdicts_of(judged) == oracle_of(runs)
-
-
-def test_runs_whose_clocks_disagree(spark: SparkSession, tmp_path: Path) -> None:
-    runs = random_runs(500, [skewed, planted], seed=3)
-    source = find_source(write_runs(tmp_path / "logs.parquet", runs))
-
-    with judged_logs(spark, [source], slice_copies=9) as judged:
-        assert len(judged.out_of_order) > 50
-        assert verdicts_of(judged) == oracle_of(runs)
+        clockless = [judged.names[run] for run in judged.out_of_order]
+    assert {name.partition("-")[0] for name in clockless} == {"skewed"}
+    assert len(clockless) > 50

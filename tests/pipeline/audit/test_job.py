@@ -136,7 +136,7 @@ def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Pa
     for protocol in ("none", "hybrid"):
         result = simulate(
             protocol,
-            Poisson(5, messages=400, interval_ns=MS, seed=1),
+            Poisson(5, messages=1_000, interval_ns=2 * MS, seed=1),
             faults=Faults(latency=Uniform(MS, 40 * MS), loss=0.05),
             patience_ns=50 * MS,
             record=True,
@@ -146,13 +146,13 @@ def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Pa
         write_events(tmp_path / f"{protocol}.parquet", result.log)
     paths = [str(tmp_path / f"{protocol}.parquet") for protocol in logs]
 
-    found = audit(spark, paths, str(tmp_path / "out"), slice_copies=100)
+    found = audit(spark, paths, str(tmp_path / "out"), slice_copies=150)
 
     oracle = check_log(logs["none"], witnesses=False)
     rows = table_rows(tmp_path / "out", "violations")
     assert rows == sorted(("none", *violation.row()) for violation in oracle.violations)
     assert len(rows) > 50
-    assert found.summary.method.slices > 4
+    assert found.summary.method.slices > 2, "one run has several"
     assert found.summary.events == len(logs["none"]) + len(logs["hybrid"])
 
 

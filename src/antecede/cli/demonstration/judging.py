@@ -67,7 +67,7 @@ def why_no_spark() -> str | None:
 def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judgement]:
     """By run; the tables go where the report looks for them."""
     from antecede.pipeline.audit.job import audit
-    from antecede.pipeline.session import PySparkException, first_line, open_session
+    from antecede.pipeline.session import SPARK_ERRORS, first_line, open_session
     from antecede.report.readers.audit import read_dataset
     from antecede.report.readers.sources import VIOLATIONS_FOLDER
 
@@ -75,7 +75,7 @@ def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judge
         with open_session("antecede demo", master="local[2]", settings=SHORT_JOB) as session:
             watch(session)
             audit(session, [str(places.events)], str(places.audit), tell=tell)
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise LocalError(f"Spark gave up: {first_line(error)}") from error
     counts: dict[str, dict[str, int]] = {}
     for table in (VIOLATIONS_FOLDER, "losses", "duplicates"):

@@ -79,6 +79,7 @@ class HybridProcess(CausalProcess):
         # Peers come into being at first contact: state follows who talks, not who exists.
         self._known: Final = known_processes(me, processes)
         self._peers: dict[int, Peer] = {}
+        self._roster: list[Peer] = []
         self._unacked: SlidingArray[Entry] = SlidingArray()
         self._settled: i64 = 1
         self._released: i64 = 1
@@ -116,7 +117,7 @@ class HybridProcess(CausalProcess):
         known_processes(process, [process])
         if process in self._known or process in self._peers:
             raise LocalError(f"process {process} is known already")
-        self._peers[process] = Peer(process)
+        self._add_peer(process)
 
     def lost(self, target: int, sequence: int) -> list[Effect]:
         """The copy of `sequence` to `target` was lost on the way: transmit it again now.
@@ -159,7 +160,7 @@ class HybridProcess(CausalProcess):
         for entry in self._unacked:
             if entry.unsent == 0:
                 continue
-            for peer in entry.targets:
+            for peer in [self._roster[place] for place in entry.targets]:
                 if peer.last_transmitted >= entry.sequence:
                     continue
                 owed = [
@@ -198,22 +199,23 @@ class HybridProcess(CausalProcess):
         if self._unacked.next - self._unacked.first >= self._send_limit:
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
         to_self = False
-        peers: list[Peer] = []
+        places: list[int] = []
         for target in targets:
             peer = self._peer(target)
             if peer is not None:
                 if len(targets) == 1:
-                    peers = peer.alone
+                    places = peer.alone
                 else:
-                    peers.append(peer)
+                    places.append(peer.place)
             elif target in self._known:
                 to_self = True
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         message = Message(self._me, self._unacked.next, payload)
-        entry = Entry(message, self._missing.next, peers)
+        entry = Entry(message, self._missing.next, places)
         self._unacked.add(entry)
-        for peer in peers:
+        for place in places:
+            peer = self._roster[place]
             peer.last_submitted = message.sequence
             peer.copies.add(entry)
         self._advance(outbox)
@@ -259,8 +261,13 @@ class HybridProcess(CausalProcess):
         peer = self._peers.get(process)
         # Membership first: an int of any size may be asked for, and only a known one fits an i64.
         if peer is None and process in self._known and process != self._me:
-            peer = Peer(process)
-            self._peers[process] = peer
+            peer = self._add_peer(process)
+        return peer
+
+    def _add_peer(self, process: i64) -> Peer:
+        peer = Peer(process, len(self._roster))
+        self._peers[process] = peer
+        self._roster.append(peer)
         return peer
 
     # Sending: what leaves, with which flag, and when permits for it are due.
@@ -270,7 +277,7 @@ class HybridProcess(CausalProcess):
         unacked = self._unacked
         if unacked.first < unacked.next:
             head = unacked.peek()
-            if head.unacked == 1 and head.unacked_key == peer.id:
+            if head.unacked == 1 and head.unacked_key == peer.place:
                 return self._settled - 1
         return unacked.first - 1
 
@@ -279,14 +286,14 @@ class HybridProcess(CausalProcess):
         unacked = self._unacked
         while unacked.first < unacked.next and unacked.peek().unacked == 0:
             entry = unacked.remove()
-            for peer in entry.targets:
-                note_due(peer, entry.sequence, self._due)
+            for place in entry.targets:
+                note_due(self._roster[place], entry.sequence, self._due)
         if self._settled < unacked.first:
             self._settled = unacked.first
         if unacked.first < unacked.next:
             head = unacked.peek()
             if head.unacked == 1:
-                self._settle(head.last_unacked(self._peers))
+                self._settle(self._roster[head.unacked_key])
         if self._due:
             self._transmit_permits(outbox)
 
@@ -303,11 +310,11 @@ class HybridProcess(CausalProcess):
         stop = unacked.next if self._sps else unacked.first + 1
         while self._settled < stop:
             entry = unacked.at(self._settled)
-            if not entry.only_unacked_by(waited_for.id):
+            if not entry.only_unacked_by(waited_for.place):
                 break
-            for peer in entry.targets:
-                if peer is waited_for and entry.sequence <= peer.last_transmitted:
-                    note_due(peer, entry.sequence, self._due)
+            for place in entry.targets:
+                if place == waited_for.place and entry.sequence <= waited_for.last_transmitted:
+                    note_due(waited_for, entry.sequence, self._due)
             self._settled += 1
 
     def _release(self, now_ns: i64, outbox: Outbox) -> None:
@@ -322,7 +329,8 @@ class HybridProcess(CausalProcess):
             if entry.unsent > 0:
                 if entry.permits_before > first_missing:
                     break
-                for peer in entry.targets:
+                for place in entry.targets:
+                    peer = self._roster[place]
                     if peer.last_transmitted < entry.sequence:
                         self._transmit_first(peer, entry, now_ns, outbox)
             index += 1
@@ -417,7 +425,7 @@ class HybridProcess(CausalProcess):
             return
         while copies.first < peer.unsent_at and copies.peek().sequence <= sequence:
             entry = copies.remove()
-            entry.acknowledged_by(peer.id)
+            entry.acknowledged_by(peer.place)
             peer.acked = entry.sequence
         peer.progress(now_ns)
         peer.acks_since_ns = now_ns
@@ -457,10 +465,10 @@ class HybridProcess(CausalProcess):
             patience_ns=self._alarms.patience_ns,
         )
         for process in self._peers:
-            twin._peers[process] = Peer(process)
+            twin._add_peer(process)
         twin._unacked = SlidingArray(self._unacked.first)
         for entry in self._unacked:
-            twin._unacked.add(entry.copy(twin._peers))
+            twin._unacked.add(entry.copy())
         for process, peer in self._peers.items():
             twin._peers[process].adopt(peer, twin._unacked)
         twin._settled = self._settled

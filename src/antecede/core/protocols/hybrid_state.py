@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import Alarm
 from antecede.core.packets import DataPacket
@@ -12,8 +12,13 @@ from antecede.core.values import Message
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Entry:
-    """A message of our own, until every one of its copies is acknowledged."""
+    """A message of our own, until every one of its copies is acknowledged.
+
+    It names its targets by their places in the roster of peers. Peers hold entries: if entries
+    held peers, every one would be a matter for the garbage collector.
+    """
 
     __slots__ = (
         "message",
@@ -25,7 +30,7 @@ class Entry:
         "unsent",
     )
 
-    def __init__(self, message: Message, permits_before: i64, targets: list["Peer"]) -> None:
+    def __init__(self, message: Message, permits_before: i64, targets: list[int]) -> None:
         self.sequence: Final[i64] = message.sequence
         # None once everybody has acknowledged it: the payload is not needed any more.
         self.message: Message | None = message
@@ -33,35 +38,30 @@ class Entry:
         self.targets: Final = targets
         self.unacked: i64 = len(targets)
         self.unsent: i64 = len(targets)
-        # The exclusive or of the ids of the unacked targets: the last one's id, when one is left.
+        # The exclusive or of the places of the unacked targets: the last one's, when one is left.
         self.unacked_key: i64 = 0
-        for peer in targets:
-            self.unacked_key ^= peer.id
+        for place in targets:
+            self.unacked_key ^= place
 
-    def acknowledged_by(self, process: i64) -> None:
+    def acknowledged_by(self, place: i64) -> None:
         """One target has delivered it."""
         self.unacked -= 1
-        self.unacked_key ^= process
+        self.unacked_key ^= place
         if self.unacked == 0:
             self.message = None
 
-    def copy(self, peers: dict[int, "Peer"]) -> "Entry":
-        """The same entry of a clone, whose peers are `peers`."""
-        targets = [peers[peer.id] for peer in self.targets]
-        twin = Entry(Message(0, self.sequence, b""), self.permits_before, targets)
+    def copy(self) -> "Entry":
+        """The same entry, for a clone."""
+        twin = Entry(Message(0, self.sequence, b""), self.permits_before, self.targets)
         twin.message = self.message
         twin.unacked = self.unacked
         twin.unacked_key = self.unacked_key
         twin.unsent = self.unsent
         return twin
 
-    def last_unacked(self, peers: dict[int, "Peer"]) -> "Peer":
-        """The one target that has not acknowledged it, when one is left."""
-        return self.targets[0] if len(self.targets) == 1 else peers[self.unacked_key]
-
-    def only_unacked_by(self, process: i64) -> bool:
-        """Whether nobody but `process` may still have to acknowledge it."""
-        return self.unacked == 0 or (self.unacked == 1 and self.unacked_key == process)
+    def only_unacked_by(self, place: i64) -> bool:
+        """Whether nobody but the peer at `place` may still have to acknowledge it."""
+        return self.unacked == 0 or (self.unacked == 1 and self.unacked_key == place)
 
 
 @final
@@ -83,14 +83,16 @@ class Peer(Alarm):
         "last_transmitted",
         "permits_since_ns",
         "permitted",
+        "place",
         "unsent_at",
     )
 
-    def __init__(self, process: i64) -> None:
+    def __init__(self, process: i64, place: i64) -> None:
         super().__init__(process)
         self.id: Final[i64] = process
+        self.place: Final[i64] = place
         # The targets of every message to this peer alone: one list for all of them.
-        self.alone: Final[list[Peer]] = [self]
+        self.alone: Final[list[int]] = [place]
         # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
         self.copies: SlidingArray[Entry] = SlidingArray()
         self.unsent_at: i64 = 1
@@ -138,7 +140,7 @@ class Peer(Alarm):
             undelivered.append(entry.sequence)
             if unsent:
                 entry.unsent -= 1
-            entry.acknowledged_by(self.id)
+            entry.acknowledged_by(self.place)
         self.unsent_at = self.copies.next
         self.acked = self.last_submitted
         self.last_transmitted = self.last_submitted

@@ -30,7 +30,13 @@ SETTLE_S: Final = 60.0
 CLOSE_S: Final = 20.0
 POLL_S: Final = 0.1
 
-SETTINGS: Final = {"patience": 0.2, "mtu": 1400, "heartbeat": 1.0, "silent_after": 20.0}
+SETTINGS: Final = {
+    "bind": "127.0.0.1:0",
+    "patience": 0.2,
+    "mtu": 1400,
+    "heartbeat": 1.0,
+    "silent_after": 20.0,
+}
 """Short times, because the network is bad and the run short."""
 
 Progress = Callable[[int, int], None]

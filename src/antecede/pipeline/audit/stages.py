@@ -4,6 +4,7 @@
 that no string is shuffled or compared.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -102,13 +103,20 @@ def into_slices(copies: DataFrame, plan: SlicePlan) -> DataFrame:
 
 def plan_tables(session: SparkSession, plan: SlicePlan) -> tuple[DataFrame, DataFrame]:
     """The plan as tables: each run's grid of cells, and the slices that see each cell."""
-    grids = {"run": range(len(plan.base)), "base": plan.base}
-    grids |= {"start_ns": plan.start_ns, "width_ns": plan.width_ns}
-    cells = {"cell": range(len(plan.first)), "first": plan.first, "last": plan.last}
+    grids = [range(len(plan.base)), plan.base, plan.start_ns, plan.width_ns]
+    cells = [range(len(plan.first)), plan.first, plan.last]
     return (
-        session.createDataFrame(pa.table({name: list(column) for name, column in grids.items()})),
-        session.createDataFrame(pa.table({name: list(column) for name, column in cells.items()})),
+        table_of_longs(session, ("run", "base", "start_ns", "width_ns"), grids),
+        table_of_longs(session, ("cell", "first", "last"), cells),
     )
+
+
+def table_of_longs(
+    session: SparkSession, names: Sequence[str], columns: Sequence[Sequence[int]]
+) -> DataFrame:
+    """A small table, which may be empty."""
+    arrays = [pa.array(column, pa.int64()) for column in columns]
+    return session.createDataFrame(pa.table(arrays, names=list(names)))
 
 
 def cell_of(time_ns: Column) -> Column:

@@ -100,7 +100,8 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     axes.set_yticks(range(len(settings)), [setting_text(one) for one in settings], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("added by ordering to the mean latency of a copy")
-    axes.legend(loc="best", frameon=False)
+    if shown:
+        axes.legend(loc="best", frameon=False)
     return figure
 
 
@@ -143,7 +144,8 @@ def spread_plot(groups: Sequence[Group], network: str) -> Figure | None:
         axes.set_title(f"{setting.scenario}, n = {setting.processes:,}", fontsize=10)
     for axes in list(panels.flat)[len(settings) :]:
         axes.set_visible(False)
-    panels[0][0].legend(loc="lower right", frameon=False, fontsize=8)
+    if panels[0][0].has_data():
+        panels[0][0].legend(loc="lower right", frameon=False, fontsize=8)
     return figure
 
 

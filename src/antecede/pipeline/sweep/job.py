@@ -15,14 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from antecede import __version__
 from antecede.core.catalogue import find_protocol
-from antecede.pipeline.session import first_line
+from antecede.pipeline.session import SPARK_ERRORS, first_line
 from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.perform import performed_batches
 from antecede.pipeline.sweep.plans import RunPlan
@@ -184,7 +183,7 @@ class Sweep:
         pa = load("pyarrow")
         try:
             return self._frame(plans).toArrow()
-        except (PySparkException, Py4JJavaError) as error:
+        except SPARK_ERRORS as error:
             if self._stopped:
                 raise
             if len(plans) > 1:

@@ -1,0 +1,178 @@
+"""`antecede demo`: eight real processes on a bad network, judged and reported, in one command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from antecede.cli.demo import failure_text, performed
+from antecede.cli.demonstration.folder import make_room
+from antecede.cli.demonstration.judging import ORACLE, SPARK, why_no_spark
+from antecede.cli.demonstration.plan import QUICK, WITH, WITHOUT, Places, Plan
+from antecede.cli.demonstration.summary import comparison_line, lines_of
+from antecede.cli.main import main
+from antecede.live.child import ChildFailed
+from antecede.live.demo.services import SERVICES, STEPS, copies_per_order
+from antecede.live.demo.stage import perform
+from antecede.sim.comparison.effort import QUICK as LITTLE
+from antecede.sim.comparison.plan import SPACE
+
+TINY = Plan(
+    orders=12, per_second=40.0, protocols=("rst", "hybrid"), families=(SPACE,), effort=LITTLE
+)
+
+
+def demo(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["demo", *arguments], prog_name="antecede")
+
+
+def run_demo(out: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "antecede", "demo", "--quick", "--out", str(out)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def check_quick(out: Path, ran: "subprocess.CompletedProcess[str]", judge: str) -> None:
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert len(lines) == 10, ran.stdout
+    assert lines[-1] == f"Judged by {judge}. The report is in {out / 'report.html'}"
+    found = json.loads((out / "demo.json").read_text())
+    assert found["finished"]
+    assert found["outcomes"][WITH]["lost"] > 50 < found["outcomes"][WITHOUT]["lost"]
+    assert found["outcomes"][WITH]["duplicated"] > 20 < found["outcomes"][WITHOUT]["duplicated"]
+    assert found["outcomes"][WITH]["overtaking"] > 50 < found["outcomes"][WITHOUT]["overtaking"]
+    copies = QUICK.orders * copies_per_order()
+    clean = {"deliveries": copies, "early": 0, "losses": 0, "duplicates": 0}
+    assert found["judgements"][WITH] == clean
+    early = found["judgements"][WITHOUT].pop("early")
+    assert early > 50
+    assert found["judgements"][WITHOUT] == {k: clean[k] for k in clean if k != "early"}
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for text in (*SERVICES, "Spacetime diagram", f"{early:,}", "Metadata and cost"):
+        assert text in page
+
+
+def test_without_java_the_oracle_judges_and_the_step_to_spark_is_named(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    ran = run_demo(out, ANTECEDE_JAVA="none")
+    check_quick(out, ran, ORACLE)
+    assert "There is no Java for Spark (ANTECEDE_JAVA=none)" in ran.stderr
+    assert "pip install 'antecede[lab]'" in ran.stderr
+    assert not (out / "audit").exists()
+
+
+@pytest.mark.long
+def test_with_java_spark_judges(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="Spark comes with the extra `lab`")
+    out = tmp_path / "demo"
+    ran = run_demo(out)
+    check_quick(out, ran, SPARK)
+    assert (out / "audit" / "summary.json").is_file()
+
+
+def test_without_spark_and_arrow_it_works_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a plain install: logs are JSON lines, the oracle judges."""
+    for package in ("pyspark", "pyarrow"):
+        monkeypatch.setitem(sys.modules, package, None)
+    places = Places(tmp_path)
+
+    summary = performed(TINY, places)
+
+    assert why_no_spark() == "Spark is not installed; to have it: pip install 'antecede[lab]'"
+    assert summary.judge == ORACLE
+    assert summary.kept
+    logs = [file for file in places.events.glob("run_id=*/*") if file.name[0] != "."]
+    assert {file.suffix for file in logs} == {".jsonl"}
+    assert summary.judgements[WITH].deliveries == TINY.orders * copies_per_order()
+    assert lines_of(summary)[0][0] == "messages, deliveries"
+    assert comparison_line(summary.compared).startswith("In the simulator, n = 16, bytes per")
+    assert "Spacetime diagram" in places.report.read_text(encoding="utf-8")
+
+
+def test_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
+    precious = tmp_path / "events" / "precious.txt"
+    precious.parent.mkdir()
+    precious.write_text("mine")
+
+    result = demo("--quick", "--out", str(tmp_path))
+
+    assert result.exit_code == 2
+    assert "is not empty, and not from an earlier demo" in result.output
+    assert precious.read_text() == "mine"
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    file = tmp_path / "demo"
+    file.write_text("mine")
+    result = demo("--quick", "--out", str(file))
+    assert result.exit_code == 2
+    assert "is a file" in result.output
+
+
+def test_a_service_that_cannot_start_is_named_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ChildFailed) as caught:
+        perform(WITH, tmp_path, orders=1, per_second=1, settings={"mtu": 3})
+    text = failure_text(caught.value)
+    assert text.startswith("gateway ended without an answer")
+    assert "mtu" in text
+    assert "\n" not in text
+
+
+def children_of(process: int) -> list[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(child) for child in listed]
+
+
+def is_there(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
+def test_ctrl_c_ends_all_processes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "antecede", "demo", "--quick", "--out", str(tmp_path / "d")]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        until = time.monotonic() + 60
+        while len(started := children_of(running.pid)) < len(SERVICES):
+            assert time.monotonic() < until, "the services did not start"
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 1
+    finally:
+        running.kill()
+        running.communicate()
+    assert [child for child in started if is_there(child)] == []
+
+
+def test_an_interrupted_demo_may_be_started_again(tmp_path: Path) -> None:
+    (tmp_path / "demo.json").write_text('{"finished": false}\n')
+    left = tmp_path / "events" / "run_id=none" / "left.parquet"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+    make_room(Places(tmp_path))
+
+    assert [file.name for file in tmp_path.iterdir()] == ["demo.json"]
+
+
+def test_the_shop_is_closed_in_itself() -> None:
+    assert len(SERVICES) == 8
+    assert copies_per_order() == 17
+    for step in STEPS:
+        assert {step.service, *step.to} <= set(SERVICES)
+        assert step.service not in step.to

@@ -1,0 +1,90 @@
+"""The examples run as they stand, and show what they say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from antecede.trace import read_events
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples"
+SAMPLE = EXAMPLES / "sample-log"
+
+
+def output_of(example: str, *arguments: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / example), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_every_example_is_listed() -> None:
+    listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    files = [file.name for file in EXAMPLES.iterdir() if file.suffix in (".py", ".toml")]
+    assert [name for name in files if f"]({name})" not in listed] == []
+
+
+def test_deletion_overtakes_creation_only_without_order() -> None:
+    hybrid = ["hybrid:", "  create lamp", "  delete lamp", "  the index holds: nothing"]
+    none = ["none:", "  delete lamp: unknown", "  create lamp", "  the index holds: lamp"]
+    assert output_of("delete_before_create.py").splitlines() == hybrid + none
+
+
+@pytest.mark.parametrize(("order", "early"), [("hybrid", 0), ("fifo", 2), ("none", 2)])
+def test_answers_overtake_questions_only_without_causal_order(order: str, early: int) -> None:
+    shown = output_of("chat_with_replies.py", order)
+    assert shown.count("<- what is this about?") == early
+    assert shown.endswith(f"answers that came before their question: {early}\n")
+
+
+def test_replicas_agree_in_causal_order() -> None:
+    *replicas, verdict = output_of("shopping_list_crdt.py").splitlines()
+    assert verdict == "all replicas agree"
+    assert len(replicas) == 4
+    assert len({replica.partition(": ")[2] for replica in replicas}) == 1
+
+
+def test_replicas_differ_without_order() -> None:
+    *replicas, verdict = output_of("shopping_list_crdt.py", "none").splitlines()
+    assert verdict == "the replicas DISAGREE, and will for ever"
+    assert len({replica.partition(": ")[2] for replica in replicas}) > 1
+
+
+def test_journal_hears_of_every_question_before_its_answer() -> None:
+    assert output_of("rpc_dag.py").splitlines() == [
+        "20 requests, 80 answers given by services",
+        "the journal has 80 questions and 80 answers",
+        "answers whose question it had not heard of: 0",
+    ]
+
+
+def test_sample_log_has_effects_before_causes() -> None:
+    shown = output_of("audit_a_log.py")
+    assert shown.startswith("600 messages, 600 deliveries at 6 processes\n")
+    found = re.search(r"delivered before something that caused them: (\d+)", shown)
+    assert found is not None
+    assert int(found[1]) > 100
+    assert shown.count("ms too early: P") == 3
+    assert shown.endswith("lost: 0, delivered twice: 0\n")
+
+
+def test_sample_log_is_what_its_command_makes(tmp_path: Path) -> None:
+    text = (SAMPLE / "README.md").read_text(encoding="utf-8")
+    command = next(line for line in text.splitlines() if line.startswith("antecede simulate"))
+    subprocess.run(
+        [sys.executable, "-m", *command.split()],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        capture_output=True,
+        check=True,
+    )
+    made, shipped = read_events(tmp_path / "services.jsonl.gz"), SAMPLE / "services.jsonl.gz"
+    assert list(made) == list(read_events(shipped))
