@@ -1,7 +1,7 @@
 """The code blocks of documents, and what is done with each kind of them.
 
-- python: run as a program in the page's folder. One that begins with its own name, \"\"\"name.py:, is
-  saved under that name instead, for those after it.
+- python: run as a program in the page's folder. One that begins with its own name, as in
+  \"\"\"name.py: what it is, is saved under that name instead, for those after it.
 - bash: run by bash in the same folder.
 - text, right after one of these: what it prints.
 - toml: has to be TOML.

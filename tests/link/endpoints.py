@@ -17,6 +17,7 @@ from antecede.link.faults import Faults
 from antecede.link.inbox import InboundMessage
 from antecede.link.limits import Limits
 from antecede.link.memory import Bottleneck, MemoryNetwork
+from antecede.link.outgoing import MESSAGE_COST
 from antecede.link.reports import Report
 from antecede.link.rows import EventRows
 from antecede.link.session import Session
@@ -72,7 +73,12 @@ def make_endpoint(
         socket_bytes=socket_bytes,
     )
     core = find_protocol(order).create(
-        0, range(1 << 16), payload_limit=1 << 16, patience_ns=patience_ns
+        0,
+        range(1 << 16),
+        # Whatever the credit lets through must find room.
+        receive_limit=max(1, int(limits.window) // MESSAGE_COST),
+        payload_limit=1 << 16,
+        patience_ns=patience_ns,
     )
     rows = None if log is None else EventRows(log, process_of(name))
     return Endpoint(me, core, tokens, limits, rows, order != "none")

@@ -18,6 +18,7 @@ from tests.link.endpoints import (
     MTU,
     SECOND,
     Group,
+    Post,
     address_of,
     introduce,
     make_endpoint,
@@ -29,6 +30,9 @@ RATE = 200_000
 """Bytes per second; acknowledgements pass the bottleneck too."""
 
 PAYLOAD = bytes(1_000)
+
+
+LARGE_LIMITS = Limits(send_limit=10_000, window=64 << 20)
 
 
 class Stream:
@@ -213,3 +217,21 @@ def test_a_burst_is_spread_over_the_round_trip() -> None:
     stream.run_for(45 * MS)
     assert session_of(stream.ann, BOB).path.flight.size > 80 * MTU
     assert bottleneck.dropped == 0
+
+
+def test_thousands_of_messages_that_are_lost_at_once_are_repeated_at_once() -> None:
+    """None of them waits for the core's timer, which repeats some dozens a second."""
+    post = Post()
+    ann, bob = (post.add(name, make_endpoint(name, limits=LARGE_LIMITS)) for name in (ANN, BOB))
+    introduce(ann, BOB, post.now_ns, mtu=60_000)
+    introduce(bob, ANN, post.now_ns, mtu=60_000)
+    post.pass_time(200 * MS)
+    for _ in range(8_000):
+        ann.sending.quick_send(BOB, bytes(64), post.now_ns)
+    full = [letter for letter in post.collect() if len(letter.data) > 50_000]
+    assert len(full) > 7
+
+    post.pass_time(SECOND // 2, lose=lambda letter: letter in full[:7])
+    assert session_of(ann, BOB).path.flight.lost_count == 7
+    assert session_of(ann, BOB).repeated > 5_000
+    assert len(bob.take_inbox()) == 8_000

@@ -8,7 +8,6 @@ from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.link.outgoing import (
     COMPACT_AT,
     MESSAGE_COST,
-    REPEATS_LIMIT,
     Outgoing,
     cost_of,
 )
@@ -94,13 +93,14 @@ def test_where_acks_are_single_everything_is_repeated() -> None:
     assert let_leave(outgoing) == [1]
 
 
-def test_repeats_are_bounded() -> None:
-    outgoing = queue(*range(1, REPEATS_LIMIT + 11))
+def test_a_repeat_waits_once_however_often_it_is_asked_for() -> None:
+    lost = range(1, 3 * COMPACT_AT)
+    outgoing = queue(*lost)
     let_leave(outgoing)
-    for sequence in range(1, REPEATS_LIMIT + 11):
+    for sequence in (*lost, *lost):
         outgoing.put(message(sequence))
-    assert outgoing.queued() == REPEATS_LIMIT
-    assert len(let_leave(outgoing)) == REPEATS_LIMIT
+    assert outgoing.queued() == len(lost)
+    assert let_leave(outgoing) == list(lost)
 
 
 def test_credit_is_what_new_messages_cost() -> None:

@@ -6,19 +6,27 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 import antecede
+from antecede.audit import check_log
 from antecede.core.errors import LocalError
+from antecede.link.faults import Faults
+from antecede.link.latency import Uniform
 from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
 from antecede.pipeline.session import EVERYWHERE, open_session
+from antecede.sim.run import simulate
+from antecede.sim.workloads import Poisson
+from antecede.trace import read_events, write_events
 from antecede.trace.parquet import event_schema
 from antecede.trace.processes import processes_schema
 from antecede.trace.workload import workload_schema
 
 PACKAGE = Path(antecede.__file__).parent
+MS = 1_000_000
 
 PROGRAM = """
 import sys
@@ -27,6 +35,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import antecede
+from antecede.pipeline.audit.job import audit
 from antecede.pipeline.session import open_session
 
 
@@ -41,18 +50,22 @@ def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 with open_session("test", master=sys.argv[1]) as session:
     rows = session.range(0, 4, 1, 2).mapInArrow(where, "file string, compiled boolean").collect()
+    for log in sys.argv[2:]:
+        audit(session, [log], f"{log}-audited", slice_copies=50)
 for row in rows:
     print(row["compiled"] == antecede.compiled(), row["file"])
 """
 
 
-def run_program(tmp_path: Path, master: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Open a session in a process of its own and ask its workers where the package is."""
+def run_program(
+    tmp_path: Path, master: str, *logs: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Open a session in a process of its own, ask its workers where the package is; audit logs."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **variables}
     return subprocess.run(
-        [sys.executable, str(program), master],
+        [sys.executable, str(program), master, *map(str, logs)],
         capture_output=True,
         text=True,
         check=False,
@@ -109,16 +122,31 @@ def test_the_embedded_java_runs_spark_and_nothing_is_said(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py"]
 
 
-def test_executors_in_processes_of_their_own_get_the_package(tmp_path: Path) -> None:
+def test_executors_in_processes_of_their_own_get_the_package_and_audit(tmp_path: Path) -> None:
     """Workers run where the package is not installed: what they import has been shipped."""
     home = spark_home(tmp_path / "spark")
-    result = run_program(tmp_path, "local-cluster[2,1,1024]", SPARK_HOME=str(home))
+    result = simulate(
+        "none",
+        Poisson(5, messages=200, interval_ns=MS, seed=1),
+        faults=Faults(latency=Uniform(MS, 9 * MS)),
+        record=True,
+    )
+    assert result.log is not None
+    log = tmp_path / "none.parquet"
+    write_events(log, result.log)
+    done = run_program(tmp_path, "local-cluster[2,1,1024]", log, SPARK_HOME=str(home))
 
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     assert len(lines) == 2
     for line in lines:
         assert line.startswith(f"True {home / 'work'}/")
+    found = pq.read_table(f"{log}-audited/violations").to_pylist()
+    oracle = check_log(read_events(log), witnesses=False)
+    assert sorted(tuple(row.values()) for row in found) == sorted(
+        ("none", *violation.row()) for violation in oracle.violations
+    )
+    assert len(found) > 20
 
 
 def spark_home(folder: Path) -> Path:

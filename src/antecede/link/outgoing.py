@@ -18,13 +18,21 @@ MESSAGE_COST: Final = 64
 COMPACT_AT: Final = 1024
 """Packets that have left are dropped from the queue when there are so many of them."""
 
-REPEATS_LIMIT: Final = 4096
-"""Messages that wait to be repeated; the core's timer will ask again for what is beyond that."""
-
 
 def cost_of(packet: DataPacket) -> i64:
     """What a message takes of its receiver's window."""
     return MESSAGE_COST + len(packet.carried.payload)
+
+
+def forget_left(queue: list[DataPacket], head: i64) -> i64:
+    """Drop what is before `head` if that is worth it; where the head is then."""
+    if head == len(queue):
+        queue.clear()
+        return 0
+    if head >= COMPACT_AT and 2 * head > len(queue):
+        del queue[:head]
+        return 0
+    return head
 
 
 @final
@@ -120,10 +128,7 @@ class Outgoing:
     def repeat_left(self) -> None:
         """The message that `next_repeat` answered has left, or is not needed."""
         self._repeating.discard(self._repeats[self._repeat_head].carried.sequence)
-        self._repeat_head += 1
-        if self._repeat_head == len(self._repeats):
-            self._repeats.clear()
-            self._repeat_head = 0
+        self._repeat_head = forget_left(self._repeats, self._repeat_head + 1)
 
     def next_new(self) -> DataPacket | None:
         """The next new message, if the peer has credit for it; `new_left` removes it."""
@@ -135,13 +140,7 @@ class Outgoing:
         """The message that `next_new` answered has left."""
         self.credit_used += cost_of(packet)
         self.highest_left = packet.carried.sequence
-        self._head += 1
-        if self._head == len(self._queue):
-            self._queue.clear()
-            self._head = 0
-        elif self._head >= COMPACT_AT and 2 * self._head > len(self._queue):
-            del self._queue[: self._head]
-            self._head = 0
+        self._head = forget_left(self._queue, self._head + 1)
 
     def repeat_control(self) -> None:
         """The last ack and permit may be lost: let them leave again."""
@@ -171,6 +170,6 @@ class Outgoing:
         # What still waits in the queue need not be repeated.
         if sequence > self.highest_left or sequence in self._repeating:
             return
-        if len(self._repeats) - self._repeat_head < REPEATS_LIMIT:
-            self._repeating.add(sequence)
-            self._repeats.append(packet)
+        # Each waits once, so there are never more than the sender's buffer holds.
+        self._repeating.add(sequence)
+        self._repeats.append(packet)

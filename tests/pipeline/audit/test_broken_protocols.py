@@ -35,8 +35,8 @@ def logs_of(info: ProtocolInfo) -> dict[str, EventLog]:
                 eagerness=random.choice([0.1, 0.3, 0.6]),
                 trouble=CALM if seed % 2 else ROUGH,
             )
-        except (EndlessError, AssertionError, KeyError, IndexError):
-            continue
+        except (EndlessError, AssertionError, LookupError, UnboundLocalError):
+            continue  # caught already, without a log
         if len(schedule.log):
             logs[f"{info.name}-{seed}"] = schedule.log
     return logs

@@ -137,7 +137,7 @@ def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Pa
         result = simulate(
             protocol,
             Poisson(5, messages=1_000, interval_ns=2 * MS, seed=1),
-            faults=Faults(latency=Uniform(MS, 40 * MS), loss=0.05),
+            faults=Faults(latency=Uniform(MS, 40 * MS), loss=0.01),
             patience_ns=50 * MS,
             record=True,
         )
@@ -146,7 +146,7 @@ def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Pa
         write_events(tmp_path / f"{protocol}.parquet", result.log)
     paths = [str(tmp_path / f"{protocol}.parquet") for protocol in logs]
 
-    found = audit(spark, paths, str(tmp_path / "out"), slice_copies=150)
+    found = audit(spark, paths, str(tmp_path / "out"), slice_copies=200)
 
     oracle = check_log(logs["none"], witnesses=False)
     rows = table_rows(tmp_path / "out", "violations")

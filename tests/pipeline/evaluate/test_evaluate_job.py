@@ -22,11 +22,11 @@ audited = ["hybrid", "none"]
 [trace.shop]
 path = "shop.csv"
 format = "messages"
-time_unit = "ms"
+time_unit = "us"
 
 [cut.rush]
 trace = "shop"
-span = "300ms"
+span = "30ms"
 
 [grown.mall]
 trace = "rush"
@@ -48,9 +48,9 @@ def write_trace(file: Path) -> None:
     lines = ["sender,receiver,time,receive_time"]
     for number in range(240):
         sender = number % 4
-        late = 40 if number % 7 == 0 else 1
+        late = 4_000 if number % 7 == 0 else 100
         receiver = (sender + 1 + number // 4 % 2) % 4
-        lines.append(f"p{sender},p{receiver},{5 * number},{5 * number + late}")
+        lines.append(f"p{sender},p{receiver},{500 * number},{500 * number + late}")
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
