@@ -12,14 +12,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from antecede.cli.demo import failure_text, performed
+from antecede.cli.demonstration.comparing import Compared
+from antecede.cli.demonstration.figures import Cost
 from antecede.cli.demonstration.folder import make_room
-from antecede.cli.demonstration.judging import ORACLE, SPARK, why_no_spark
-from antecede.cli.demonstration.plan import QUICK, WITH, WITHOUT, Places, Plan
-from antecede.cli.demonstration.summary import comparison_line, lines_of
+from antecede.cli.demonstration.judging import ORACLE, SPARK, Judgement, why_no_spark
+from antecede.cli.demonstration.plan import QUICK, RUNS, WITH, WITHOUT, Places, Plan
+from antecede.cli.demonstration.summary import Summary, comparison_line, lines_of
 from antecede.cli.main import main
 from antecede.live.child import ChildFailed
 from antecede.live.demo.services import SERVICES, STEPS, copies_per_order
-from antecede.live.demo.stage import perform
+from antecede.live.demo.stage import Outcome, perform
 from antecede.sim.comparison.effort import QUICK as LITTLE
 from antecede.sim.comparison.plan import SPACE
 
@@ -32,9 +34,9 @@ def demo(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["demo", *arguments], prog_name="antecede")
 
 
-def run_demo(out: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+def run_demo(out: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "antecede", "demo", "--quick", "--out", str(out)],
+        [sys.executable, "-m", "antecede", "demo", "--quick", "--out", str(out), *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -65,11 +67,17 @@ def check_quick(out: Path, ran: "subprocess.CompletedProcess[str]", judge: str) 
 
 def test_without_java_the_oracle_judges_and_the_step_to_spark_is_named(tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    ran = run_demo(out, ANTECEDE_JAVA="none")
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+
+    ran = run_demo(out, "--open", ANTECEDE_JAVA="none", BROWSER=f"{browser} %s")
+
     check_quick(out, ran, ORACLE)
     assert "There is no Java for Spark (ANTECEDE_JAVA=none)" in ran.stderr
     assert "pip install 'antecede[lab]'" in ran.stderr
     assert not (out / "audit").exists()
+    assert (tmp_path / "opened").read_text().strip() == (out / "report.html").as_uri()
 
 
 @pytest.mark.long
@@ -100,6 +108,62 @@ def test_without_spark_and_arrow_it_works_all_the_same(
     assert lines_of(summary)[0][0] == "messages, deliveries"
     assert comparison_line(summary.compared).startswith("In the simulator, n = 16, bytes per")
     assert "Spacetime diagram" in places.report.read_text(encoding="utf-8")
+
+
+def summary_of(found: Judgement) -> Summary:
+    outcome = Outcome(
+        order="",
+        messages=8,
+        copies=10,
+        seconds=1.0,
+        datagrams=1_000,
+        lost=50,
+        duplicated=20,
+        overtaking=70,
+        retransmitted=9,
+    )
+    cost = Cost(
+        latency_p50_ns=8_300_000,
+        latency_p99_ns=120_000_000,
+        metadata_bytes=14.25,
+        control_packets=2.0,
+    )
+    clean = Judgement(deliveries=10, early=0, losses=0, duplicates=0)
+    return Summary(
+        judge=ORACLE,
+        outcomes=dict.fromkeys(RUNS, outcome),
+        judgements={WITHOUT: clean, WITH: found},
+        costs=dict.fromkeys(RUNS, cost),
+        compared=Compared(processes=16, metadata_bytes={"rst": 316.0, "hybrid": 4.0, "mf": 3.0}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("early", "losses", "duplicates", "kept"),
+    [(0, 0, 0, True), (1, 0, 0, False), (0, 1, 0, False), (0, 0, 1, False)],
+)
+def test_a_broken_promise_is_not_overlooked(
+    early: int, losses: int, duplicates: int, kept: bool
+) -> None:
+    found = Judgement(deliveries=10, early=early, losses=losses, duplicates=duplicates)
+    assert summary_of(found).kept is kept
+
+
+def test_summary_has_seven_lines_about_both_runs_and_one_about_the_simulator() -> None:
+    summary = summary_of(Judgement(deliveries=10, early=3, losses=0, duplicates=1))
+    same = "8.30 ms, 120 ms"
+    assert lines_of(summary) == [
+        ("messages, deliveries", "8, 10", "8, 10"),
+        ("datagrams", "1,000", "1,000"),
+        ("lost, doubled, overtaking", "50, 20, 70", "50, 20, 70"),
+        ("effects delivered before causes", "[bold green]0[/]", "[bold red]3 of 10 (30%)[/]"),
+        ("never delivered, delivered twice", "0, 0", "0, 1"),
+        ("latency: median, p99", same, same),
+        ("metadata per message", "14.2 bytes", "14.2 bytes"),
+    ]
+    assert comparison_line(summary.compared) == (
+        "In the simulator, n = 16, bytes per message: hybrid 4.00, rst 316."
+    )
 
 
 def test_somebody_elses_folder_is_refused(tmp_path: Path) -> None:

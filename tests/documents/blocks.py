@@ -4,7 +4,7 @@
   \"\"\"name.py: what it is, is saved under that name instead, for those after it.
 - bash: run by bash in the same folder.
 - text, right after one of these: what it prints.
-- toml: has to be TOML.
+- toml: has to be TOML; one that begins with a comment, # name.toml, is saved under that name.
 
 A comment right before a block, <!-- not run: REASON -->, says why it is not run.
 """
@@ -28,7 +28,7 @@ FENCE = re.compile(
     r"^(?P<before>[^\n]*)\n```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>\S.*) -->")
-SAVED = re.compile(r'"""(?P<name>\w+\.py): ')
+SAVED = re.compile(r'"""(?P<name>\w+\.py): |# (?P<table>\w+\.toml)\n')
 PORT = re.compile(r"127\.0\.0\.1:(?P<port>900\d)\b")
 COMMAND = re.compile(r"^(\$ )?(antecede|python|pip) ", re.MULTILINE)
 
@@ -84,9 +84,8 @@ def run_page(page: str, folder: Path, shell: Shell) -> None:
         if block.reason is not None:
             continue
         saved = SAVED.match(body)
-        if block.language == "python" and saved is not None:
-            (folder / saved["name"]).write_text(body, encoding="utf-8")
-            compile(body, saved["name"], "exec")
+        if saved is not None:
+            (folder / (saved["name"] or saved["table"])).write_text(body, encoding="utf-8")
         elif block.language == "python":
             printed = python(block, body, folder)
         elif block.language == "bash":

@@ -224,6 +224,17 @@ def test_a_peer_that_said_bye_and_vanished_is_not_waited_for(mode: int) -> None:
     assert group.nodes[ANN].stranded() == []
 
 
+def test_a_peer_that_was_released_is_not_waited_for_longer_because_it_was_far_away() -> None:
+    """A queue on the way can make round trips of seconds; good-byes must not take a minute."""
+    group = met_group(2, Faults(latency=Constant(SECOND)))
+    say_bye(group, BOB, LEAVE_WHEN_RELEASED)
+    group.run_until(lambda: has_left(group, BOB))
+    group.kill(BOB)
+    say_bye(group, ANN, LEAVE_WHEN_RELEASED)
+    group.run_until(lambda: has_left(group, ANN), within_ns=5 * SECOND)
+    assert group.nodes[ANN].stranded() == []
+
+
 def test_what_is_for_a_peer_that_said_bye_and_vanished_is_undeliverable() -> None:
     group = met_group(2)
     say_bye(group, BOB, LEAVE_AFTER_BYE)

@@ -84,6 +84,15 @@ def test_counters_add_up() -> None:
     assert road.counters.doubled == copies.count(2) > 50
 
 
+def test_what_is_due_before_an_earlier_one_is_counted() -> None:
+    uneven = Conditions(latency_ns=MS, latency_ns_max=9 * MS)
+    judge, road = Fates(uneven, 3), Road(0, 1)
+    due = [judge.arrivals(road, 10, number * MS)[0] for number in range(500)]
+
+    overtaking = [number for number in range(1, 500) if due[number] < max(due[:number])]
+    assert road.counters.overtaking == len(overtaking) > 100
+
+
 def test_a_bottleneck_passes_at_its_rate_and_drops_what_its_queue_cannot_hold() -> None:
     slow = Conditions(bytes_per_s=1_000_000, queue_bytes=3_000, latency_ns=MS)
     judge, road = Fates(slow, 1), Road(0, 1)

@@ -65,6 +65,9 @@ def command(
     A log is judged by definition: if one message happened before another, it must be delivered
     first wherever both are delivered. Logs may come from live runs, simulations or ingested traces,
     and need not have been written by a protocol that promises any order.
+
+    Parquet logs of up to a million events are judged at once, larger ones on Spark, as is
+    everything if --master is given; the verdict is the same.
     """
     found = carried_out(context, paths, out, explained, master)
     if as_json:
@@ -80,10 +83,17 @@ def command(
 def carried_out(
     context: click.Context, paths: tuple[str, ...], out: str, explained: int, master: str | None
 ) -> "Audit":
-    """Open Spark and audit."""
+    """Audit: Parquet logs of up to a million events right here, all else on Spark."""
     need_spark()
     from antecede.pipeline.audit.job import audit
+    from antecede.pipeline.audit.small_job import audit_small
 
-    with spark_progress() as progress, spark_session(context, master) as session:
-        progress.watch(session)
-        return audit(session, paths, out, explain=explained, tell=progress.tell)
+    with spark_progress() as progress:
+        if master is None:
+            found = audit_small(paths, out, explain=explained, tell=progress.tell)
+            if found is not None:
+                return found
+        progress.tell("starting Spark")
+        with spark_session(context, master) as session:
+            progress.watch(session)
+            return audit(session, paths, out, explain=explained, tell=progress.tell)

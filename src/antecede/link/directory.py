@@ -12,6 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.link.contacts import Candidate, Contact
+from antecede.link.datagram import Datagram
 from antecede.link.greeting import (
     HELLO,
     OLDEST_VERSION,
@@ -27,7 +28,7 @@ from antecede.link.greeting import (
     write_unknown,
 )
 from antecede.link.reports import Refused, Report, Stranger
-from antecede.link.session import Datagram, Session
+from antecede.link.session import Session
 from antecede.wire.varint import Reader
 
 PEERS_LIMIT: Final = 1 << 14

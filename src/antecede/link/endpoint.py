@@ -23,6 +23,7 @@ from antecede.core.protocols.hybrid import HybridProcess
 from antecede.core.protocols.hybrid_state import HeldBack
 from antecede.core.values import Message, Packet
 from antecede.link.contacts import Candidate, Contact
+from antecede.link.datagram import Datagram
 from antecede.link.directory import Directory, Identity, Tokens
 from antecede.link.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.link.greeting import HELLO, REFUSE, UNKNOWN, WELCOME
@@ -47,8 +48,6 @@ from antecede.link.session import (
     LEAVE_WHEN_RELEASED,
     ME,
     PING_DUE,
-    RELEASE_DUE,
-    Datagram,
     Session,
 )
 from antecede.wire.varint import Reader
@@ -430,8 +429,7 @@ class Endpoint(Outbox):
         if session.peer_bye != LEAVE_WHEN_RELEASED or session.left:
             return
         if self.owes(session) == 0:
-            session.left = True
-            session.controls_due |= RELEASE_DUE
+            session.part()
             self.reports.append(PeerLeft(name=session.name))
 
     # Timers, inside.

@@ -7,11 +7,12 @@ window, pace and credit allow. It takes in what concerns the path; the endpoint 
 from typing import Final, final
 
 from librt.strings import BytesWriter
-from mypy_extensions import i64, mypyc_attr, u8
+from mypy_extensions import i64, u8
 
 from antecede.core.errors import RemoteError
 from antecede.core.packets import DataPacket
 from antecede.core.process import NEVER_NS
+from antecede.link.datagram import Datagram
 from antecede.link.frames import (
     ASKED,
     BYE,
@@ -59,18 +60,6 @@ LEAVING_COPIES: Final = 3
 PARTS_LIMIT: Final = 1 << 17
 """Parts of large payloads that have come before their turn; beyond that they are not noted, and
 the peer is not keeping to the window it was given."""
-
-
-@final
-@mypyc_attr(acyclic=True)
-class Datagram:
-    """Bytes to be sent to an address."""
-
-    __slots__ = ("address", "data")
-
-    def __init__(self, address: object, data: bytes) -> None:
-        self.address: Final = address
-        self.data: Final = data
 
 
 @final
@@ -275,6 +264,12 @@ class Session:
         if mode > LEAVE_AFTER_BYE:
             raise RemoteError(f"a good-bye of unknown kind {mode}")
         self.peer_bye = mode
+
+    def part(self) -> None:
+        """Release a peer that wants to leave: nothing here is for it."""
+        self.left = True
+        self.path.parting = True
+        self.controls_due |= RELEASE_DUE
 
     def grant(self) -> None:
         """Give the peer more credit, if enough of what came has been consumed."""

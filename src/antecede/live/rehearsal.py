@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from antecede.core.process import NEVER_NS
+from antecede.link.datagram import Datagram
 from antecede.link.directory import Tokens
 from antecede.link.faults import Faults
 from antecede.link.memory import MemoryNetwork
-from antecede.link.session import Datagram
 from antecede.live.errors import CannotBind, Stranded, TimedOut
 from antecede.live.node import Listener, Node
 from antecede.live.opening import start_node

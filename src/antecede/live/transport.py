@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from typing import Protocol
 
-from antecede.link.session import Datagram
+from antecede.link.datagram import Datagram
 
 
 class Receiver(Protocol):

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from time import monotonic_ns
 from typing import Final
 
-from antecede.link.session import Datagram
+from antecede.link.datagram import Datagram
 from antecede.live import segments
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, CannotBind

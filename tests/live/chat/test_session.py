@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from antecede.link.datagram import Datagram
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.link.reports import PeerMoved, Refused, Undeliverable
-from antecede.link.session import Datagram
 from antecede.live.addresses import Address
 from antecede.live.chat.faulty import FaultyTransport
 from antecede.live.chat.room import Line

@@ -25,7 +25,6 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, words, prog_name="antecede")
 
 
-@pytest.mark.usefixtures("spark")
 def test_violations_are_told_and_fail_the_command_only_if_asked_to(tmp_path: Path) -> None:
     write_events(tmp_path / "log.parquet", reversed_pair())
     arguments = (tmp_path / "log.parquet", "--out", tmp_path / "out")
@@ -92,12 +91,12 @@ def test_without_java_the_command_says_what_to_install(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert spark is not None
-    write_events(tmp_path / "log.parquet", reversed_pair())
+    write_events(tmp_path / "log.jsonl", reversed_pair())
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.setattr("pyspark.SparkContext._gateway", None)
     monkeypatch.setenv("ANTECEDE_JAVA", "none")
 
-    result = invoke(tmp_path / "log.parquet", "--out", tmp_path / "out")
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
 
     assert result.exit_code == 2
     assert "Spark needs Java 17 or newer" in result.stderr

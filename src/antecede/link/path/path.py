@@ -23,6 +23,9 @@ PROBE_DOUBLINGS_MAX: Final = 6
 PROBE_NS_MAX: Final = 2_000_000_000
 """And never further apart than this, so that a network that heals is noticed."""
 
+PARTING_PROBE_NS: Final = 300_000_000
+"""A peer that is about to go, or has gone, is probed this often at least, however far it is."""
+
 COLLAPSE_PROBES: Final = 3
 """After so many probes in vain the window collapses."""
 
@@ -43,6 +46,7 @@ class Path:
         "congestion",
         "flight",
         "lost",
+        "parting",
         "probe_wanted",
         "probes",
         "received",
@@ -62,6 +66,8 @@ class Path:
         self._probe_from_ns: i64 = 0
         self.probes: i64 = 0
         self.probe_wanted = False
+        # Whether nothing but good-byes is left to be said.
+        self.parting = False
         self.lost: list[Sent] = []
 
     def next_number(self) -> i64:
@@ -157,6 +163,8 @@ class Path:
         self.congestion.limit(self._window_cap * spread if spread > 1 else self._window_cap)
 
     def _probe_patience_ns(self) -> i64:
+        if self.parting and self.round_trip.probe_ns() > PARTING_PROBE_NS:
+            return PARTING_PROBE_NS
         doublings = self.probes
         if doublings > PROBE_DOUBLINGS_MAX:
             doublings = PROBE_DOUBLINGS_MAX

@@ -5,7 +5,7 @@ Everything is a 64-bit integer; a position of `NEVER` says that the event does n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -46,6 +46,10 @@ class Copies:
     def chosen(self, which: Flags | Integers) -> Self:
         """The copies that are flagged, or those with these numbers."""
         return type(self)(**{name: getattr(self, name)[which] for name in COLUMNS})
+
+    def replaced(self, **columns: Integers) -> Self:
+        """The same copies, some columns of which are these instead."""
+        return replace(self, **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -14,6 +14,9 @@ from antecede.pipeline.audit.plan import RunExtent
 from antecede.pipeline.audit.stages import counted_rows, find_copies
 from antecede.trace.events import KINDS
 
+REQUIRED: Final = ("process", "position", "kind", "time_ns", "run_id")
+"""What no row may lack."""
+
 SAMPLED_MESSAGES: Final = 50_000
 """About so many messages are looked at before the log is cut."""
 
@@ -40,9 +43,8 @@ class RunFacts:
 
 def gather_facts(events: DataFrame) -> list[RunFacts]:
     """All runs, by source and id; `LocalError` if rows lack what every row must have."""
-    required = ("process", "position", "kind", "time_ns", "run_id")
     is_bad = ~F.col("kind").isin(*KINDS) | F.lit(False)
-    for column in required:
+    for column in REQUIRED:
         is_bad = is_bad | F.col(column).isNull()
     counted = F.col("sender").isNotNull() & F.col("sequence").isNotNull()
     is_submission = (F.col("kind") == "submitted") & (F.col("process") == F.col("sender"))
@@ -65,7 +67,7 @@ def gather_facts(events: DataFrame) -> list[RunFacts]:
     rows = [row.asDict() for row in by_run.collect()]
     bad = sum(row.pop("bad") for row in rows)
     if bad:
-        raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(required)}")
+        raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(REQUIRED)}")
     for row in rows:
         row["first_ns"] = row["first_ns"] or 0
         row["last_ns"] = row["last_ns"] or 0

@@ -1,0 +1,105 @@
+"""Small logs are judged without Spark: the same rows, the same summary."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from pyspark.sql import SparkSession
+
+from antecede.audit import check_log
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit.job import audit
+from antecede.pipeline.audit.small_job import audit_small, judged
+from antecede.pipeline.audit.small_log import with_overtaken
+from antecede.pipeline.audit.small_tables import tables_of
+from antecede.trace import Event, EventLog, write_events
+from tests.audit.random_logs import chaos
+from tests.audit.random_traffic import hectic, orderly, planted, skewed
+from tests.audit.stories import ALICE, BOB, Story
+from tests.pipeline.audit.copies_of_events import copies_of
+from tests.pipeline.audit.logs_on_disk import Rows, in_order, oracle_of, rows_of, write_runs
+from tests.pipeline.audit.test_equals_oracle import random_runs
+
+
+def rows_in(out: Path) -> dict[str, Rows]:
+    """Everything in the tables of an audit, by run."""
+    found: dict[str, Rows] = {}
+    for name in ("violations", "duplicates", "losses", "inventions"):
+        for row in pq.read_table(out / name).to_pylist():
+            found.setdefault(row.pop("run_id"), {}).setdefault(name, []).append(tuple(row.values()))
+    return {run_id: in_order(rows) for run_id, rows in found.items()}
+
+
+def columns_in(folder: Path) -> list[tuple[str, str]]:
+    """The names and types of a table's columns."""
+    schema = pq.read_schema(next(folder.glob("*.parquet")))
+    return [(field.name, str(field.type)) for field in schema]
+
+
+def test_thousands_of_runs_are_judged_as_the_oracle_does(tmp_path: Path) -> None:
+    runs = random_runs(2_000, [hectic, planted, orderly, skewed], seed=2)
+    found = audit_small([write_runs(tmp_path / "logs.parquet", runs)], str(tmp_path / "out"))
+
+    assert found is not None
+    assert rows_in(tmp_path / "out") == oracle_of(runs)
+    assert found.summary.runs == len(runs)
+    assert {name.partition("-")[0] for name in found.summary.method.sequential} == {"skewed"}
+
+
+@settings(max_examples=3 * settings().max_examples)
+@given(events=chaos())
+def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
+    findings, _ = judged(with_overtaken(copies_of(events)))
+    found: Rows = {}
+    for name, table in tables_of(findings, ["chaos"]).items():
+        rows = [tuple(row.values())[1:] for row in table.to_pylist()]
+        found |= {name: rows} if rows else {}
+
+    assert in_order(found) == rows_of(check_log(events, witnesses=False))
+
+
+def test_spark_says_the_same_of_the_same_logs(spark: SparkSession, tmp_path: Path) -> None:
+    """Tables, summary, reasons and names: of a table of runs, of a dataset, and of a file."""
+    runs = random_runs(20, [hectic, skewed], seed=5)
+    write_runs(tmp_path / "many.parquet", runs)
+    story = Story()
+    first, second = story.send(ALICE, BOB), story.send(ALICE, BOB)
+    story.deliver(BOB, second, first)
+    write_events(tmp_path / "hectic-1.parquet", story.log)
+    write_events(tmp_path / "live" / "events", story.log, run_id="2024")
+    paths = [str(tmp_path / name) for name in ("many.parquet", "live", "hectic-1.parquet")]
+
+    here = audit_small(paths, str(tmp_path / "here"), explain=9)
+    there = audit(spark, paths, str(tmp_path / "there"), explain=9)
+
+    assert here == there
+    assert rows_in(tmp_path / "here") == rows_in(tmp_path / "there")
+    for name in ("violations", "duplicates", "losses", "inventions"):
+        assert columns_in(tmp_path / "here" / name) == columns_in(tmp_path / "there" / name)
+    texts = [(tmp_path / place / "summary.json").read_text() for place in ("here", "there")]
+    assert texts[0] == texts[1]
+
+
+def test_large_logs_json_and_other_places_are_left_to_spark(tmp_path: Path) -> None:
+    story = Story()
+    story.deliver(BOB, story.send(ALICE, BOB))
+    write_events(tmp_path / "log.parquet", story.log)
+    write_events(tmp_path / "log.jsonl", story.log)
+    out = str(tmp_path / "out")
+
+    assert audit_small([str(tmp_path / "log.parquet")], out, events_max=1) is None
+    assert audit_small([str(tmp_path / "log.jsonl")], out) is None
+    assert audit_small(["s3a://bucket/log.parquet"], out) is None
+    assert audit_small([str(tmp_path / "log.parquet")], "s3a://bucket/out") is None
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_without_events_and_one_that_is_none(tmp_path: Path) -> None:
+    write_events(tmp_path / "empty.parquet", EventLog())
+    found = audit_small([str(tmp_path / "empty.parquet")], str(tmp_path / "out"), explain=1)
+    assert found is not None
+    assert (found.summary.events, found.summary.causal) == (0, True)
+    (tmp_path / "bad.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(LocalError, match=r"bad\.parquet"):
+        audit_small([str(tmp_path / "bad.parquet")], str(tmp_path / "out"))
