@@ -36,8 +36,8 @@ def in_build(tree: Path, *arguments: str) -> Any:  # noqa: ANN401 - JSON has no 
 
 
 def steps(_rounds: int) -> dict[str, Any]:
-    """Counted steps per message, against the number of processes and of unacked messages."""
-    return dict(in_build(SOURCE_TREE, "bench.steps"))
+    """Counted steps per message, against the numbers of processes, unacked messages and peers."""
+    return {**in_build(SOURCE_TREE, "bench.steps"), **in_build(SOURCE_TREE, "bench.peer_steps")}
 
 
 def builds(rounds: int) -> dict[str, Any]:

@@ -26,9 +26,10 @@ UNACKED = (100, 1_000, 10_000, 100_000)
 
 
 class StepCounter:
-    """Counts the lines of the core that are executed while it is active."""
+    """Counts the executed lines of what lies in some folders, while it is active."""
 
-    def __init__(self) -> None:
+    def __init__(self, folders: tuple[str, ...] = (CORE,)) -> None:
+        self.folders = folders
         self.steps = 0
 
     def __enter__(self) -> "StepCounter":
@@ -39,8 +40,8 @@ class StepCounter:
         sys.settrace(None)
 
     def enter(self, frame: FrameType, _event: str, _arg: object) -> Callable[..., Any] | None:
-        """Watch the lines of a function of the core, and of no other."""
-        return self.line if frame.f_code.co_filename.startswith(CORE) else None
+        """Watch the lines of a function in these folders, and of no other."""
+        return self.line if frame.f_code.co_filename.startswith(self.folders) else None
 
     def line(self, _frame: FrameType, event: str, _arg: object) -> Callable[..., Any]:
         """One more line."""
