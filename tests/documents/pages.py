@@ -10,7 +10,7 @@ ON_SPARK = ("docs/guides/audit-your-traces.md", "examples/sample-log/README.md")
 ELSEWHERE = ("docs/guides/your-own-protocol.md",)
 """tests/guides does everything that these say."""
 
-OF_THE_PIPELINE = ("docs/pipeline/", "docs/EVALUATION.md")
+OF_THE_PIPELINE = ("docs/pipeline/", "docs/EVALUATION.md", "examples/evaluation/")
 """Reference pages: that their commands exist is checked, tests/pipeline does the rest."""
 
 
