@@ -23,8 +23,8 @@ from antecede.live.transport import Receiver, Transport
 DRAIN: Final = 64
 """Datagrams received in one turn of the loop."""
 
-CROWDED_NS: Final = 10_000
-"""Datagrams closer together than this are taken many at a time."""
+LONE_TURNS: Final = 16
+"""While datagrams come one at a time, it is looked for a second one only every so many turns."""
 
 RECEIVE_SIZE: Final = 65_536
 SOCKET_BYTES: Final = 4 << 20
@@ -99,7 +99,7 @@ class UdpTransport(Transport):
         self._view = memoryview(bytearray(RECEIVE_SIZE))
         self._buffers = [self._view]
         self._crowded = False
-        self._readable_ns = 0
+        self._turn = 0
 
     @property
     def address(self) -> object:
@@ -226,8 +226,11 @@ class UdpTransport(Transport):
         assert receiver is not None, "readers are added when there is a receiver"
         now_ns = monotonic_ns()
         received = 0
-        # A lone datagram is most often followed by none: asking would only tell that.
-        limit = DRAIN if self._crowded else 1
+        # A datagram that came alone is most often followed by others that do: asking for more in
+        # the same turn would cost a call to be told that there is none.
+        looks = self._crowded or self._turn % LONE_TURNS == 0
+        limit = DRAIN if looks else 1
+        self._turn += 1
         try:
             while received < limit:
                 received += 1
@@ -241,8 +244,8 @@ class UdpTransport(Transport):
         except OSError:
             # What a former datagram met on its way; it says nothing about the next one.
             pass
-        self._crowded = received > 1 or now_ns - self._readable_ns < CROWDED_NS
-        self._readable_ns = now_ns
+        if looks:
+            self._crowded = received > 1
         receiver.on_input_end(now_ns)
 
     def _receive_joined(self, receiver: Receiver, now_ns: int) -> None:
