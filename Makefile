@@ -14,8 +14,11 @@ COMPILED := build/compiled.stamp
 COMPILED_PYTHON := PYTHONPATH="$(CURDIR)/$(COMPILED_TREE)" $(VENV)/bin/python
 PYTEST := -m pytest -q -n $(JOBS) --dist worksteal
 CHECKED := setup.py $(wildcard src tests bench examples)
-# Style and packaging are the same for both builds: these run once.
-ONCE := --ignore=tests/test_tidy.py --ignore=tests/test_packaging.py
+# Some tests run on one build only. Style, packaging, the site and the report are not compiled; Spark
+# takes minutes, and is used with the compiled kernel (tests/audit has it on both builds).
+ONLY_INTERPRETED := $(addprefix --ignore=tests/,test_packaging.py documents/test_site.py report)
+ONLY_COMPILED := --ignore=tests/pipeline
+CHECKED_BEFORE := --ignore=tests/test_tidy.py
 
 .DELETE_ON_ERROR:
 .PHONY: help test test-interpreted test-compiled test-full check compile demo docs bench format pin clean
@@ -26,10 +29,10 @@ help: ## Show this list
 test: check test-interpreted test-compiled ## Everything that must pass: checks, then the suite on both builds
 
 test-interpreted: $(INSTALLED) ## The suite on the sources as they stand
-	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) --ignore=tests/test_tidy.py tests
+	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) $(ONLY_COMPILED) tests
 
 test-compiled: compile ## The suite on the compiled build
-	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(ONCE) tests
+	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) $(ONLY_INTERPRETED) tests
 
 test-full: test ## The same, and the long campaigns (compiled): marked tests, and properties with more examples
 	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) -m long tests

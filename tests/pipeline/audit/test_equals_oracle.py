@@ -37,7 +37,7 @@ def test_thousands_of_small_runs_judged_as_a_whole(spark: SparkSession, tmp_path
 def test_runs_cut_into_tiny_slices_some_with_clocks_that_disagree(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    runs = random_runs(600, [hectic, planted, skewed], seed=3)
+    runs = random_runs(300, [hectic, planted, skewed], seed=3)
     source = find_source(write_runs(tmp_path / "logs.parquet", runs))
 
     with judged_logs(spark, [source], slice_copies=4) as judged:
