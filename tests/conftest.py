@@ -8,6 +8,8 @@ a reason with one of them in it fails, so that a machine with everything cannot 
 """
 
 import os
+import signal
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -45,12 +47,21 @@ def pytest_report_header() -> str:
 
 def pytest_configure() -> None:
     """Refuse to test a build other than the one meant."""
+    heed_interrupts()
     expected = os.environ.get("ANTECEDE_EXPECT")
     if expected is None:
         return
     complaint = wrong_build(expected) or stale_build(SOURCE, Path(antecede.__file__).parent)
     if complaint:
         raise pytest.UsageError(complaint)
+
+
+def heed_interrupts() -> None:
+    """A job in the background may have been told to ignore Ctrl-C, and processes inherit that; the
+    ones that tests start and interrupt should not."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
