@@ -69,7 +69,11 @@ class Opening:
     async def _open(self) -> Node:
         settings = self._settings
         transport = UdpTransport(
-            settings.bind, settings.mtu, asyncio.get_running_loop(), settings.gso
+            settings.bind,
+            settings.mtu,
+            asyncio.get_running_loop(),
+            settings.gso,
+            stay_awake=settings.stay_awake,
         )
         try:
             return start_node(settings, transport, SecretTokens(), self._on_event)

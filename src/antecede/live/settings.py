@@ -59,6 +59,8 @@ class Settings:
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
     gso: Switch = "auto"
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
+    stay_awake: bool = True
+    """Whether to look out for 100 µs after sending, where answers have lately come as soon."""
     send_limit: int = 8_192
     """Messages accepted and not yet acknowledged; `send` waits for room beyond that."""
     send_bytes: int = 64 * MiB
@@ -119,6 +121,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "accept_unknown": FLAG,
     "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
     "gso": SWITCH,
+    "stay_awake": FLAG,
     "send_limit": count(1, 1 << 20),
     "send_bytes": size(1 << 10, 64 << 30),
     "receive_window": size(64 << 10, 1 << 30),

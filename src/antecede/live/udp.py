@@ -19,6 +19,7 @@ from antecede.live import segments
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, CannotBind
 from antecede.live.transport import Receiver, Transport
+from antecede.live.vigil import Vigil
 
 DRAIN: Final = 64
 """Datagrams received in one turn of the loop."""
@@ -83,6 +84,8 @@ class UdpTransport(Transport):
         mtu: int | str,
         loop: asyncio.AbstractEventLoop,
         gso: str = "auto",
+        *,
+        stay_awake: bool = True,
     ) -> None:
         self._socket = bound_socket(bind)
         self._mtu = mtu
@@ -91,6 +94,7 @@ class UdpTransport(Transport):
         self.joins = gso == "on" and segments.enable(self._socket)
         self._receives_joined = self.joins
         self._loop = loop
+        self._vigil = Vigil(loop) if stay_awake else None
         self._receiver: Receiver | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = NEVER_NS
@@ -149,6 +153,8 @@ class UdpTransport(Transport):
                     self._wait_for_kernel(datagrams[index:])
                     break
         datagrams.clear()
+        if self._vigil is not None:
+            self._vigil.sent()
 
     def wake_at(self, time_ns: int) -> None:
         if time_ns >= self._timer_ns:
@@ -246,6 +252,8 @@ class UdpTransport(Transport):
             pass
         if looks:
             self._crowded = received > 1
+        if self._vigil is not None:
+            self._vigil.heard()
         receiver.on_input_end(now_ns)
 
     def _receive_joined(self, receiver: Receiver, now_ns: int) -> None:

@@ -29,8 +29,9 @@ SMALL: Final = {
     "mtu": 1400,
     "heartbeat": "60s",
     "silent_after": "10min",
+    "stay_awake": False,
 }
-"""Hundreds of nodes in one process: windows that fit, and no heartbeats among the figures."""
+"""Hundreds of nodes in one process: windows that fit, no heartbeats, no waiting among the work."""
 
 
 def say(line: Line) -> None:

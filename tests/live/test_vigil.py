@@ -1,0 +1,86 @@
+"""After sending, a loop stays awake where that has lately been worth it, and only there."""
+
+import asyncio
+import time
+
+from antecede import open_node
+from antecede.live.vigil import AWAKE_NS, TRIAL_EVERY, Vigil
+
+
+async def until_asleep(vigil: Vigil) -> None:
+    while vigil.awake:
+        await asyncio.sleep(0)
+
+
+def test_one_send_in_so_many_is_a_trial() -> None:
+    async def main() -> list[bool]:
+        vigil = Vigil(asyncio.get_running_loop())
+        awake = []
+        for _ in range(2 * TRIAL_EVERY):
+            vigil.sent()
+            awake.append(vigil.awake)
+            await until_asleep(vigil)
+        return awake
+
+    alone = [False] * (TRIAL_EVERY - 1)
+    assert asyncio.run(main()) == [*alone, True, *alone, True]
+
+
+def test_a_trial_without_an_answer_ends_by_itself() -> None:
+    async def main() -> tuple[int, bool]:
+        vigil = Vigil(asyncio.get_running_loop())
+        for _ in range(TRIAL_EVERY):
+            vigil.sent()
+        begin_ns = time.monotonic_ns()
+        await until_asleep(vigil)
+        return time.monotonic_ns() - begin_ns, vigil.worthwhile
+
+    took_ns, worthwhile = asyncio.run(main())
+    assert took_ns > AWAKE_NS // 2
+    assert not worthwhile
+
+
+def test_as_long_as_answers_come_every_send_is_watched() -> None:
+    async def main() -> list[bool]:
+        vigil = Vigil(asyncio.get_running_loop())
+        for _ in range(TRIAL_EVERY):
+            vigil.sent()
+        awake = []
+        for _ in range(3):
+            vigil.heard()
+            vigil.sent()
+            awake.append(vigil.awake)
+        vigil.heard()
+        await until_asleep(vigil)
+        vigil.sent()
+        awake.append(vigil.awake)
+        await until_asleep(vigil)
+        vigil.sent()
+        return [*awake, vigil.awake]
+
+    assert asyncio.run(main()) == [True, True, True, True, False]
+
+
+def test_what_comes_while_nobody_waits_for_it_is_no_answer() -> None:
+    async def main() -> bool:
+        vigil = Vigil(asyncio.get_running_loop())
+        vigil.heard()
+        vigil.sent()
+        return vigil.awake
+
+    assert not asyncio.run(main())
+
+
+def test_nodes_that_may_sleep_talk_all_the_same() -> None:
+    async def main() -> list[bytes]:
+        async with open_node("ann", stay_awake=False) as ann:
+            bob = await open_node("bob", peers={"ann": ann.address}, stay_awake=False)
+            ann.add_peer("bob", bob.address)
+            got = []
+            for number in range(2 * TRIAL_EVERY):
+                await bob.send("ann", bytes([number]))
+                got.append((await ann.receive()).payload)
+            await bob.close()
+        return got
+
+    assert asyncio.run(main()) == [bytes([number]) for number in range(2 * TRIAL_EVERY)]
