@@ -40,7 +40,10 @@ def test_many_damaged_datagrams_are_survived(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
+@pytest.mark.skipif(
+    find_spec("atheris") is None,
+    reason="atheris, which not every Python has, is not installed: pip install atheris",
+)
 def test_atheris_finds_no_datagram_that_makes_a_node_raise(tmp_path: Path) -> None:
     for index, data in enumerate(sample_inputs()):
         (tmp_path / str(index)).write_bytes(data)

@@ -14,7 +14,10 @@ RUNS = 400_000
 
 
 @pytest.mark.long
-@pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
+@pytest.mark.skipif(
+    find_spec("atheris") is None,
+    reason="atheris, which not every Python has, is not installed: pip install atheris",
+)
 def test_atheris_finds_no_bytes_that_break_decode(tmp_path: Path) -> None:
     for index, packet in enumerate(sample_packets()):
         (tmp_path / str(index)).write_bytes(encode(packet))

@@ -49,7 +49,7 @@ def test_as_long_as_answers_come_every_send_is_watched() -> None:
         for _ in range(3):
             vigil.heard()
             vigil.sent()
-            awake.append(vigil.awake)
+            awake.append(vigil.awake and vigil.worthwhile)
         vigil.heard()
         await until_asleep(vigil)
         vigil.sent()
