@@ -11,6 +11,7 @@ from typing import Final
 from antecede.core.errors import AntecedeError
 from antecede.live.child import Child, Line
 from antecede.live.demo.services import GATEWAY, SERVICES, copies_per_order
+from antecede.live.interrupts import interrupts_held
 from antecede.live.proxy import Conditions, Counters, Proxy
 
 BAD_NETWORK: Final = Conditions(
@@ -76,9 +77,11 @@ def perform(
     own = {"order": order, "trace": str(folder), "trace_run": order}
     chosen = {**SETTINGS, **(settings or {}), **own}
     with ExitStack() as stack:
-        children = {name: stack.enter_context(start(name, chosen)) for name in SERVICES}
+        with interrupts_held():
+            children = {name: stack.enter_context(start(name, chosen)) for name in SERVICES}
         addresses = {name: str(child.hear(START_S)["address"]) for name, child in children.items()}
-        proxy = stack.enter_context(Proxy(addresses, conditions, seed=seed))
+        with interrupts_held():
+            proxy = stack.enter_context(Proxy(addresses, conditions, seed=seed))
         for name, child in children.items():
             child.ask({"peers": proxy.peers_of(name)})
         began = time.monotonic()
