@@ -66,7 +66,7 @@ def command(
     first wherever both are delivered. Logs may come from live runs, simulations or ingested traces,
     and need not have been written by a protocol that promises any order.
 
-    Parquet logs of up to a million events are judged at once, larger ones on Spark, as is
+    Logs of up to a million events on this machine are judged at once, larger ones on Spark, as is
     everything if --master is given; the verdict is the same.
     """
     found = carried_out(context, paths, out, explained, master)
@@ -83,7 +83,7 @@ def command(
 def carried_out(
     context: click.Context, paths: tuple[str, ...], out: str, explained: int, master: str | None
 ) -> "Audit":
-    """Audit: Parquet logs of up to a million events right here, all else on Spark."""
+    """Audit: logs of up to a million events right here, all else on Spark."""
     need_spark()
     from antecede.pipeline.audit.job import audit
     from antecede.pipeline.audit.small_job import audit_small

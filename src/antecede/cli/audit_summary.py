@@ -40,6 +40,8 @@ def print_summary(console: Console, summary: "Summary", names: Names, out: str) 
 
 def verdict_text(summary: "Summary") -> str:
     """Whether effects overtook causes, and by how much."""
+    if not summary.deliveries:
+        return "[yellow]Nothing was delivered, so nothing was judged:[/] is this the right log?"
     if summary.held_back_ns is None:
         return "[green]No message was delivered before one that caused it.[/]"
     held = summary.held_back_ns

@@ -47,9 +47,8 @@ def test_a_causal_log_passes_and_the_summary_can_be_json(tmp_path: Path) -> None
     story.deliver(BOB, story.send(ALICE, BOB))
     write_events(tmp_path / "log.jsonl", story.log)
 
-    result = invoke(
-        tmp_path / "log.jsonl", "--out", tmp_path / "out", "--json", "--fail-on-violation"
-    )
+    arguments = (tmp_path / "log.jsonl", "--out", tmp_path / "out", "--master", "local[2]")
+    result = invoke(*arguments, "--json", "--fail-on-violation")
 
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
@@ -63,7 +62,7 @@ def test_runs_judged_without_a_clock_are_named(tmp_path: Path) -> None:
     story.deliver(BOB, story.send(ALICE, BOB, at=5), at=1)
     write_events(tmp_path / "log.jsonl", story.log)
 
-    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out", "--master", "local[2]")
 
     said = " ".join(result.stdout.split())
     assert "log: a message is delivered before it is submitted. It was judged by the order" in said
@@ -73,10 +72,23 @@ def test_runs_judged_without_a_clock_are_named(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_a_damaged_log_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"process": 1\n')
-    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+    arguments = (tmp_path / "log.jsonl", "--out", tmp_path / "out")
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "log.jsonl: JSON parse error" in result.stderr
 
+    result = invoke(*arguments, "--master", "local[2]")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: Spark gave up: ")
+
+
+def test_an_empty_log_is_not_praised(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").touch()
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+
+    assert result.exit_code == 0
+    assert "Nothing was delivered, so nothing was judged" in result.stdout
+    assert "No message was delivered before" not in result.stdout
 
 
 def test_a_missing_log_is_one_sentence_and_starts_nothing(tmp_path: Path) -> None:
@@ -96,7 +108,7 @@ def test_without_java_the_command_says_what_to_install(
     monkeypatch.setattr("pyspark.SparkContext._gateway", None)
     monkeypatch.setenv("ANTECEDE_JAVA", "none")
 
-    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out")
+    result = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out", "--master", "local[2]")
 
     assert result.exit_code == 2
     assert "Spark needs Java 17 or newer" in result.stderr

@@ -14,6 +14,7 @@ from antecede.pipeline.audit.small_job import audit_small, judged
 from antecede.pipeline.audit.small_log import with_overtaken
 from antecede.pipeline.audit.small_tables import tables_of
 from antecede.trace import Event, EventLog, write_events
+from antecede.trace.restore import log_of
 from tests.audit.random_logs import chaos
 from tests.audit.random_traffic import hectic, orderly, planted, skewed
 from tests.audit.stories import ALICE, BOB, Story
@@ -59,6 +60,18 @@ def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
     assert in_order(found) == rows_of(check_log(events, witnesses=False))
 
 
+def write_mixed(dataset: Path, log: EventLog) -> None:
+    """One run recorded as JSON lines, one as Parquet, one by recorders of either kind."""
+    for run_id in ("plain", "packed", "columns", "both"):
+        (dataset / f"run_id={run_id}").mkdir(parents=True)
+    write_events(dataset / "run_id=plain" / "a.jsonl", log)
+    write_events(dataset / "run_id=packed" / "a.jsonl.gz", log)
+    write_events(dataset / "run_id=columns" / "a.parquet", log)
+    for process, name in ((ALICE, "a.jsonl"), (BOB, "b.parquet")):
+        own = log_of(event for event in log if event.process == process)
+        write_events(dataset / "run_id=both" / name, own)
+
+
 def test_spark_says_the_same_of_the_same_logs(spark: SparkSession, tmp_path: Path) -> None:
     """Tables, summary, reasons and names: of a table of runs, of a dataset, and of a file."""
     runs = random_runs(20, [hectic, skewed], seed=5)
@@ -68,7 +81,10 @@ def test_spark_says_the_same_of_the_same_logs(spark: SparkSession, tmp_path: Pat
     story.deliver(BOB, second, first)
     write_events(tmp_path / "hectic-1.parquet", story.log)
     write_events(tmp_path / "live" / "events", story.log, run_id="2024")
-    paths = [str(tmp_path / name) for name in ("many.parquet", "live", "hectic-1.parquet")]
+    write_events(tmp_path / "again.jsonl", story.log)
+    write_mixed(tmp_path / "mixed", story.log)
+    names = ("many.parquet", "live", "hectic-1.parquet", "again.jsonl", "mixed")
+    paths = [str(tmp_path / name) for name in names]
 
     here = audit_small(paths, str(tmp_path / "here"), explain=9)
     there = audit(spark, paths, str(tmp_path / "there"), explain=9)
@@ -81,7 +97,7 @@ def test_spark_says_the_same_of_the_same_logs(spark: SparkSession, tmp_path: Pat
     assert texts[0] == texts[1]
 
 
-def test_large_logs_json_and_other_places_are_left_to_spark(tmp_path: Path) -> None:
+def test_large_logs_and_other_places_are_left_to_spark(tmp_path: Path) -> None:
     story = Story()
     story.deliver(BOB, story.send(ALICE, BOB))
     write_events(tmp_path / "log.parquet", story.log)
@@ -89,7 +105,7 @@ def test_large_logs_json_and_other_places_are_left_to_spark(tmp_path: Path) -> N
     out = str(tmp_path / "out")
 
     assert audit_small([str(tmp_path / "log.parquet")], out, events_max=1) is None
-    assert audit_small([str(tmp_path / "log.jsonl")], out) is None
+    assert audit_small([str(tmp_path / "log.jsonl")], out, events_max=1) is None
     assert audit_small(["s3a://bucket/log.parquet"], out) is None
     assert audit_small([str(tmp_path / "log.parquet")], "s3a://bucket/out") is None
     assert not (tmp_path / "out").exists()
@@ -101,5 +117,10 @@ def test_a_log_without_events_and_one_that_is_none(tmp_path: Path) -> None:
     assert found is not None
     assert (found.summary.events, found.summary.causal) == (0, True)
     (tmp_path / "bad.parquet").write_bytes(b"no Parquet")
+    for name in ("empty.jsonl", "empty.jsonl.gz"):
+        write_events(tmp_path / name, EventLog())
+        found = audit_small([str(tmp_path / name)], str(tmp_path / "out"), explain=1)
+        assert found is not None
+        assert found.summary.events == 0
     with pytest.raises(LocalError, match=r"bad\.parquet"):
         audit_small([str(tmp_path / "bad.parquet")], str(tmp_path / "out"))

@@ -20,6 +20,12 @@ from antecede.trace.processes import read_processes
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
 
+PARQUET: Final = "parquet"
+JSON: Final = "json"
+FORMATS: Final = {".parquet": PARQUET, ".jsonl": JSON, ".jsonl.gz": JSON}
+FILES_OF: Final = {PARQUET: "*.parquet", JSON: "*.{jsonl,jsonl.gz}"}
+"""Which files of a folder with both are in one format, as Spark has it told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -28,7 +34,8 @@ class Source:
     path: str
     run_id: str | None
     """The name of its only run; None if its folders, or a column, name the runs."""
-    is_json: bool
+    formats: tuple[str, ...] = (PARQUET,)
+    """How it is written; a folder may hold Parquet files and JSON lines."""
 
     @property
     def is_file(self) -> bool:
@@ -40,16 +47,18 @@ def find_source(path: str) -> Source:
     """What is at this path; `LocalError` if there are no event logs."""
     if "://" in path:
         name = path.rstrip("/").rpartition("/")[2]
-        is_json = name.endswith((".jsonl", ".jsonl.gz"))
-        is_file = is_json or name.endswith(".parquet")
-        return Source(path=path, run_id=name if is_file else None, is_json=is_json)
+        # Folders elsewhere are not looked into: they hold what Spark and its like write.
+        suffix = suffix_of(Path(name))
+        formats = (FORMATS.get(suffix, PARQUET),)
+        return Source(path=path, run_id=name if suffix else None, formats=formats)
     place = Path(path)
     if (place / EVENTS_FOLDER).is_dir():
         place = place / EVENTS_FOLDER
+    files = [file for files in find_runs(place).values() for file in files]
     return Source(
         path=str(place.absolute()),
         run_id=only_run(place),
-        is_json=suffix_of(place) in (".jsonl", ".jsonl.gz"),
+        formats=tuple(sorted({FORMATS[suffix_of(file)] for file in files})),
     )
 
 
@@ -78,13 +87,15 @@ def read_logs(session: SparkSession, sources: Sequence[Source]) -> DataFrame:
 
 def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     """The logs of one source."""
-    reader = session.read
-    if source.is_json:
-        events = reader.schema(EVENTS).json(source.path, mode="FAILFAST")
-    elif source.run_id is None:
-        events = reader.schema(with_run_id(EVENTS)).parquet(source.path)
-    else:
-        events = reader.schema(EVENTS).parquet(source.path)
+    schema = with_run_id(EVENTS) if source.run_id is None else EVENTS
+    reader = session.read.schema(schema).option("mode", "FAILFAST")
+    parts = [
+        (reader if len(source.formats) == 1 else reader.option("pathGlobFilter", FILES_OF[form]))
+        .format(form)
+        .load(source.path)
+        for form in source.formats
+    ]
+    events = reduce(DataFrame.unionByName, parts)
     if source.run_id is not None:
         events = events.withColumn("run_id", F.lit(source.run_id))
     return events.withColumn("source", F.lit(number))

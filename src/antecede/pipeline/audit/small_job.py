@@ -23,7 +23,8 @@ from antecede.pipeline.audit.job import SUMMARY, Audit
 from antecede.pipeline.audit.judge import Tell, names_of, silent
 from antecede.pipeline.audit.sequential import RunJudge
 from antecede.pipeline.audit.slices import SliceJudge
-from antecede.pipeline.audit.small_log import READ, SmallLog, files_of, read_small, run_in
+from antecede.pipeline.audit.small_files import files_of
+from antecede.pipeline.audit.small_log import READ, SmallLog, read_small, run_in
 from antecede.pipeline.audit.small_tables import (
     Columns,
     channels_of,
@@ -51,7 +52,7 @@ def audit_small(
     events_max: int = SMALL_EVENTS,
     tell: Tell = silent,
 ) -> Audit | None:
-    """Audit these logs if they are Parquet files here, of few events; None if they are not.
+    """Audit these logs if they are files here, of few events; None if they are not.
 
     The tables in the folder `out` are replaced, as by `antecede.pipeline.audit.job.audit`.
     """

@@ -6,31 +6,24 @@ plan what takes a fraction of one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import NEVER, Copies, Flags, Integers
 from antecede.pipeline.audit.facts import REQUIRED, RunFacts
-from antecede.pipeline.audit.inputs import Source
 from antecede.pipeline.audit.judging import LATEST
-from antecede.trace.datasets import find_runs, suffix_of
+from antecede.pipeline.audit.small_files import RunFiles, read_rows
 from antecede.trace.events import KINDS
-from antecede.trace.parquet import read_table, reading
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
 READ: Final = ("process", "position", "kind", "sender", "sequence", "target", "time_ns")
 INTEGERS: Final = tuple(name for name in READ if name != "kind")
-
-RunFiles: TypeAlias = tuple[int, str | None, list[Path]]
-"""Which source, which run, and its files; the rows name the run if it is None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,34 +36,13 @@ class SmallLog:
     copies: Copies
 
 
-def files_of(sources: Sequence[Source], events_max: int) -> list[RunFiles] | None:
-    """The files of these logs; None if some are not Parquet here, or they have too many rows."""
-    found: list[RunFiles] = []
-    events = 0
-    for number, source in enumerate(sources):
-        if "://" in source.path:
-            return None
-        for name, files in find_runs(Path(source.path)).items():
-            for file in files:
-                if suffix_of(file) != ".parquet":
-                    return None
-                with reading(file):
-                    metadata = pq.read_metadata(file)
-                events += metadata.num_rows
-                if events > events_max:
-                    return None
-            in_rows = source.run_id is None and "run_id" in metadata.schema.to_arrow_schema().names
-            found.append((number, None if in_rows else source.run_id or name, files))
-    return found
-
-
 def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> SmallLog:
     """The log in these files; `LocalError` if rows lack what every row must have."""
     tables: list[ArrowTable] = []
     keys: list[tuple[int, str]] = []
     for source, run_id, parts in files:
         wanted = columns if run_id is not None else (*columns, "run_id")
-        table = read_table(parts, parts[0].parent, wanted)
+        table = read_rows(parts, wanted)
         if run_id is not None:
             table = table.append_column("run_id", pa.array([run_id] * len(table), pa.string()))
         check_rows(table)

@@ -1,0 +1,97 @@
+"""The files of logs that may be small enough to be judged here, and their rows."""
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit.inputs import Source
+from antecede.trace.datasets import common_source, find_runs, suffix_of
+from antecede.trace.parquet import event_schema, read_table, reading
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+RunFiles: TypeAlias = tuple[int, str | None, list[Path]]
+"""Which source, which run, and its files; the rows name the run if it is None."""
+
+CHUNK_BYTES: Final = 1 << 20
+"""How much of a file is looked at, at a time, while its lines are counted."""
+
+LONGEST_LINE: Final = 1 << 24
+"""JSON is parsed in blocks of so many bytes; no line may be longer than one."""
+
+
+def files_of(sources: Sequence[Source], events_max: int) -> list[RunFiles] | None:
+    """The files of these logs; None if some are not on this machine, or have too many rows."""
+    found: list[RunFiles] = []
+    events = 0
+    for number, source in enumerate(sources):
+        if "://" in source.path:
+            return None
+        for name, files in find_runs(Path(source.path)).items():
+            for file in files:
+                events += rows_in(file, events_max - events)
+                if events > events_max:
+                    return None
+            in_rows = source.run_id is None and any(has_run_ids(file) for file in files)
+            found.append((number, None if in_rows else source.run_id or name, files))
+    return found
+
+
+def rows_in(file: Path, enough: int) -> int:
+    """How many events there are in a file; of JSON lines no more are counted than is enough."""
+    if suffix_of(file) == ".parquet":
+        with reading(file):
+            count: int = pq.read_metadata(file).num_rows
+        return count
+    lines = 0
+    with reading(file), file.open("rb") as raw:
+        stream = gzip.GzipFile(fileobj=raw) if file.suffix == ".gz" else raw
+        try:
+            while lines <= enough and (chunk := stream.read(CHUNK_BYTES)):
+                lines += chunk.count(b"\n")
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise LocalError(f"{file}: damaged gzip data: {error}") from error
+    return lines
+
+
+def has_run_ids(file: Path) -> bool:
+    """Whether the rows of a file say which run they belong to."""
+    if suffix_of(file) != ".parquet":
+        return False
+    with reading(file):
+        return "run_id" in pq.read_schema(file).names
+
+
+def read_rows(files: Sequence[Path], columns: Sequence[str]) -> ArrowTable:
+    """These columns of all the files."""
+    parquet = [file for file in files if suffix_of(file) == ".parquet"]
+    tables = [read_json(file, columns) for file in files if file not in parquet]
+    if parquet:
+        tables.append(read_table(parquet, common_source(parquet), columns).select(columns))
+    with reading(common_source(list(files))):
+        return pa.concat_tables(tables, promote_options="permissive")
+
+
+def read_json(file: Path, columns: Sequence[str]) -> ArrowTable:
+    """These columns of a file of JSON lines; null where a line has no such field."""
+    schema = pa.schema([event_schema().field(name).with_nullable(True) for name in columns])
+    with reading(file):
+        with pa.input_stream(str(file)) as stream:
+            if not stream.read(1):
+                return schema.empty_table()
+        table = pj.read_json(
+            file,
+            read_options=pj.ReadOptions(block_size=LONGEST_LINE),
+            parse_options=pj.ParseOptions(
+                explicit_schema=schema, unexpected_field_behavior="ignore"
+            ),
+        )
+        return table.select(columns)
