@@ -12,6 +12,7 @@ from typing import Final
 import antecede.core
 import antecede.link
 from antecede.core.catalogue import find_protocol
+from antecede.core.process import NodeProcess
 from antecede.link.contacts import Contact
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
@@ -69,6 +70,7 @@ class Star:
             socket_bytes=1 << 20,
         )
         core = find_protocol("hybrid").create(0, range(1 << 16), payload_limit=1 << 16)
+        assert isinstance(core, NodeProcess)
         self._nodes[name] = Endpoint(me, core, self._tokens, self._limits, None, True)
         return self._nodes[name]
 

@@ -11,7 +11,7 @@ from antecede.audit import (
     explain_verdict,
     find_violations,
 )
-from antecede.audit.explain import milliseconds
+from antecede.audit.explain import moment
 from tests.audit.stories import ALICE, BOB, CAROL, DAVE, NAMES, Story
 
 
@@ -164,10 +164,14 @@ def test_a_good_verdict_says_so() -> None:
 
 
 def test_times_are_exact_whatever_their_size() -> None:
-    assert [milliseconds(time_ns) for time_ns in (0, 1, 2_100_000, -1_500_000, 10**18 + 1)] == [
+    times_ns = (0, 1, 2_100_000, -1_500_000, 10**17 - 1, 10**18 + 1, 1674988026_762000000, 10**19)
+    assert [moment(time_ns) for time_ns in times_ns] == [
         "0.0 ms",
         "0.000001 ms",
         "2.1 ms",
         "-1.5 ms",
-        "1000000000000.000001 ms",
+        "99999999999.999999 ms",
+        "2001-09-09 01:46:40.000000001 UTC",
+        "2023-01-29 10:27:06.762 UTC",
+        "10000000000000.0 ms",
     ]

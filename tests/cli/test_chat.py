@@ -123,6 +123,14 @@ class Person:
             os.close(descriptor)
 
 
+def test_without_an_input_there_is_nobody_to_chat() -> None:
+    command = f"{' '.join(CHAT)} --name alice <&-"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 2
+    assert "there is no input to read" in ended.stderr
+
+
 @pytest.mark.parametrize("network", ["real", "lossy"])
 def test_two_people_in_two_terminals(network: str, tmp_path: Path) -> None:
     common = ["--trace", str(tmp_path), "--network", network]

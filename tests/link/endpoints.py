@@ -11,6 +11,7 @@ from random import Random
 from antecede.audit.oracle import check_log
 from antecede.core.alarms import PATIENCE_NS
 from antecede.core.catalogue import find_protocol
+from antecede.core.process import NodeProcess
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
@@ -71,6 +72,7 @@ def make_endpoint(
         window=int(limits.window),
         payload_limit=payload_limit,
         socket_bytes=socket_bytes,
+        order=order,
     )
     core = find_protocol(order).create(
         0,
@@ -80,6 +82,7 @@ def make_endpoint(
         payload_limit=1 << 16,
         patience_ns=patience_ns,
     )
+    assert isinstance(core, NodeProcess)
     rows = None if log is None else EventRows(log, process_of(name))
     return Endpoint(me, core, tokens, limits, rows, order != "none")
 

@@ -8,6 +8,7 @@ from librt.strings import BytesWriter
 from antecede.core import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.link.contacts import HELLO_DOUBLINGS_MAX, HELLO_NS
+from antecede.link.directory import PEERS_LIMIT
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.frames import DATAGRAM
@@ -45,6 +46,20 @@ from tests.link.endpoints import (
     session_of,
     submit,
 )
+
+
+def test_peers_that_were_removed_take_no_place() -> None:
+    ann = make_endpoint(ANN)
+    for _ in range(PEERS_LIMIT + 1):
+        ann.add_peer(BOB, None, 2, MTU, 0)
+        ann.remove_peer(BOB, 0)
+
+
+def greeting_of(name: str, target: str, incarnation: int, token: int) -> Greeting:
+    """What a node with the usual order says."""
+    greeting = Greeting(name, target, incarnation, token)
+    greeting.order = "hybrid"
+    return greeting
 
 
 def is_kind(letter: Letter, *kinds: int) -> bool:
@@ -217,6 +232,40 @@ def test_a_stranger_is_refused_and_both_sides_are_told() -> None:
     assert_talking(post, ann, bob)
 
 
+def test_somebody_who_is_refused_again_and_again_is_reported_once() -> None:
+    post = Post()
+    ann, bob = post.add(ANN), post.add(BOB)
+    introduce(ann, BOB, post.now_ns)
+    post.pass_time(10 * SECOND)
+    assert bob.directory.refusals > 1
+    assert [type(report) for report in bob.reports] == [Refused]
+
+    introduce(bob, ANN, post.now_ns)
+    post.pass_time(3 * SECOND)
+    bob.remove_peer(ANN, post.now_ns)
+    ann.remove_peer(BOB, post.now_ns)
+    introduce(ann, BOB, post.now_ns)
+    post.pass_time(10 * SECOND)
+    assert [type(report) for report in bob.reports] == [Refused, PeerMet, Refused]
+
+
+@pytest.mark.parametrize("others", ["none", "fifo", "hybrid-csps"])
+def test_nodes_with_different_orders_refuse_each_other(others: str) -> None:
+    post = Post()
+    ann, bob = post.add(ANN), post.add(BOB, make_endpoint(BOB, order=others))
+    introduce(ann, BOB, post.now_ns)
+    introduce(bob, ANN, post.now_ns)
+    post.pass_time(3 * SECOND)
+
+    assert not session_of(ann, BOB).met
+    assert not session_of(bob, ANN).met
+    reasons = {report.reason for report in ann.reports if isinstance(report, Refused)}
+    assert reasons == {
+        f"it has the order {others!r}, we 'hybrid'; set the same one on every node",
+        f"bob has the order {others!r}; set the same one on every node",
+    }
+
+
 def test_where_strangers_are_welcome_they_are_reported_and_may_be_added() -> None:
     post = Post()
     ann = post.add(ANN)
@@ -267,7 +316,7 @@ def test_a_hello_in_versions_not_spoken_here_is_refused_and_both_sides_are_told(
 
 def test_a_node_that_speaks_our_version_among_others_is_welcome() -> None:
     post, _, bob = pair()
-    greeting = Greeting(ANN, BOB, 77, 78)
+    greeting = greeting_of(ANN, BOB, 77, 78)
     greeting.newest = VERSION + 5
     post.deliver(Letter(address_of(ANN), address_of(BOB), write_greeting(HELLO, greeting)))
     (answer,) = post.collect()
@@ -348,7 +397,7 @@ def test_a_welcome_that_answers_no_hello_of_ours_is_not_believed() -> None:
     ann.expire(post.now_ns)
     post.collect()
     post.waiting.clear()
-    greeting = Greeting(BOB, ANN, 66, 67)
+    greeting = greeting_of(BOB, ANN, 66, 67)
     for echo in (0, 1, 2**61):
         greeting.echo = echo
         forged = write_greeting(WELCOME, greeting)
@@ -359,7 +408,7 @@ def test_a_welcome_that_answers_no_hello_of_ours_is_not_believed() -> None:
 
 def test_a_hello_with_a_forged_address_is_answered_at_the_configured_one() -> None:
     post, ann, bob = met_pair()
-    forged = write_greeting(HELLO, Greeting(ANN, BOB, 66, 67))
+    forged = write_greeting(HELLO, greeting_of(ANN, BOB, 66, 67))
     post.deliver(Letter("the forger", address_of(BOB), forged))
     (answer,) = post.collect()
     assert is_kind(answer, WELCOME)

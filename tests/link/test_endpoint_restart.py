@@ -94,6 +94,38 @@ def test_a_peer_that_restarts_is_recognised_and_reported(knows_ann: bool) -> Non
     assert (payloads(bob), payloads(story.ann)) == ([b"a4"], [b"new b1"])
 
 
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-csps", "fifo", "none"])
+def test_what_the_dead_one_missed_is_reported_whatever_the_order(order: str) -> None:
+    limits = Limits(send_bytes=1 << 16)
+    post = Post()
+    ann = post.add(ANN, make_endpoint(ANN, order=order, limits=limits))
+    for name in (BOB, CAT):
+        other = post.add(name, make_endpoint(name, order=order))
+        introduce(ann, name, 0)
+        introduce(other, ANN, 0)
+    post.pass_time(SECOND)
+    submit(ann, [BOB], b"a1", post.now_ns)
+    post.pass_time(SECOND)
+    del post.nodes[address_of(BOB)]
+    submit(ann, [BOB, CAT], b"a2", post.now_ns)
+    submit(ann, [BOB], bytes(3 * MTU), post.now_ns)
+    post.pass_time(SECOND)
+    large = int(ann.sending.last_sequence())
+    assert ann.owes(session_of(ann, BOB)) == large - 1
+    assert ann.sending.ledger.bytes_held > 3 * MTU
+    assert not ann.sending.is_delivered(2)
+
+    bob = post.add(BOB, make_endpoint(BOB, incarnation=2, order=order))
+    introduce(bob, ANN, post.now_ns)
+    post.pass_time(3 * SECOND)
+    assert Undeliverable(name=BOB, sequences=(2, large)) in ann.reports
+    assert (ann.buffered(), ann.sending.ledger.bytes_held) == (0, 0)
+    assert ann.sending.is_delivered(large)
+    submit(ann, [BOB], b"to the new one", post.now_ns)
+    post.pass_time(SECOND)
+    assert payloads(bob) == [b"to the new one"]
+
+
 def test_what_was_already_delivered_is_not_reported() -> None:
     story = killed()
     story.restart()

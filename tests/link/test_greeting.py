@@ -43,6 +43,7 @@ def greetings(draw: st.DrawFn) -> Greeting:
     greeting.window = draw(amounts)
     greeting.payload_limit = draw(amounts)
     greeting.socket_bytes = draw(amounts)
+    greeting.order = draw(st.sampled_from(["", "hybrid", "none"]))
     return greeting
 
 
@@ -59,6 +60,7 @@ def fields(greeting: Greeting) -> tuple[object, ...]:
         greeting.window,
         greeting.payload_limit,
         greeting.socket_bytes,
+        greeting.order,
     )
 
 

@@ -151,6 +151,14 @@ def test_the_command_measures_shows_and_writes(tmp_path: Path) -> None:
     assert json.loads(out.read_text())["peers"]["tcp"]["median"]["messages_per_s_64"] > 0
 
 
+def test_the_command_says_beforehand_that_it_cannot_write(tmp_path: Path) -> None:
+    out = str(tmp_path / "nowhere" / "speed.json")
+    for arguments in (["live"], ["study", "crowd"]):
+        result = CliRunner().invoke(command, [*arguments, "--json", out])
+        assert result.exit_code == 2
+        assert "there is no folder" in result.output
+
+
 def test_the_command_lists_who_there_is() -> None:
     listed = CliRunner().invoke(command, ["live", "--list"])
 

@@ -105,6 +105,11 @@ def test_errors_come_to_the_thread_that_called() -> None:
         alice.receive(0.01)
 
 
+def test_settings_are_given_as_to_the_node_of_asyncio() -> None:
+    with blocking.open_node("alice", settings={"heartbeat": "2s"}, linger="1s") as alice:
+        assert (alice.settings.heartbeat, alice.settings.linger) == (2.0, 1.0)
+
+
 def test_a_bind_conflict_leaves_no_thread_behind() -> None:
     before = threading.active_count()
     with blocking.open_node("alice") as alice:

@@ -46,7 +46,7 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
     ),
     (
         TimedOut("flush()", 0.25, "'bob' (3 messages)"),
-        "flush() did not finish within 250 ms; still waiting for 'bob' (3 messages). Call it again",
+        "flush() did not finish within 250 ms: 'bob' (3 messages). Call it again",
     ),
     (TimedOut("receive()", 2), "receive() did not finish within 2.00 s. Call it again"),
     (

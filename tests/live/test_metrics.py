@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -128,6 +129,25 @@ def test_a_server_is_not_upset_by_other_requests() -> None:
             assert b"antecede_datagrams_sent" not in body
 
     with_two_nodes(scenario)
+
+
+def test_a_server_that_is_closed_does_not_wait_for_who_never_finishes_a_question(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(alice: Node, _: Node) -> None:
+        server = await serve_metrics(alice, port=0)
+        reader, writer = await asyncio.open_connection(*server.address)
+        writer.write(b"GET /met")
+        # Connections are taken in order: when this is answered, the other one is known.
+        await fetch(*server.address, "GET /healthz")
+        await server.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+
+    with_two_nodes(scenario)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_another_thread_may_collect() -> None:

@@ -18,6 +18,7 @@ from antecede.live.errors import (
     PeerGone,
     Stranded,
     TimedOut,
+    Undelivered,
     UnknownPeer,
     WouldDeadlock,
 )
@@ -327,7 +328,8 @@ def test_removing_a_peer_reports_what_it_has_not_got() -> None:
         await alice.send("carol", b"y")
         await bob.receive(5)
         alice.remove_peer("carol")
-        await alice.flush(5)
+        with pytest.raises(Undelivered):
+            await alice.flush(5)
         assert Undeliverable(name="carol", sequences=(1, 2)) in reports
         assert alice.stats().undeliverable == 2
         assert alice.peers == ("bob",)

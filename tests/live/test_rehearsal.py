@@ -9,7 +9,7 @@ import pytest
 from antecede import Message
 from antecede.audit import check_log
 from antecede.link.reports import PeerBack, PeerRestarted, PeerSilent, Report, Undeliverable
-from antecede.live.errors import CannotBind, TimedOut
+from antecede.live.errors import CannotBind, TimedOut, Undelivered
 from antecede.live.node import Node
 from antecede.testing import Constant, Faults, SlowLink, TestNetwork, Uniform
 from antecede.trace import read_events
@@ -126,7 +126,8 @@ def test_a_restarted_peer_is_another_and_what_the_dead_one_missed_is_reported() 
             await alice.send(["bob", "carol"], b"lost on bob")
             assert (await carol.receive(5)).payload == b"lost on bob"
             again = await network.open_node("bob")
-            await alice.flush(5)
+            with pytest.raises(Undelivered, match="1 to 'bob'"):
+                await alice.flush(5)
             assert PeerRestarted(name="bob") in reports
             assert Undeliverable(name="bob", sequences=(2,)) in reports
             await alice.send("bob", b"to the new one")
@@ -162,6 +163,50 @@ def test_permits_that_the_dead_owed_stay_missing_and_explain_says_so() -> None:
                 await asyncio.sleep(0)
             assert "bob ended owing permits" in str(alice.explain())
             assert [held.target for held in alice.explain().held] == ["carol"]
+
+    run(story())
+
+
+def test_heartbeats_that_get_lost_keep_nobody_from_settling() -> None:
+    """Among so many nodes one of them is always on its way, or being repeated."""
+
+    async def story() -> None:
+        faults = Faults(latency=Uniform(50_000_000, 150_000_000), loss=0.2)
+        async with TestNetwork(faults, seed=3) as network:
+            nodes = [await network.open_node(f"node{number}", linger=0) for number in range(12)]
+            for node in nodes:
+                await node.send([other.name for other in nodes if other is not node], b"x")
+            await network.settle(timeout=60)
+            assert [len(node.receive_ready()) for node in nodes] == [11] * 12
+            assert network.now_ns < 300_000_000_000
+
+    run(story())
+
+
+def test_closing_lingers_by_the_time_of_the_network() -> None:
+    async def story() -> None:
+        network = TestNetwork()
+        alice = await network.open_node("alice", linger="1h")
+        await network.open_node("bob", linger="1h")
+        await network.settle()
+        network.cut("alice", "bob")
+        await alice.send("bob", b"x")
+        async with asyncio.timeout(60):
+            await network.close()
+        assert network.now_ns >= 3600_000_000_000
+
+    run(story())
+
+
+def test_nodes_are_opened_and_closed_as_real_ones_are() -> None:
+    async def story() -> None:
+        async with TestNetwork() as network:
+            async with network.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as alice:
+                await alice.send("bob", b"before bob is there")
+                async with network.open_node("bob", peers={"alice": "10.0.0.1:9000"}) as bob:
+                    assert (await bob.receive(5)).payload == b"before bob is there"
+                assert bob.closed
+            assert alice.closed
 
     run(story())
 

@@ -164,3 +164,23 @@ def test_a_master_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     assert result.returncode == 1
     last = result.stderr.splitlines()[-1]
     assert "LocalError: Spark does not start on nonsense: Master must " in last
+
+
+STOPPED = """
+from pathlib import Path
+from antecede.pipeline.session import configuration, start_context, start_session
+
+here = Path.cwd()
+context = start_context(configuration("stopped", "local[1]", here, {}), here, False)
+context._jsc.stop()  # as Spark does after a minute without an answer of its master
+start_session("spark://nowhere:7077")
+"""
+
+
+def test_a_master_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(STOPPED)
+    result = subprocess.run(
+        [sys.executable, "program.py"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    last = result.stderr.splitlines()[-1]
+    assert last.endswith("Spark does not start on spark://nowhere:7077: nothing answers there")

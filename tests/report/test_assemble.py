@@ -1,5 +1,6 @@
 """From folders to a report: what is there is shown, under the right names."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,7 +49,25 @@ def test_recorded_runs_are_drawn_judged_and_measured(tmp_path: Path) -> None:
     assert "P2 delivered message 1 of P1 at 4.0 ms" in shown["Audit"]
     assert 'data-run="1" data-violation="0"' in shown["Audit"]
     assert '<b class="refuted">1</b>' in report.opening
+    assert "metadata bytes a message" in report.opening
+    assert report.sections[1].lead == "1 message was delivered before something that caused it."
     assert report.sources == [("2 recorded runs", str(tmp_path))]
+
+
+def test_the_table_of_runs_has_their_figures(tmp_path: Path) -> None:
+    scribe = Scribe()
+    for sequence in range(1, 101):
+        scribe.submit(sequence, 0, sequence, 1)
+        scribe.transmit(sequence, 0, 1, sequence, 0, sequence)
+        at = sequence + (50 if sequence == 100 else 1)
+        scribe.arrive(at, 1, sequence, 0, sequence)
+        scribe.deliver(at, 1, 0, sequence)
+        scribe.control(at, None, 1, 0, 1_000 + sequence)
+        scribe.control(at, None, 1, 0, 2_000 + sequence)
+    write_events(tmp_path / "chat.jsonl", scribe.log)
+    cells = re.findall(r"<t[dh][^>]*>(?:<b[^>]*>)?([^<]*)", report_of(tmp_path).opening)
+
+    assert cells[-9:] == ["chat", "100", "2", "149 ms", "0", "1 ms", "50 ms", "0", "2"]
 
 
 def test_an_audit_speaks_for_the_runs_that_it_has_judged(tmp_path: Path) -> None:
@@ -57,10 +76,36 @@ def test_an_audit_speaks_for_the_runs_that_it_has_judged(tmp_path: Path) -> None
     write_audit(tmp_path / "audit", [("wrong", *ROW)], runs=2, messages=4)
     audit = sections(report_of(tmp_path))["Audit"]
 
-    assert "antecede audit, on Spark: 2 runs, 4 messages" in audit
+    assert "Judged by antecede audit: 2 runs, 4 messages" in audit
     assert "the oracle" not in audit
     assert audit.count("delivered too early") == 1
     assert "P0 sent 1 to P2; then P0 sent 2 to P1" in audit
+
+
+def test_audits_have_titles_only_where_there_are_several(tmp_path: Path) -> None:
+    write_audit(tmp_path / "one" / "audit", [("a", *ROW)], runs=1)
+    assert "<h3>" not in sections(report_of(tmp_path))["Audit"]
+
+    write_audit(tmp_path / "two" / "audit", [("b", *ROW)], runs=1)
+    write_audit(tmp_path / "three", [("c", *ROW)], runs=1)
+    titles = re.findall("<h3>(.*?)</h3>", sections(report_of(tmp_path))["Audit"])
+    assert titles == ["one", "three", "two"]
+
+
+def test_a_diagram_says_how_many_violations_there_are_in_all(tmp_path: Path) -> None:
+    write_events(tmp_path / "events", overtaken().log, run_id="wrong")
+    write_audit(tmp_path / "audit", [("wrong", *ROW)] * 150, runs=1)
+    data = sections(report_of(tmp_path))["Spacetime diagram"]
+
+    assert '"violationCount":150' in data.replace(" ", "")
+
+
+def test_messages_that_nobody_sent_are_shown(tmp_path: Path) -> None:
+    scribe = orderly()
+    scribe.deliver(90, 0, 1, 77)
+    write_events(tmp_path / "log.jsonl", scribe.log)
+
+    assert "delivered where nobody sent them" in sections(report_of(tmp_path))["Audit"]
 
 
 def test_runs_that_an_audit_does_not_know_are_judged_by_the_oracle(tmp_path: Path) -> None:
@@ -69,7 +114,7 @@ def test_runs_that_an_audit_does_not_know_are_judged_by_the_oracle(tmp_path: Pat
     write_audit(tmp_path / "audit", [("wrong", *ROW)], runs=1)
     audit = sections(report_of(tmp_path))["Audit"]
 
-    assert "antecede audit, on Spark" in audit
+    assert "Judged by antecede audit:" in audit
     assert audit.count("Judged by the oracle") == 1
 
 

@@ -12,10 +12,12 @@ pytest.importorskip("playwright", reason="the extra `browser` brings playwright"
 
 from playwright.sync_api import Browser
 
+from antecede.audit import check_log
 from antecede.audit.history import History
 from antecede.report.assemble import Wanted, make_report
 from antecede.trace.files import write_events
 from antecede.trace.log import EventLog
+from antecede.trace.processes import write_processes
 from tests.report.chromium import Opened, chromium, write_page
 from tests.report.logs import overtaken, simulated
 from tests.report.results import swept_run, write_comparison, write_evaluation, write_sweep
@@ -71,6 +73,39 @@ def test_the_comparison_table_has_the_numbers_and_tells_more_on_request(opened: 
     assert "25.0 integers at n = 5, 400.0 at n = 20: n^2.00" in story.inner_text()
     page.keyboard.press("Escape")
     assert not story.is_visible()
+
+
+def test_a_panel_counts_messages_copies_and_violations(opened: Opened, wrong: EventLog) -> None:
+    copies = sum(event.kind == "submitted" for event in wrong)
+    early = len(check_log(wrong).violations)
+    status = opened.page.locator(".status").nth(1).inner_text()
+    faults = opened.page.locator(".faults").nth(1).inner_text()
+
+    assert status.startswith(f"300 messages ({copies} copies), ")
+    assert faults.split("\n")[1] == f"100 of {early} violations"
+
+
+def test_names_too_long_for_their_place_keep_beginning_and_end(
+    browser: Browser, tmp_path: Path
+) -> None:
+    log = overtaken().log
+    write_events(tmp_path / "log.jsonl", log)
+    long = "payment-service-of-the-northern-region-6f94c49ccd-4rdb2"
+    write_processes(tmp_path / "log.processes.jsonl", {0: long, 1: "bob", 2: "🎉" * 40})
+    file = write_page(tmp_path, make_report([tmp_path], Wanted()))
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    opened = Opened(page, file).ready()
+
+    names = opened.panel("panel.scene.rows.map(({ name }) => name)")
+    assert isinstance(names, list)
+    bob, first, party = names
+    assert bob == "bob"
+    beginning, ending = first.split("…")
+    assert long.startswith(beginning)
+    assert long.endswith(ending)
+    assert min(len(beginning), len(ending)) > 2
+    assert set(party) == {"🎉", "…"}
+    page.close()
 
 
 def test_a_chart_reads_out_its_values(opened: Opened) -> None:

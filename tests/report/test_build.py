@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from antecede.report.spacetime.build import build_run, ordered
+from antecede.report.spacetime.diagram import Diagram, diagram_object
 from antecede.report.spacetime.rows import rows_of_log
 from antecede.report.spacetime.run import AGAIN, DOUBLED, FIRST, IMPLIED, MISSING, Run
 from antecede.trace.log import EventLog
@@ -171,3 +172,16 @@ def test_names_and_labels_follow_the_rows() -> None:
 
     assert run.names == ("bob", "zoe", "P2")
     assert run.labels == {(1, 1): "question"}
+
+
+def test_packets_are_drawn_by_what_they_are_for_whoever_sends_them() -> None:
+    found: dict[str, str] = {}
+    for protocol in ("hybrid", "rst"):
+        data = diagram_object(Diagram(run=build_run(rows_of_log(simulated(protocol)), protocol)))
+        kinds, styles = data["kinds"], data["styles"]
+        assert isinstance(kinds, list)
+        assert isinstance(styles, list)
+        found.update(zip(kinds, styles, strict=True))
+
+    assert (found["message"], found["permit"]) == ("message", "permit")
+    assert (found["ack"], found["link-ack"]) == ("ack", "ack")

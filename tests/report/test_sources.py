@@ -15,6 +15,7 @@ from antecede.report.readers.recordings import (
 from antecede.report.readers.sources import AUDIT, COMPARISON, EVENTS, find_sources
 from antecede.trace.files import write_events
 from antecede.trace.processes import processes_folder, write_processes
+from antecede.trace.restore import log_of
 from antecede.trace.workload import WorkloadRow, write_workload
 from tests.report.logs import overtaken
 
@@ -33,6 +34,21 @@ def test_single_files_beside_each_other_are_runs_of_their_own(tmp_path: Path) ->
     assert list(source.runs) == ["one", "two"]
     names = [read_recording(run, run.run_id).run.names for run in logged_runs([source])]
     assert names == [("P0", "P1", "P2"), ("alice", "P1", "P2")]
+
+
+def test_files_that_nodes_wrote_side_by_side_are_one_run(tmp_path: Path) -> None:
+    story = overtaken()
+    (tmp_path / "live").mkdir()
+    for process, name in enumerate(("alice", "bob", "carol")):
+        events = [event for event in story.log if event.process == process]
+        write_events(tmp_path / "live" / f"{name}.jsonl", log_of(events))
+        write_processes(tmp_path / "live" / f"{name}.processes.jsonl", {process: name})
+
+    [run] = logged_runs(find_sources([tmp_path / "live"]))
+    recording = read_recording(run, run.run_id)
+    assert (run.run_id, recording.run.names) == ("live", ("alice", "bob", "carol"))
+    assert recording.verdict is not None
+    assert len(recording.verdict.violations) == 1
 
 
 def test_a_dataset_of_runs_is_found_with_its_names(tmp_path: Path) -> None:

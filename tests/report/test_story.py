@@ -4,7 +4,9 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
 
+from antecede.cli.main import main
 from antecede.report.page.document import Report, page_text
 from antecede.report.story import message_names, pair_of, story_report
 from antecede.sim.scenarios.catalogue import SCENARIOS, Act
@@ -66,3 +68,10 @@ def test_one_act_alone_needs_no_second() -> None:
 
     assert pair_of(acts) == [0]
     assert pair_of(SCENARIOS["rst-self-send"].acts) == [0, 1]
+
+
+def test_a_page_of_no_story_is_a_mistake_that_is_told() -> None:
+    result = CliRunner().invoke(main, ["scenario", "--html", "figure"])
+
+    assert result.exit_code == 2
+    assert "name a scenario before --html" in result.stderr

@@ -5,6 +5,7 @@ events by which the late message caused the early one.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from antecede.audit.findings import (
@@ -21,6 +22,10 @@ from antecede.trace.events import Event
 
 Names: TypeAlias = Mapping[int, str]
 
+DATES_FROM_NS: Final = 10**17
+DATES_TO_NS: Final = 10**19
+"""No run lasts for years, so a time in between is one since 1970: from 1973 to 2286."""
+
 SHOWN: Final = 5
 """How many findings of a verdict are told unless the caller wants more."""
 
@@ -34,18 +39,18 @@ def explain(finding: Finding, names: Names | None = None) -> str:
     if isinstance(finding, Duplicate):
         return (
             f"{name(finding.process, people)} delivered {message} {times(finding.deliveries)}, "
-            f"first at {milliseconds(finding.first_delivered_ns)} "
-            f"and last at {milliseconds(finding.last_delivered_ns)}."
+            f"first at {moment(finding.first_delivered_ns)} "
+            f"and last at {moment(finding.last_delivered_ns)}."
         )
     if isinstance(finding, Loss):
         return (
             f"{name(finding.target, people)} never delivered {message}, "
-            f"sent to it at {milliseconds(finding.submitted_ns)}."
+            f"sent to it at {moment(finding.submitted_ns)}."
         )
     if isinstance(finding, Invention):
         return (
             f"{name(finding.process, people)} delivered {message} "
-            f"at {milliseconds(finding.delivered_ns)}, but nobody had sent it there."
+            f"at {moment(finding.delivered_ns)}, but nobody had sent it there."
         )
     assert isinstance(finding, SelfCause)
     return f"According to the log {message} caused itself: its order of events cannot be right."
@@ -83,9 +88,9 @@ def explain_violation(violation: Violation, names: Names) -> str:
     relation = "sent before it" if violation.kind == "fifo" else "which caused it"
     return (
         f"{name(violation.process, names)} delivered {message_name(violation.early, names)} "
-        f"at {milliseconds(violation.early_delivered_ns)}, "
+        f"at {moment(violation.early_delivered_ns)}, "
         f"but {message_name(violation.late, names)}, {relation}, "
-        f"only at {milliseconds(violation.late_delivered_ns)}{explain_path(violation, names)}."
+        f"only at {moment(violation.late_delivered_ns)}{explain_path(violation, names)}."
     )
 
 
@@ -100,7 +105,7 @@ def explain_path(violation: Violation, names: Names) -> str:
     before = first
     for event in violation.witness[1:]:
         if event.kind == "delivered":
-            story += f"; {name(event.process, names)} delivered it at {milliseconds(event.time_ns)}"
+            story += f"; {name(event.process, names)} delivered it at {moment(event.time_ns)}"
         elif before.kind == "delivered":
             story += f" and then sent {event.sequence} to {receiver(event, names)}"
         else:
@@ -141,8 +146,11 @@ def times(count: int) -> str:
     return "twice" if count == 2 else f"{count} times"
 
 
-def milliseconds(time_ns: int) -> str:
-    """A time in milliseconds, exact, without trailing zeros."""
+def moment(time_ns: int) -> str:
+    """A time, exact: a date if it can only be one, else milliseconds since the run began."""
     whole, rest = divmod(abs(time_ns), 1_000_000)
-    decimals = f"{rest:06d}".rstrip("0") or "0"
-    return f"{'-' if time_ns < 0 else ''}{whole}.{decimals} ms"
+    decimals = f"{rest:06d}".rstrip("0")
+    if DATES_FROM_NS <= time_ns < DATES_TO_NS:
+        date = datetime.fromtimestamp(whole // 1000, UTC)
+        return f"{date:%Y-%m-%d %H:%M:%S}.{whole % 1000:03d}{decimals} UTC"
+    return f"{'-' if time_ns < 0 else ''}{whole}.{decimals or '0'} ms"

@@ -45,14 +45,22 @@ def verdict_text(summary: "Summary") -> str:
     if summary.held_back_ns is None:
         return "[green]No message was delivered before one that caused it.[/]"
     held = summary.held_back_ns
-    share = summary.violation_count / max(1, summary.deliveries)
+    early = summary.violation_count
+    share = early / max(1, summary.deliveries)
+    were, them = ("message was", "it") if early == 1 else ("messages were", "them")
     return (
-        f"[bold red]{summary.violation_count:,} messages were delivered before one that caused "
-        f"them[/] ({share:.2%} of deliveries): {summary.violations['fifo']:,} before an earlier "
+        f"[bold red]{early:,} {were} delivered before one that caused "
+        f"{them}[/] ({share:.2%} of deliveries): {summary.violations['fifo']:,} before an earlier "
         f"one of the same sender, {summary.violations['transitive']:,} before one of another.\n"
-        f"Causal order would have held them back for {duration_text(held['p50'])} (median), "
-        f"{duration_text(held['p99'])} (99th percentile), {duration_text(held['max'])} at most."
+        f"Causal order would have held {them} back for {held_text(held['p50'])} (median), "
+        f"{held_text(held['p99'])} (99th percentile), {held_text(held['max'])} at most."
     )
+
+
+def held_text(held_back_ns: float) -> str:
+    """A time for which a message would have been held back; negative if clocks cannot be right."""
+    sign = "-" if held_back_ns < 0 else ""
+    return f"{sign}{duration_text(abs(held_back_ns))}"
 
 
 def faults_text(summary: "Summary") -> str:
@@ -74,7 +82,7 @@ def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
         box=None, header_style="bold", title="Channels most affected", title_justify="left"
     )
     for heading in (*(["run"] if several else []), "at", "messages of", "came before those of"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in ("times", "early by (median)", "at most"):
         table.add_column(heading, justify="right")
     for channel in channels[:CHANNELS_SHOWN]:
@@ -88,8 +96,8 @@ def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
             escape(name(channel.early_sender, people)),
             escape(late),
             f"{channel.violations:,}",
-            duration_text(channel.held_back_ns),
-            duration_text(channel.held_back_ns_max),
+            held_text(channel.held_back_ns),
+            held_text(channel.held_back_ns_max),
         )
     return table
 

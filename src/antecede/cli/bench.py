@@ -47,6 +47,16 @@ Examples:
 """
 
 
+JSON_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+
+
+def in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Say before the measurements, not after them, that they cannot be written there."""
+    if path is not None and not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}")
+    return path
+
+
 @click.group(epilog=GROUP_EPILOG)
 def command() -> None:
     """Measure this machine: messages per second, round trips, and against whom."""
@@ -71,9 +81,7 @@ def command() -> None:
     show_default=True,
     help="How long one throughput is measured.",
 )
-@click.option(
-    "--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here."
-)
+@click.option("--json", "out", type=JSON_FILE, callback=in_a_folder, help="Write all figures here.")
 @click.option("--list", "listing", is_flag=True, help="List the libraries and stop.")
 def live(
     keys: tuple[str, ...],
@@ -121,9 +129,7 @@ Examples:
 @command.command(epilog=STUDY_EPILOG)
 @click.argument("name", type=click.Choice(list(STUDIES)))
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option(
-    "--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write them here, too."
-)
+@click.option("--json", "out", type=JSON_FILE, callback=in_a_folder, help="Write them here, too.")
 def study(name: str, rounds: int, out: Path | None) -> None:
     """Measure antecede alone, and print the figures as JSON.
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from antecede.cli.units import LATENCY, SHARE
 from antecede.link.faults import Faults
@@ -21,6 +21,7 @@ from antecede.link.latency import Latency
 from antecede.live.chat.demo import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Shown, run_demo
 from antecede.live.chat.room import Line
 from antecede.live.chat.session import run_chat
+from antecede.live.errors import TraceFailed
 from antecede.live.setting_sources import gather_settings
 from antecede.sim.networks import NETWORKS, build_network
 
@@ -39,8 +40,8 @@ Examples:
 """
 
 
-class LeftStranded(click.ClickException):
-    """Somebody did not get everything."""
+class ChatFailed(click.ClickException):
+    """Somebody did not get everything, or the event log is not complete."""
 
     exit_code = 1
 
@@ -112,10 +113,15 @@ def command(
         raise click.UsageError("say who you are with --name, or watch with --demo")
     given = {"name": name, "bind": bind, "order": order, "trace": trace, "accept_unknown": True}
     settings = gather_settings(given | ({"peers": list(peers)} if peers else {}))
-    with keyboard() as descriptor:
-        stranded = run_chat(settings, Terminal(console), descriptor, faults, seed)
+    if sys.stdin is None:
+        raise click.UsageError("there is no input to read; watch with --demo")
+    try:
+        with keyboard() as descriptor:
+            stranded = run_chat(settings, Terminal(console), descriptor, faults, seed)
+    except TraceFailed as error:
+        raise ChatFailed(str(error)) from None
     if stranded:
-        raise LeftStranded(f"you left before {', '.join(stranded)} had everything")
+        raise ChatFailed(f"you left before {', '.join(stranded)} had everything")
 
 
 def chosen_faults(
@@ -141,14 +147,20 @@ class Palette:
     def __init__(self) -> None:
         self._colours: dict[str, str] = {}
 
-    def written(self, line: Line) -> str:
+    def written(self, line: Line) -> Text:
         """A line as it stands on a screen, with what is wrong about it."""
         free = COLOURS[len(self._colours) % len(COLOURS)]
         colour = self._colours.setdefault(line.sender, free)
-        text = f"[bold {colour}]{escape(line.sender)}:[/] {escape(line.text)}"
-        if line.missing is None:
-            return text
-        return f"{text} [bold red](too early: {escape(line.missing[0])}'s line is missing)[/]"
+        text = Text.assemble((f"{plain(line.sender)}:", f"bold {colour}"), f" {plain(line.text)}")
+        if line.missing is not None:
+            missing = plain(line.missing[0])
+            text.append(f" (too early: {missing}'s line is missing)", "bold red")
+        return text
+
+
+def plain(text: str) -> str:
+    """What somebody else wrote as one line that has no power over the terminal."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 def play(console: Console, shown: Sequence[Shown], order: str, speed: float) -> None:
@@ -167,7 +179,7 @@ def play(console: Console, shown: Sequence[Shown], order: str, speed: float) -> 
     console.print(verdict(shown, order))
 
 
-def row(cells: Sequence[str]) -> Table:
+def row(cells: Sequence[str | Text]) -> Table:
     """A row whose columns are as wide as those of all others."""
     table = Table.grid(expand=True, padding=(0, 2))
     table.add_column(width=TIME_COLUMNS, justify="right", no_wrap=True)
@@ -208,14 +220,14 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Show something about the chat itself."""
-        self._print(f"[dim]{escape(text)}[/]")
+        self._print(Text("\n".join(map(plain, text.split("\n"))), "dim"))
 
     def typing(self, text: str) -> None:
         """Show the line that is being typed."""
         self._typed = text
         self._draw()
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: Text) -> None:
         self._clear()
         self._console.print(text)
         self._draw()

@@ -10,6 +10,7 @@ from rich.console import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 from antecede.cli.units import COUNT, NUMBER
+from antecede.link.notation import duration_text
 
 METHODS: Final = ("replicas", "overlay", "graph")
 
@@ -126,14 +127,14 @@ def summary_lines(summary: dict[str, object]) -> list[str]:
     """What came of it, for people."""
     figures = cast(dict[str, Any], summary)
     origin = figures["grown_from"]
-    seconds = (figures["last_ns"] - figures["first_ns"]) / 1e9
+    lasting = duration_text(figures["last_ns"] - figures["first_ns"])
     return [
         f"{figures['run_id']}: {figures['messages']:,} messages ({figures['copies']:,} copies) "
         f"among {figures['processes']:,} processes, {figures['active_processes']:,} of them "
-        f"active, in {seconds:,.3g} s over a network that takes no time, with "
+        f"active, in {lasting} over a network that takes no time, with "
         f"{figures['load_measured']:.3g} times the recorded load",
         f"from {origin['run_id']}: {origin['messages']:,} messages among "
-        f"{origin['processes']:,} processes in {origin['span_ns'] / 1e9:,.3g} s",
+        f"{origin['processes']:,} processes in {duration_text(origin['span_ns'])}",
         *(f"real:  {line}" for line in figures["real"]),
         *(f"grown: {line}" for line in figures["grown"]),
     ]

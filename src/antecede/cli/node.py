@@ -4,11 +4,17 @@ from pathlib import Path
 
 import click
 
-from antecede.live.addresses import parse_address
-from antecede.live.errors import BadConfiguration, Stranded
+from antecede.core.errors import LocalError
+from antecede.live.addresses import Address, parse_address
+from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
 from antecede.live.json_lines import run_json_lines
-from antecede.live.opening import open_node
+from antecede.live.lines import OutputFailed
+from antecede.live.opening import Opening
+from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import SETTING_NAMES
+
+LINGER = "30s"
+"""The scripts of a group end one after the other: longer than a node has by itself."""
 
 EXAMPLES = """\b
 Examples:
@@ -47,10 +53,8 @@ class NodeFailed(click.ClickException):
 @click.option(
     "--linger",
     metavar="SECONDS",
-    default="30s",
-    show_default=True,
     help="At the end of input: how long to wait for everything to be delivered and for the "
-    "peers to say bye.",
+    f"peers to say bye.  [default: {LINGER}]",
 )
 @click.option(
     "--set",
@@ -66,7 +70,7 @@ def command(
     peers: tuple[str, ...],
     config: Path | None,
     trace: str | None,
-    linger: str,
+    linger: str | None,
     assignments: tuple[str, ...],
     metrics: str | None,
 ) -> None:
@@ -79,20 +83,30 @@ def command(
     keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
     keywords |= {"bind": bind, "trace": trace, "linger": linger}
     if peers:
-        keywords["peers"] = dict(peer_of(peer) for peer in peers)
-    opening = open_node(name, config=config, settings=keywords)
+        keywords["peers"] = [checked_peer(peer) for peer in peers]
+    settings = gather_settings(
+        {"name": name, **keywords}, config=config, fallback={"linger": LINGER}
+    )
     try:
-        run_json_lines(opening, None if metrics is None else parse_address(metrics))
-    except Stranded as error:
+        run_json_lines(Opening(settings, None), None if metrics is None else metrics_at(metrics))
+    except (Stranded, OutputFailed, TraceFailed) as error:
         raise NodeFailed(str(error)) from None
 
 
-def peer_of(text: str) -> tuple[str, str | None]:
-    """The name and address in `bob=10.0.0.2:9000`, or a name alone."""
+def checked_peer(text: str) -> str:
+    """`bob=10.0.0.2:9000` or a name alone, if it is one of these."""
     name, equals, address = text.partition("=")
     if not name or (equals and not address):
         raise BadConfiguration(f"--peer {text!r} is not of the form NAME=HOST:PORT")
-    return name, address or None
+    return text
+
+
+def metrics_at(text: str) -> Address:
+    """Where to serve metrics."""
+    try:
+        return parse_address(text)
+    except LocalError as error:
+        raise BadConfiguration(f"--metrics: {error}; write HOST:PORT") from None
 
 
 def setting_of(text: str) -> tuple[str, str]:

@@ -47,6 +47,8 @@ def command(
     Times are in units of the usual one-way delay. Every act ends with the verdict of the oracle.
     """
     console = Console(highlight=False, soft_wrap=True)
+    if name is None and html is not None:
+        raise click.UsageError("name a scenario before --html: antecede scenario NAME --html")
     if listing or name is None:
         for line in overview():
             console.print(line)

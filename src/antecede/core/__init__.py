@@ -2,7 +2,7 @@
 
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError
-from antecede.core.process import NEVER_NS, CausalProcess, EffectList, Outbox
+from antecede.core.process import NEVER_NS, CausalProcess, EffectList, NodeProcess, Outbox
 from antecede.core.values import Message, Packet
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "EffectList",
     "LocalError",
     "Message",
+    "NodeProcess",
     "Outbox",
     "Packet",
     "RemoteError",

@@ -18,13 +18,15 @@ from antecede.core.values import Message
 class Copies:
     """The unacknowledged copies, by receiver, and when to transmit them again."""
 
-    __slots__ = ("_last_sent", "_limit", "_outstanding", "_packets", "_unacked")
+    __slots__ = ("_last_sent", "_limit", "_oldest", "_outstanding", "_packets", "_unacked")
 
     def __init__(self, limit: i64, patience_ns: i64) -> None:
         self._limit: Final[i64] = limit
         self._last_sent: dict[int, int] = {}
         self._packets: dict[int, dict[int, DataPacket]] = {}
         self._unacked: dict[int, int] = {}
+        # No message below this one is unacknowledged.
+        self._oldest: i64 = 1
         self._outstanding = Outstanding(patience_ns)
 
     def check_room(self) -> None:
@@ -61,6 +63,23 @@ class Copies:
         """How many messages somebody has not acknowledged."""
         return len(self._unacked)
 
+    def oldest(self, following: i64) -> i64:
+        """The oldest message that somebody has not acknowledged, or else the `following` one."""
+        while self._oldest < following and self._oldest not in self._unacked:
+            self._oldest += 1
+        return self._oldest
+
+    def owed_by(self, receiver: i64) -> int:
+        """How many messages `receiver` has not acknowledged."""
+        return len(self._packets.get(receiver, {}))
+
+    def abandon(self, receiver: i64, now_ns: i64) -> list[int]:
+        """`receiver` is waited for no more: what it has not acknowledged, oldest first."""
+        given_up = self._outstanding.open_ids(receiver)
+        for sequence in given_up:
+            self.acked(receiver, sequence, now_ns)
+        return given_up
+
     def next_ns(self) -> i64:
         """When to ask for `due` again."""
         return self._outstanding.next_ns()
@@ -81,6 +100,7 @@ class Copies:
         for receiver, packets in self._packets.items():
             twin._packets[receiver] = dict(packets)
         twin._unacked = dict(self._unacked)
+        twin._oldest = self._oldest
         twin._outstanding = self._outstanding.copy()
         return twin
 

@@ -111,3 +111,24 @@ class CausalProcess(ABC):
         """Like `deadline_ns`, with `NEVER_NS` for None."""
         deadline = self.deadline_ns()
         return NEVER_NS if deadline is None else deadline
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class NodeProcess(CausalProcess):
+    """What a node of a real network needs besides: its peers may die, and it counts what it holds."""
+
+    @abstractmethod
+    def oldest(self) -> i64:
+        """The id of our oldest message that is not acknowledged by all, or of the next one."""
+
+    @abstractmethod
+    def owes(self, target: int) -> int:
+        """How many of our messages `target` has not acknowledged."""
+
+    @abstractmethod
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        """`target` is gone for ever; which of our messages it may never have delivered.
+
+        Nothing to it is waited for any more, which may permit others to go on: safe only if it
+        delivers nothing more. Permits that it owes us stay missing.
+        """

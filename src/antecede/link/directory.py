@@ -37,6 +37,11 @@ PEERS_LIMIT: Final = 1 << 14
 CANDIDATES_MOST: Final = 4
 """Incarnations of a peer that may have to show that they are there; the oldest gives way."""
 
+REFUSED_MOST: Final = 1000
+"""Names that are remembered because they were refused."""
+
+SAME_ORDER: Final = "set the same one on every node"
+
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
 
@@ -54,7 +59,15 @@ class Tokens:
 class Identity:
     """What a node tells its peers about itself."""
 
-    __slots__ = ("incarnation", "name", "payload_limit", "process", "socket_bytes", "window")
+    __slots__ = (
+        "incarnation",
+        "name",
+        "order",
+        "payload_limit",
+        "process",
+        "socket_bytes",
+        "window",
+    )
 
     def __init__(
         self,
@@ -65,6 +78,7 @@ class Identity:
         window: int,
         payload_limit: int,
         socket_bytes: int,
+        order: str = "",
     ) -> None:
         self.name: Final = name
         self.incarnation: Final[i64] = incarnation
@@ -72,6 +86,7 @@ class Identity:
         self.window: Final[i64] = window
         self.payload_limit: Final[i64] = payload_limit
         self.socket_bytes: Final[i64] = socket_bytes
+        self.order: Final = order
 
     def greeting(self, target: str, token: i64, echo: i64) -> Greeting:
         """A hello or welcome to `target`."""
@@ -81,6 +96,7 @@ class Identity:
         greeting.window = self.window
         greeting.payload_limit = self.payload_limit
         greeting.socket_bytes = self.socket_bytes
+        greeting.order = self.order
         return greeting
 
 
@@ -93,6 +109,7 @@ class Directory:
         "_me",
         "_open_to_strangers",
         "_out",
+        "_refused",
         "_reports",
         "_tokens",
         "_unknown_at_ns",
@@ -118,6 +135,8 @@ class Directory:
         self._out: Final = out
         self._reports: Final = reports
         self._candidates: dict[int, Candidate] = {}
+        # Why somebody was refused last, by name.
+        self._refused: dict[str, str] = {}
         self.by_name: dict[str, Contact] = {}
         self.by_token: dict[int, Session] = {}
         self.list: list[Contact] = []
@@ -129,13 +148,14 @@ class Directory:
 
     def add(self, name: str, address: object, session: Session, now_ns: i64) -> Contact:
         """A new contact, which `session` stands for until it is met."""
-        if len(self.list) >= PEERS_LIMIT:
+        if len(self.by_name) >= PEERS_LIMIT:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
         contact = Contact(len(self.list), name, address, session)
         contact.hello_token = self._tokens.fresh()
         contact.hello_at_ns = NEVER_NS if address is None else now_ns
         self.list.append(contact)
         self.by_name[name] = contact
+        self._refused.pop(name, None)
         return contact
 
     def remove(self, contact: Contact) -> None:
@@ -221,12 +241,16 @@ class Directory:
         contact = self.by_name.get(greeting.name)
         if greeting.target != self._me.name:
             self.refuse(address, f"this is {self._me.name}, not {greeting.target}")
+        elif greeting.order != self._me.order:
+            self.refuse(address, f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}")
+            reason = f"it has the order {greeting.order!r}, we {self._me.order!r}; {SAME_ORDER}"
+            self._report_refusal(greeting.name, address, reason)
         elif contact is None and self._open_to_strangers:
             self._reports.append(Stranger(name=greeting.name, address=address))
         elif contact is None:
             self.refuse(address, f"{greeting.name} is not one of {self._me.name}'s peers")
             reason = "it is not one of our peers; add it with add_peer"
-            self._reports.append(Refused(name=greeting.name, address=address, reason=reason))
+            self._report_refusal(greeting.name, address, reason)
         else:
             self._welcome(contact, greeting, address)
 
@@ -275,7 +299,15 @@ class Directory:
         ours = f"{OLDEST_VERSION} to {VERSION}"
         self.refuse(address, f"{self._me.name} speaks versions {ours}; upgrade the older one")
         reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
-        self._reports.append(Refused(name=self.name_at(address), address=address, reason=reason))
+        self._report_refusal(self.name_at(address), address, reason)
+
+    def _report_refusal(self, name: str, address: object, reason: str) -> None:
+        """Tell that somebody is refused, which goes on saying hello: once, not every time."""
+        if self._refused.get(name) != reason:
+            if len(self._refused) >= REFUSED_MOST:
+                self._refused.clear()
+            self._refused[name] = reason
+            self._reports.append(Refused(name=name, address=address, reason=reason))
 
     def name_at(self, address: object) -> str:
         """The name of the contact that is configured at an address, or the address in words."""

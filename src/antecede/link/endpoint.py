@@ -18,7 +18,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.packets import DataPacket
-from antecede.core.process import NEVER_NS, CausalProcess, Outbox
+from antecede.core.process import NEVER_NS, NodeProcess, Outbox
 from antecede.core.protocols.hybrid import HybridProcess
 from antecede.core.protocols.hybrid_state import HeldBack
 from antecede.core.values import Message, Packet
@@ -63,7 +63,7 @@ class Endpoint(Outbox):
     def __init__(
         self,
         me: Identity,
-        process: CausalProcess,
+        process: NodeProcess,
         tokens: Tokens,
         limits: Limits,
         rows: EventRows | None,
@@ -156,7 +156,7 @@ class Endpoint(Outbox):
 
     def owes(self, session: Session) -> int:
         """How many of our messages a peer has not acknowledged."""
-        return 0 if self._hybrid is None else self._hybrid.owes(session.id)
+        return self._process.owes(session.id)
 
     # Receiving.
 
@@ -393,9 +393,7 @@ class Endpoint(Outbox):
         """A peer is gone: nothing to it is waited for, and what it may have missed is reported."""
         self.directory.end_session(session)
         session.outgoing.clear()
-        if self._hybrid is None:
-            return
-        undelivered = self._hybrid.forget_into(session.id, now_ns, self)
+        undelivered = self._process.forget_into(session.id, now_ns, self)
         whole = self.sending.ledger.withdraw(session.id, undelivered)
         if whole:
             self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))

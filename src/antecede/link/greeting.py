@@ -46,6 +46,7 @@ class Greeting:
         "name",
         "newest",
         "oldest",
+        "order",
         "payload_limit",
         "process",
         "socket_bytes",
@@ -69,6 +70,8 @@ class Greeting:
         self.window: i64 = 0
         self.payload_limit: i64 = 0
         self.socket_bytes: i64 = 0
+        # The protocol that orders its messages; nodes with different ones misunderstand each other.
+        self.order = ""
 
 
 def write_greeting(kind: i64, greeting: Greeting) -> bytes:
@@ -87,6 +90,7 @@ def write_greeting(kind: i64, greeting: Greeting) -> bytes:
     write_varint(writer, greeting.window)
     write_varint(writer, greeting.payload_limit)
     write_varint(writer, greeting.socket_bytes)
+    write_text(writer, greeting.order)
     if kind == HELLO and len(writer) < GREETING_SIZE:
         writer.write(bytes(GREETING_SIZE - len(writer)))
     return writer.getvalue()
@@ -116,6 +120,7 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     greeting.window = reader.varint()
     greeting.payload_limit = reader.varint()
     greeting.socket_bytes = reader.varint()
+    greeting.order = read_text(reader, NAME_LIMIT)
     if greeting.process >= ID_LIMIT:
         raise RemoteError(f"a process id of {greeting.process}, which fits no event log")
     return greeting

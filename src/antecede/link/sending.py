@@ -8,8 +8,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.process import CausalProcess, Outbox
-from antecede.core.protocols.hybrid import HybridProcess
+from antecede.core.process import NodeProcess, Outbox
 from antecede.link.contacts import Contact
 from antecede.link.directory import Directory
 from antecede.link.inbox import Inbox
@@ -28,7 +27,6 @@ class Sending:
 
     __slots__ = (
         "_directory",
-        "_hybrid",
         "_inbox",
         "_limits",
         "_outbox",
@@ -43,7 +41,7 @@ class Sending:
 
     def __init__(
         self,
-        process: CausalProcess,
+        process: NodeProcess,
         limits: Limits,
         directory: Directory,
         sessions: list[Session],
@@ -52,7 +50,6 @@ class Sending:
         outbox: Outbox,
     ) -> None:
         self._process: Final = process
-        self._hybrid: Final = process if isinstance(process, HybridProcess) else None
         self._limits: Final = limits
         self._directory: Final = directory
         self._sessions: Final = sessions
@@ -95,7 +92,10 @@ class Sending:
             self.ledger.large = large
             self._feed_large(now_ns)
             return large.sequence
-        return self._submit(targets, payload, now_ns)
+        sequence = self._submit(targets, payload, now_ns)
+        if to_self:
+            self._settle_ledger()  # Where there is no peer, no arrival will.
+        return sequence
 
     def quick_send(self, target: object, payload: object, now_ns: i64) -> i64:
         """Send to one peer if nothing stands in the way: the message's id, or 0 if something does.
@@ -114,6 +114,17 @@ class Sending:
         self.sent += 1
         sequence = self._submit(contact.targets, payload, now_ns)
         return sequence if self.ledger.unwritten <= FLUSH_BYTES else -sequence
+
+    def last_sequence(self) -> i64:
+        """The id of the last message sent so far; that of a large payload is known beforehand."""
+        large = self.ledger.large
+        return self.ledger.next_sequence - 1 if large is None else large.sequence
+
+    def is_delivered(self, last: i64) -> bool:
+        """Whether everything up to this id has been delivered everywhere, or given up."""
+        if self._process.buffered() == 0 and self.ledger.large is None:
+            return True  # A large payload may have been given up half-way.
+        return self._process.oldest() > last
 
     def large_is_done(self) -> bool:
         """Whether no payload is waiting for room for its next part."""
@@ -147,16 +158,17 @@ class Sending:
                 ledger.parts[ledger.next_sequence] = True
                 ledger.large = large
             self._submit(targets, large.next_part(), now_ns)
+            if targets[0] == ME:
+                self._settle_ledger()
             large.advance()
             if last:
                 return
 
     def settle(self, now_ns: i64) -> None:
         """After anything that may have made room."""
-        # The controls do not say what is settled, so only their messages are counted.
-        oldest = self.ledger.next_sequence
-        if self._hybrid is not None:
-            oldest = self._hybrid.oldest()
-        self.ledger.settle(oldest)
+        self._settle_ledger()
         if self.ledger.large is not None:
             self._feed_large(now_ns)
+
+    def _settle_ledger(self) -> None:
+        self.ledger.settle(self._process.oldest())

@@ -25,9 +25,10 @@ from antecede.link.inbox import InboundMessage
 from antecede.link.reports import Report
 from antecede.live.errors import NodeClosed, Stranded
 from antecede.live.explaining import Explanation
+from antecede.live.listeners import Listener
 from antecede.live.loop_thread import LoopEnded, LoopThread
-from antecede.live.node import Linger, Listener, Node
-from antecede.live.opening import Config, Opening
+from antecede.live.node import Linger, Node
+from antecede.live.opening import Config, Opening, given_settings
 from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import Settings
 from antecede.live.stats import Health, Stats
@@ -45,13 +46,14 @@ def open_node(
     trace: object = None,
     on_event: Listener | None = None,
     config: Config = None,
-    **settings: object,
+    settings: Mapping[str, object] | None = None,
+    **further: object,
 ) -> "BlockingNode":
     """An open node, with the parameters of `antecede.open_node`; close it, or use it with `with`.
 
     `on_event` is called in a thread of its own, so it may use the node.
     """
-    keywords = {"name": name, "bind": bind, "peers": peers, "trace": trace, **settings}
+    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **further})
     return BlockingNode(gather_settings(keywords, config=config), on_event)
 
 

@@ -2,13 +2,15 @@
 
 Either a task iterates, or a handler is called. A plain function is called at once, in the turn of
 the loop that received the message; a coroutine function is awaited, one message at a time. After
-some messages the loop gets a turn, so that a busy consumer starves nobody.
+some messages the loop gets a turn, so that a busy consumer starves nobody. Several tasks may take
+messages: each message goes to one of them.
 """
 
 import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
@@ -41,6 +43,8 @@ class Deliveries:
         self._consumer: asyncio.Task[object] | None = None
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
+        # Tasks on their way to the next message, asleep or just woken.
+        self._seekers = 0
         self._ended = False
         self._stopped = False
 
@@ -60,6 +64,7 @@ class Deliveries:
 
     def take_ready(self) -> list[InboundMessage]:
         """Everything that is there already, in order."""
+        self._consumer = asyncio.current_task(self._loop)
         taken = self._ready[::-1]
         self._ready = []
         self._take()
@@ -99,9 +104,23 @@ class Deliveries:
         """No more will come."""
         self._ended = True
         unread = self.unread()
-        if unread and self._handler is None and self._handler_task is None:
+        if unread and not self._seekers and self._handler is None and self._handler_task is None:
             log.warning("%s: closed with %d messages that nobody has read", self._name, unread)
         self.ring()
+
+    async def handed_over(self, seconds: float) -> None:
+        """After the end: wait so long until the handler, if there is one, has seen everything."""
+        task = self._handler_task
+        if task is not None and task is asyncio.current_task(self._loop):
+            return  # The handler itself waits here; what is left comes when it returns.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._handler is not None and self.unread():
+                    await one_turn()
+                if self._handler_task is not None:
+                    await asyncio.wait([self._handler_task])
+                return
+        log.warning("%s: closed before its handler has seen %d messages", self._name, self.unread())
 
     def unread(self) -> int:
         """How many messages nobody has taken."""
@@ -114,21 +133,28 @@ class Deliveries:
     async def _refill(self, timeout: float | None) -> bool:
         """Get more messages; False if there will be none."""
         self._consumer = asyncio.current_task(self._loop)
-        if self._stopped:
+        if self._is_over():
             return False
-        if self._later:
-            await one_turn()
-        elif not self._endpoint.inbox.messages:
-            await self._bell.wait_until(self._has_news, timeout, "receive", str)
-        self._take()
-        self._ready = self._later[-TURN_MESSAGES:]
-        del self._later[-TURN_MESSAGES:]
+        self._seekers += 1
+        try:
+            if self._later:
+                await one_turn()
+            elif not self._endpoint.inbox.messages:
+                await self._bell.wait_until(self._has_news, timeout, "receive", str)
+        finally:
+            self._seekers -= 1
+        if not self._ready:  # Another task may have filled it meanwhile.
+            self._take()
+            self._ready = self._later[-TURN_MESSAGES:]
+            del self._later[-TURN_MESSAGES:]
         return bool(self._ready)
 
     def _has_news(self) -> bool:
-        return (
-            self._ended or self._stopped or bool(self._endpoint.inbox.messages) or bool(self._later)
-        )
+        return self._ended or self._is_over() or self.unread() > 0
+
+    def _is_over(self) -> bool:
+        """Whether a signal has ended the iteration; a handler goes on until the node is closed."""
+        return self._stopped and self._handler_task is None
 
     def _take(self) -> None:
         if not self._later and self._endpoint.inbox.messages:
@@ -138,8 +164,12 @@ class Deliveries:
 
     def _call(self, handler: Handler) -> None:
         """Call a plain function with what has been delivered; the rest waits for the next turn."""
+        if self._handler is None:
+            return  # It has turned out not to be one since this call was planned.
         self._take()
-        for _ in range(min(len(self._later), TURN_MESSAGES)):
+        for _ in range(TURN_MESSAGES):
+            if not self._later:
+                break
             result = self._handled(handler, self._later.pop())
             if result is not None and inspect.isawaitable(result):
                 # Not a plain function: from now on a task awaits it for every message.

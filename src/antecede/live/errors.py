@@ -150,7 +150,7 @@ class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
         self.waiting_for = waiting_for
 
     def __str__(self) -> str:
-        still = f"; still waiting for {self.waiting_for}" if self.waiting_for else ""
+        still = f": {self.waiting_for}" if self.waiting_for else ""
         return (
             f"{self.action} did not finish within {written_seconds(self.seconds)}{still}. "
             "Call it again to go on waiting; explain() says what is in the way"

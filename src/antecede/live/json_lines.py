@@ -8,12 +8,12 @@ sense is answered with an error, and the node goes on.
 import asyncio
 import base64
 import binascii
+import io
 import json
 import logging
 import signal
 import sys
-import threading
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from typing import BinaryIO, Final, TextIO
 
@@ -32,17 +32,16 @@ from antecede.link.reports import (
     Undeliverable,
 )
 from antecede.live.addresses import Address
+from antecede.live.errors import Stranded
+from antecede.live.lines import InputLines, OutputFailed, OutputLines
 from antecede.live.metrics import serve_metrics
-from antecede.live.node import Node
+from antecede.live.node import Linger, Node
 from antecede.live.opening import Opening
 
-LINES_AHEAD: Final = 1024
-"""Lines read before the ones before them have been sent."""
+FURTHER_BYTES: Final = 1 << 16
+"""What a line may have besides its payload."""
 
-READ_BYTES: Final = 1 << 16
-
-OUTPUT_LIMIT: Final = 8192
-"""Lines that wait for whoever reads our output; beyond that nothing more is received."""
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 EVENTS: Final = {
     PeerMet: "met",
@@ -68,96 +67,6 @@ class BadLine(LocalError):  # noqa: N818 - reads as what it is
         self.identity = identity
 
 
-class InputLines:
-    """The lines of a file or pipe, read by a thread: not everything readable can be polled."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-        self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        self._room = threading.Semaphore(LINES_AHEAD)
-        threading.Thread(target=self._read, name="antecede-input", daemon=True).start()
-
-    async def next_line(self) -> bytes:
-        """The next line; empty at the end."""
-        line = await self._lines.get()
-        self._room.release()
-        return line
-
-    def end(self) -> None:
-        """Let no more come than has been read."""
-        self._lines.put_nowait(b"")
-
-    def _read(self) -> None:
-        # Past the buffered reader: the interpreter, when it exits, would want the lock that a
-        # thread holds which waits for input, and abort.
-        source = getattr(self._source, "raw", self._source)
-        pieces: list[bytes] = []
-        try:
-            while chunk := source.read(READ_BYTES):
-                first, *others = chunk.split(b"\n")
-                pieces.append(first)
-                for piece in others:
-                    self._put(b"".join(pieces) + b"\n")
-                    pieces = [piece]
-            self._put(b"".join(pieces))
-            self._put(b"")
-        except RuntimeError:
-            return  # The loop is closed: nobody wants the rest.
-        except (OSError, ValueError):
-            with suppress(RuntimeError):
-                self._put(b"")
-
-    def _put(self, line: bytes) -> None:
-        self._room.acquire()
-        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
-
-
-class OutputLines:
-    """Lines to a file or pipe, written by a thread so that a slow reader does not stop the loop."""
-
-    def __init__(self, sink: TextIO) -> None:
-        self._sink = sink
-        self._waiting: list[str] = []
-        self._wanted = asyncio.Event()
-        self._written = asyncio.Event()
-        self._ended = False
-        self._task = asyncio.get_running_loop().create_task(self._write())
-
-    def put(self, record: dict[str, object]) -> None:
-        """Write a record, soon."""
-        self._waiting.append(json.dumps(record, ensure_ascii=False))
-        self._wanted.set()
-
-    async def room(self) -> None:
-        """Wait while too much is unwritten."""
-        while len(self._waiting) > OUTPUT_LIMIT and not self._task.done():
-            self._written.clear()
-            await self._written.wait()
-
-    async def end(self) -> None:
-        """Write everything."""
-        self._ended = True
-        self._wanted.set()
-        await self._task
-
-    async def _write(self) -> None:
-        try:
-            while self._waiting or not self._ended:
-                await self._wanted.wait()
-                self._wanted.clear()
-                chunk, self._waiting = self._waiting, []
-                if chunk:
-                    await asyncio.to_thread(self._write_chunk, "\n".join(chunk) + "\n")
-                self._written.set()
-        finally:
-            self._written.set()
-
-    def _write_chunk(self, text: str) -> None:
-        self._sink.write(text)
-        self._sink.flush()
-
-
 def run_json_lines(opening: Opening, metrics: Address | None) -> None:
     """Run a node on standard input and output until the end; `Stranded` if it did not end well."""
     asyncio.run(open_and_serve(opening, metrics))
@@ -165,38 +74,79 @@ def run_json_lines(opening: Opening, metrics: Address | None) -> None:
 
 async def open_and_serve(opening: Opening, metrics: Address | None) -> None:
     """The node, its lines and, if wanted, its metrics."""
-    node = await opening
-    log.info("%s listens at %s", node.name, node.address)
+    if sys.stdout is None:
+        raise OutputFailed("there is none")
+    source = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
     async with AsyncExitStack() as stack:
+        node = await stack.enter_async_context(opening)
+        log.info("%s listens at %s", node.name, node.address)
         if metrics is not None:
             await stack.enter_async_context(await serve_metrics(node, *metrics))
-        await serve_lines(node, sys.stdin.buffer, sys.stdout)
+        await serve_lines(node, source, sys.stdout)
 
 
 async def serve_lines(node: Node, source: BinaryIO, sink: TextIO) -> None:
-    """Serve until the end of input or SIGTERM; then drain, say bye, and wait for others' byes."""
-    lines = InputLines(source)
-    output = OutputLines(sink)
+    """Serve until the end of input or a signal; then drain, say bye, and wait for others' byes.
+
+    A second signal ends that at once; a third is not held back, should the output be stuck.
+    """
+    lines = InputLines(source, line_limit(node))
+    output = OutputLines(sink, lines.end)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, lines.end)
+    for number in SIGNALS:
+        loop.add_signal_handler(number, leave, node, lines)
     node.on_event(lambda report: output.put(event_record(report)))
+    answering = loop.create_task(answer_lines(node, lines, output))
     deliveries = loop.create_task(write_deliveries(node, output))
     try:
-        while line := await lines.next_line():
-            output.put(await answer(node, line))
-            await output.room()
-        await node.close(linger="bye")
+        await lines.ended.wait()
+        await drain(node, answering, "bye" if output.failure is None else "released")
     finally:
         if not node.closed:
-            await node.close(timeout=0)
+            node.abandon()
+            lines.end()
+        await answering
         await deliveries
         await output.end()
+    if output.failure is not None:
+        raise OutputFailed(output.failure)
+
+
+def leave(node: Node, lines: InputLines) -> None:
+    """A signal has come."""
+    if not lines.ended.is_set():
+        lines.end()
+        return
+    for number in SIGNALS:
+        asyncio.get_running_loop().remove_signal_handler(number)
+    node.abandon()
+
+
+async def drain(node: Node, answering: asyncio.Task[None], linger: Linger) -> None:
+    """Send what has been read and close the node, all in the time that the node may linger."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + node.settings.linger
+    await asyncio.wait([answering], timeout=node.settings.linger)
+    if node.closed and node.stranded():  # There was a second signal meanwhile.
+        raise Stranded(node.stranded(), node.settings.linger)
+    try:
+        await node.close(max(0.0, deadline - loop.time()), linger)
+    except Stranded as error:
+        raise Stranded(error.names, node.settings.linger) from None
+
+
+async def answer_lines(node: Node, lines: InputLines, output: OutputLines) -> None:
+    """Do what the lines ask for, one after the other."""
+    while line := await lines.next_line():
+        output.put(await answer(node, line))
+        await output.room()
 
 
 async def answer(node: Node, line: bytes) -> dict[str, object]:
     """Send what a line asks for; the record to answer with."""
     try:
+        if len(line) > (limit := line_limit(node)):
+            raise BadLine(f"a line has at most {limit} bytes, or its payload is too large")
         targets, payload, identity = read_request(line)
     except BadLine as error:
         return failure(error, error.identity)
@@ -205,6 +155,11 @@ async def answer(node: Node, line: bytes) -> dict[str, object]:
     except LocalError as error:
         return failure(error, identity)
     return {"sent": identity, "sequence": sequence}
+
+
+def line_limit(node: Node) -> int:
+    """As long as a line may be: JSON may write six bytes for one, and names need some, too."""
+    return 6 * node.settings.payload_limit + FURTHER_BYTES
 
 
 def failure(error: LocalError, identity: object) -> dict[str, object]:
@@ -218,7 +173,9 @@ def failure(error: LocalError, identity: object) -> dict[str, object]:
 def read_request(line: bytes) -> tuple[list[str], bytes, object]:
     """Targets, payload and id that a line asks for."""
     try:
-        request = json.loads(line)
+        request = json.loads(line.decode().strip(), parse_constant=refuse_constant)
+    except UnicodeDecodeError as error:
+        raise BadLine(f"not a JSON line: it is not UTF-8 from byte {error.start + 1} on") from None
     except (ValueError, RecursionError) as error:
         raise BadLine(f"not a JSON line: {error}") from None
     if not isinstance(request, dict):
@@ -232,6 +189,11 @@ def read_request(line: bytes) -> tuple[list[str], bytes, object]:
     if not targets:
         raise BadLine('"to" is empty: a message needs at least one target', identity)
     return targets, read_payload(request, identity), identity
+
+
+def refuse_constant(name: str) -> object:
+    """Python's `json` would read NaN and infinities, and write them into our answers."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def read_payload(request: dict[str, object], identity: object) -> bytes:
@@ -256,6 +218,8 @@ async def write_deliveries(node: Node, output: OutputLines) -> None:
     async for message in node:
         output.put(delivery_record(message))
         await output.room()
+        if output.failure is not None:
+            return
 
 
 def delivery_record(message: InboundMessage) -> dict[str, object]:

@@ -271,6 +271,7 @@ class MetricsServer:
         self._registry = self._client.CollectorRegistry()
         self._registry.register(NodeCollector(node, per_peer=per_peer))
         self._server: asyncio.Server | None = None
+        self._asking: dict[asyncio.Task[object], asyncio.StreamWriter] = {}
 
     @property
     def address(self) -> Address:
@@ -289,9 +290,13 @@ class MetricsServer:
             raise CannotBind(str(Address(host, port)), error.strerror or str(error)) from error
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and let nobody finish a question who has begun to ask."""
         if self._server is not None:
             self._server.close()
+            for writer in self._asking.values():
+                writer.transport.abort()
+            if self._asking:
+                await asyncio.wait(list(self._asking))
             await self._server.wait_closed()
 
     async def __aenter__(self) -> Self:
@@ -307,6 +312,9 @@ class MetricsServer:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request, one response, and good-bye."""
+        task = asyncio.current_task()
+        assert task is not None, "a server answers in tasks"
+        self._asking[task] = writer
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 request = await reader.readuntil(b"\r\n\r\n")
@@ -316,6 +324,7 @@ class MetricsServer:
             log.debug("a request for metrics made no sense: %s", error)
         finally:
             writer.close()
+            del self._asking[task]
 
     def _response(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b"\r\n")[0].partition(b" ")

@@ -9,7 +9,7 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
@@ -17,7 +17,7 @@ from antecede.core.errors import BufferFull, LocalError
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
-from antecede.link.reports import Report, Stranger, Undeliverable
+from antecede.link.reports import Stranger
 from antecede.link.rows import EventRows
 from antecede.link.sending import FLUSH_BYTES
 from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
@@ -25,23 +25,23 @@ from antecede.live.clock import follow_shared_clock
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
     NodeClosed,
-    PayloadTooLarge,
-    PeerGone,
     Stranded,
     TimedOut,
+    Undelivered,
     UnknownPeer,
     WouldDeadlock,
 )
 from antecede.live.explaining import Explanation, explain
-from antecede.live.names import process_id
+from antecede.live.listeners import Listener, Listeners
+from antecede.live.names import checked_name, process_id
 from antecede.live.settings import Settings
 from antecede.live.stats import Health, Stats, health_of, stats_of
+from antecede.live.targets import chosen_targets
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
 from antecede.live.transport import Transport
 from antecede.live.waiting import Bell, one_turn
 
 Linger: TypeAlias = Literal["released", "bye"]
-Listener: TypeAlias = Callable[[Report], None]
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +73,8 @@ class Node:
         self._flush_planned = False
         self._closing = False
         self._closed = False
-        self._listeners: list[Listener] = []
+        self._listeners: Final = Listeners(settings.name)
         self._trace_timer: asyncio.TimerHandle | None = None
-        self.undeliverable: dict[str, int] = {}
         transport.start(self)
         for name, address in settings.peers.items():
             self._introduce(name, address)
@@ -157,9 +156,16 @@ class Node:
         return sequence if sequence > 0 else -sequence
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything sent so far has been delivered; `TimedOut` names who has not."""
+        """Wait until everything sent so far has been delivered; `TimedOut` names who has not.
+
+        `Undelivered`, once, if messages had to be given up since the last call.
+        """
         self._check_open()
         await self._drained(timeout, "flush")
+        if self._closed and self._endpoint.buffered() > 0:
+            raise NodeClosed(self.name)
+        if given_up := self._listeners.take_untold():
+            raise Undelivered(given_up)
 
     # Receiving.
 
@@ -187,7 +193,7 @@ class Node:
 
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with everything worth knowing about peers: `antecede.link.reports`."""
-        self._listeners.append(listener)
+        self._listeners.add(listener)
 
     # Looking inside.
 
@@ -195,7 +201,7 @@ class Node:
         """What has been counted so far, and how things stand."""
         unread = self._deliveries.unread()
         limits = (self.settings.send_limit, self.settings.send_bytes)
-        return stats_of(self._endpoint, self.name, unread, limits, self.undeliverable)
+        return stats_of(self._endpoint, self.name, unread, limits, self._listeners.undeliverable)
 
     def health(self) -> Health:
         """Whether the node can do its work, in a word and with reasons."""
@@ -208,13 +214,15 @@ class Node:
 
     def is_busy(self) -> bool:
         """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
+        sessions = self._endpoint.sessions()
+        return self.has_undelivered() or any(s.path.flight.eliciting > 0 for s in sessions)
+
+    def has_undelivered(self) -> bool:
+        """Whether something sent has not been delivered everywhere, or a peer not been met."""
         endpoint = self._endpoint
         if endpoint.buffered() > 0 or not endpoint.sending.large_is_done():
             return True
-        return any(
-            session.path.flight.eliciting > 0 or not (session.met or session.ended)
-            for session in endpoint.sessions()
-        )
+        return any(not (session.met or session.ended) for session in endpoint.sessions())
 
     # Leaving.
 
@@ -224,13 +232,18 @@ class Node:
         for number in signals or (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._on_signal, number)
 
+    def stranded(self) -> list[str]:
+        """The peers that may miss something if this node stopped now, or had when it stopped."""
+        return self._endpoint.stranded()
+
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
         self._closing = True
         self._stop()
+        self._close_trace()
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
-        """Deliver everything, say bye, and leave.
+        """Deliver everything, say bye, and leave when the handler has seen what was delivered.
 
         `linger="released"` leaves when no peer has anything more for this node; `"bye"` stays, and
         goes on receiving, until every peer has said bye too. `Stranded` names the peers that are
@@ -241,12 +254,16 @@ class Node:
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
         self._closing = True
+        self._progress.ring()  # Who waits for room is told that there will be none.
         stranded: list[str] = []
         try:
             stranded = await self._say_bye(deadline, linger)
-        finally:
             self._flush()
             self._stop()
+            await self._deliveries.handed_over(deadline - self._loop.time())
+        finally:
+            self._stop()
+            self._close_trace()
         if stranded:
             raise Stranded(stranded, limit)
 
@@ -312,6 +329,7 @@ class Node:
         return sequence
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
+        checked_name(name)
         resolved = self._transport.resolve(address)
         size = self._transport.datagram_size(resolved if seen_at is None else seen_at)
         process = process_id(name)
@@ -324,43 +342,10 @@ class Node:
             raise NodeClosed(self.name)
 
     def _resolve(self, target: object, payload: object) -> tuple[list[Contact], bool]:
-        """Whom a message is for; everything that can be wrong with a call is found here."""
+        """Whom a message is for, if it can be sent."""
         self._check_open()
-        if not isinstance(payload, bytes):
-            raise LocalError(f"the payload must be bytes, not {type(payload).__name__}; encode it")
-        names = [target] if isinstance(target, str) else target
-        if not isinstance(names, Iterable) or isinstance(names, bytes):
-            raise LocalError(f"a target is a name or several names, not {target!r}")
-        contacts: list[Contact] = []
-        to_self = False
-        limit = self.settings.payload_limit
-        for name in names:
-            if name == self.name and not to_self:
-                to_self = True
-                continue
-            contact = self._contact(name, contacts)
-            contacts.append(contact)
-            if contact.session.met:
-                limit = min(limit, contact.session.payload_limit)
-        if not contacts and not to_self:
-            raise LocalError("no targets: a message needs at least one")
-        if len(payload) > limit:
-            raise PayloadTooLarge(len(payload), limit)
-        return contacts, to_self
-
-    def _contact(self, name: object, before: list[Contact]) -> Contact:
-        if not isinstance(name, str):
-            raise LocalError(f"a target is the name of a peer, not {name!r}")
-        contact = self._endpoint.directory.by_name.get(name)
-        if contact is None:
-            if name == self.name:
-                raise LocalError(f"{name!r} stands twice among the targets")
-            raise UnknownPeer(name, self.peers)
-        if contact.session.left or contact.session.ended:
-            raise PeerGone(name)
-        if contact in before:
-            raise LocalError(f"{name!r} stands twice among the targets")
-        return contact
+        directory = self._endpoint.directory
+        return chosen_targets(directory, self.name, target, payload, self.settings.payload_limit)
 
     def _has_room_for(self, payload: bytes) -> bool:
         endpoint = self._endpoint
@@ -369,6 +354,8 @@ class Node:
 
     def _fullness(self) -> str:
         endpoint = self._endpoint
+        if not endpoint.inbox.has_room_for_own(self.settings.receive_window):
+            return f"{self._deliveries.unread():,} messages wait here to be received"
         return (
             f"{endpoint.buffered():,} messages with {endpoint.sending.ledger.bytes_held:,} bytes "
             "are not delivered yet"
@@ -383,6 +370,8 @@ class Node:
     async def _wait_for_large(self) -> None:
         """Until the last part of a large payload is buffered; it will be, even if nobody waits."""
         while not self._endpoint.sending.large_is_done():
+            if self._closed:
+                raise NodeClosed(self.name)
             self._check_deadlock()
             await self._progress.wait()
 
@@ -424,19 +413,19 @@ class Node:
         reports = list(self._endpoint.reports)
         self._endpoint.reports.clear()
         for report in reports:
-            level = logging.WARNING if isinstance(report, Undeliverable) else logging.INFO
-            log.log(level, "%s: %s", self.name, report)
-            if isinstance(report, Undeliverable):
-                count = self.undeliverable.get(report.name, 0)
-                self.undeliverable[report.name] = count + len(report.sequences)
-            if isinstance(report, Stranger):
-                # It will say hello again, and then be welcome.
-                self._introduce(report.name, None, report.address)
-            for listener in self._listeners:
-                try:
-                    listener(report)
-                except Exception:
-                    log.exception("%s: an event listener failed for %r", self.name, report)
+            if not isinstance(report, Stranger) or self._has_let_in(report):
+                self._listeners.tell(report)
+
+    def _has_let_in(self, stranger: Stranger) -> bool:
+        """Introduce a stranger, who will say hello again and then be welcome; False if known."""
+        if stranger.name in self._endpoint.directory.by_name:
+            return False  # It had said hello twice before it could be introduced.
+        try:
+            self._introduce(stranger.name, None, stranger.address)
+        except LocalError as error:
+            log.info("%s: a stranger cannot be let in: %s", self.name, error)
+            return False
+        return True
 
     # Leaving, inside.
 
@@ -446,8 +435,10 @@ class Node:
         self._deliveries.stop_iterating()
 
     async def _drained(self, timeout: float | None, action: str) -> None:
+        sending = self._endpoint.sending
+        last = sending.last_sequence()
         await self._progress.wait_until(
-            lambda: self._endpoint.buffered() == 0 and self._endpoint.sending.large_is_done(),
+            lambda: self._closed or sending.is_delivered(last),
             timeout,
             action,
             lambda: str(self.explain()),
@@ -456,25 +447,35 @@ class Node:
     async def _say_bye(self, deadline: float, linger: Linger) -> list[str]:
         """Drain, say bye, and wait to be let go; who has not by the deadline."""
         endpoint = self._endpoint
+        mode = LEAVE_AFTER_BYE if linger == "bye" else LEAVE_WHEN_RELEASED
         try:
-            await self._drained(deadline - self._loop.time(), "close")
-            mode = LEAVE_AFTER_BYE if linger == "bye" else LEAVE_WHEN_RELEASED
-            endpoint.say_bye(mode, self._now())
-            self._flush()
+            try:
+                await self._drained(deadline - self._loop.time(), "close")
+            finally:
+                # Too late or not: nobody should wait for a node that is gone.
+                endpoint.say_bye(mode, self._now())
+                self._flush()
             await self._progress.wait_until(
-                lambda: not endpoint.awaited(), deadline - self._loop.time(), "close", str
+                lambda: self._closed or not endpoint.awaited(),
+                deadline - self._loop.time(),
+                "close",
+                str,
             )
         except TimedOut:
             return endpoint.stranded()
-        return []
+        return endpoint.stranded() if self._closed else []  # Another call had less patience.
 
     def _stop(self) -> None:
+        if self._closed:
+            return
         self._closed = True
         self._transport.close()
         self._deliveries.end()
         self._progress.ring()
         if self._trace_timer is not None:
             self._trace_timer.cancel()
+
+    def _close_trace(self) -> None:
         if self._trace is not None:
             self._trace.close()
 

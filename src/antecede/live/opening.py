@@ -8,15 +8,16 @@ from types import TracebackType
 from typing import Final
 
 from antecede.core.catalogue import find_protocol
-from antecede.core.process import CausalProcess
+from antecede.core.process import NodeProcess
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
 from antecede.link.outgoing import MESSAGE_COST
 from antecede.link.rows import EventRows
 from antecede.link.session import ME
+from antecede.live.listeners import Listener
 from antecede.live.names import process_id
-from antecede.live.node import Listener, Node
+from antecede.live.node import Node
 from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import Settings
 from antecede.live.tracing import LiveTrace, open_trace
@@ -99,10 +100,16 @@ def open_node(
     given here may come from the environment (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file
     `config`. `BadConfiguration` says what is wrong.
     """
-    keywords = {**(settings or {}), **further}
-    named = {"name": name, "bind": bind, "peers": peers, "trace": trace}
-    keywords |= {key: value for key, value in named.items() if value is not None}
+    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **further})
     return Opening(gather_settings(keywords, config=config), on_event)
+
+
+def given_settings(
+    name: str | None, bind: object, peers: object, trace: object, further: Mapping[str, object]
+) -> dict[str, object]:
+    """What a call says: `further` settings, and those that have parameters of their own."""
+    named = {"name": name, "bind": bind, "peers": peers, "trace": trace}
+    return {**further, **{key: value for key, value in named.items() if value is not None}}
 
 
 def start_node(
@@ -119,6 +126,7 @@ def start_node(
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
         socket_bytes=transport.socket_bytes,
+        order=settings.order,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
@@ -134,10 +142,10 @@ def start_node(
     return node
 
 
-def make_core(settings: Settings) -> CausalProcess:
+def make_core(settings: Settings) -> NodeProcess:
     """The protocol that the settings ask for, with the limits they name."""
     causal = settings.order.startswith("hybrid")
-    return find_protocol(settings.order).create(
+    core = find_protocol(settings.order).create(
         ME,
         NUMBERS,
         send_limit=max(settings.send_limit, 2) * 2,
@@ -145,6 +153,8 @@ def make_core(settings: Settings) -> CausalProcess:
         payload_limit=CORE_PAYLOAD_LIMIT,
         patience_ns=settings.patience_ns if causal else CONTROL_PATIENCE_NS,
     )
+    assert isinstance(core, NodeProcess), f"{settings.order} is not for nodes"
+    return core
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -7,6 +7,7 @@ and a run with the same seed, faults and application meets the same network agai
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -16,14 +17,18 @@ from antecede.link.directory import Tokens
 from antecede.link.faults import Faults
 from antecede.link.memory import MemoryNetwork
 from antecede.live.errors import CannotBind, Stranded, TimedOut
-from antecede.live.node import Listener, Node
-from antecede.live.opening import start_node
+from antecede.live.listeners import Listener
+from antecede.live.node import Node
+from antecede.live.opening import Opening, start_node
 from antecede.live.setting_sources import gather_settings
+from antecede.live.settings import Settings
 from antecede.live.transport import Receiver, Transport
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
 SETTLE_SECONDS: Final = 30.0
+AFTERMATH_NS: Final = 10_000_000_000
+"""So long after the last delivery its acknowledgements and permits have come through."""
 
 
 class CountedTokens(Tokens):
@@ -81,6 +86,19 @@ class MemoryTransport(Transport):
         self.wake_ns = NEVER_NS
 
 
+class MemoryOpening(Opening):
+    """A node about to be opened on a network in memory."""
+
+    def __init__(
+        self, network: "TestNetwork", settings: Settings, on_event: Listener | None
+    ) -> None:
+        super().__init__(settings, on_event)
+        self._network = network
+
+    async def _open(self) -> Node:
+        return self._network.start_node(self._settings, self._on_event)
+
+
 class TestNetwork:
     """Nodes that know each other by name; faults are those of the simulator."""
 
@@ -99,23 +117,35 @@ class TestNetwork:
         """The network's time."""
         return int(self._post.now_ns)
 
-    async def open_node(
+    def open_node(
         self, name: str, *, on_event: Listener | None = None, **settings: object
-    ) -> Node:
-        """A node that knows all others of this network, and that they know."""
+    ) -> Opening:
+        """A node that knows all others of this network, and that they know.
+
+        To be used as `antecede.open_node` is. Further `peers` may be named, such as one that is
+        opened later; what is said about their addresses has no meaning here.
+        """
         chosen = gather_settings({"name": name, **settings}, environment={})
+        return MemoryOpening(self, chosen, on_event)
+
+    def start_node(self, settings: Settings, on_event: Listener | None) -> Node:
+        """Open a node with these settings, in the running loop."""
+        name = settings.name
         if name in self._nodes and not self._nodes[name].closed:
             raise CannotBind(name, "a node of that name is open")
         # Partitions and slow links number the nodes in the order in which they are opened.
         self._post.reserve(name)
-        transport = MemoryTransport(self, name, chosen.mtu)
+        transport = MemoryTransport(self, name, settings.mtu)
         self._transports[name] = transport
-        node = start_node(chosen, transport, self._tokens, on_event)
+        node = start_node(replace(settings, peers={}), transport, self._tokens, on_event)
         for other, peer in self._nodes.items():
             if not peer.closed and other != name:
                 node.add_peer(other, other)
                 if name not in peer.peers:
                     peer.add_peer(name, name)
+        for other in settings.peers:
+            if other not in node.peers:
+                node.add_peer(other, other)
         self._nodes[name] = node
         return node
 
@@ -133,9 +163,16 @@ class TestNetwork:
         self._cut.discard(frozenset((one, other)))
 
     async def settle(self, timeout: float = SETTLE_SECONDS) -> None:
-        """Wait until everything sent is delivered and nothing is on its way; `TimedOut` if not."""
+        """Wait until everything sent is delivered and nothing is on its way; `TimedOut` if not.
+
+        Among many nodes a heartbeat is always on its way: some time after the last delivery (of the
+        network's own) that is no reason to wait.
+        """
         deadline = asyncio.get_running_loop().time() + timeout
-        while self._is_busy():
+        settled_at_ns = self.now_ns + AFTERMATH_NS
+        while self._is_busy() and self.now_ns < settled_at_ns:
+            if any(not node.closed and node.has_undelivered() for node in self._nodes.values()):
+                settled_at_ns = self.now_ns + AFTERMATH_NS
             if asyncio.get_running_loop().time() > deadline:
                 waiting = "\n".join(f"{name}: {n.explain()}" for name, n in self._nodes.items())
                 raise TimedOut("settle", timeout, waiting)
@@ -143,10 +180,16 @@ class TestNetwork:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Close all nodes, at the same time."""
+        """Close all nodes, at the same time; each lingers by the network's time, too."""
         nodes = [node for node in self._nodes.values() if not node.closed]
-        results = await asyncio.gather(*(node.close() for node in nodes), return_exceptions=True)
-        for result in results:
+        begun_ns = self.now_ns
+        closing = [asyncio.get_running_loop().create_task(node.close()) for node in nodes]
+        while not all(task.done() for task in closing):
+            await asyncio.sleep(0)
+            for node in nodes:
+                if not node.closed and self.now_ns - begun_ns > node.settings.linger_ns:
+                    node.abandon()
+        for result in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(result, BaseException) and not isinstance(result, Stranded):
                 raise result
 

@@ -32,14 +32,16 @@ def gather_settings(
     *,
     config: Settings | str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
+    fallback: Given | None = None,
 ) -> Settings:
     """The settings of a node from everything that has a say; keywords that are None have none.
 
     `config` names the file, or is a `Settings` that stands in for it and for the environment.
+    What nobody says is as in `fallback`, or has its default.
     """
     given = {name: value for name, value in keywords.items() if value is not None}
     check_names(given, "the call")
-    merged: dict[str, object] = {}
+    merged: dict[str, object] = dict(fallback or {})
     if isinstance(config, Settings):
         merged |= {name: getattr(config, name) for name in SETTING_NAMES}
     else:

@@ -88,6 +88,7 @@ class UdpTransport(Transport):
         stay_awake: bool = True,
     ) -> None:
         self._socket = bound_socket(bind)
+        self._address = Address(*self._socket.getsockname()[:2])
         self._mtu = mtu
         # Whether many datagrams leave and come in one call: by default, if they are small.
         self._may_join = gso == "auto"
@@ -107,8 +108,7 @@ class UdpTransport(Transport):
 
     @property
     def address(self) -> object:
-        host, port = self._socket.getsockname()[:2]
-        return Address(host, port)
+        return self._address
 
     @property
     def socket_bytes(self) -> int:
@@ -128,11 +128,17 @@ class UdpTransport(Transport):
         if address is None:
             return None
         host, port = parse_address(address)
+        if port == 0:
+            raise BadConfiguration(f"nobody can be reached at port 0 of {host}; name its port")
         try:
             found = socket.getaddrinfo(host, port, self._socket.family, socket.SOCK_DGRAM)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise BadConfiguration(f"cannot look up {host}: {reason}; check the name") from error
+            kind = "IPv6" if self._socket.family == socket.AF_INET6 else "IPv4"
+            raise BadConfiguration(
+                f"cannot look up {host}: {reason}; check the name, and that it has an address of "
+                f"the kind that this node is bound to, {kind}"
+            ) from error
         return found[0][4]
 
     def datagram_size(self, address: object) -> int:
@@ -189,7 +195,7 @@ class UdpTransport(Transport):
         """Whether nothing but the loopback interface is between here and there."""
         if address is None:
             # Who is not known yet can only come from this machine if we listen nowhere else.
-            return ip_address(self._socket.getsockname()[0]).is_loopback
+            return ip_address(self._address.host).is_loopback
         return route_mtu(self._socket.family, address) >= LOOPBACK_MTU
 
     def _wait_for_kernel(self, datagrams: list[Datagram]) -> None:

@@ -36,7 +36,12 @@ class Bell:
         """Wait until the bell rings."""
         waiter = self._loop.create_future()
         self._waiters.append(waiter)
-        await waiter
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiters:  # It did not ring: nobody waits here any more.
+                self._waiters.remove(waiter)
+            raise
 
     async def wait_until(
         self,

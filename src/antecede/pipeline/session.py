@@ -94,7 +94,7 @@ def open_session(
         conf = configuration(name, master, scratch, settings)
         context = start_context(conf, scratch, verbose)
         stack.callback(context.stop)
-        session = SparkSession.builder.getOrCreate()
+        session = start_session(context.master or "")
         if not is_embedded(context.master or ""):
             ship_package(context, scratch)
         yield session
@@ -170,6 +170,17 @@ def start_context(conf: SparkConf, scratch: Path, verbose: bool) -> SparkContext
         return SparkContext(conf=conf)
     except Exception as error:
         raise LocalError(f"Spark does not start on {master}: {first_line(error)}") from error
+
+
+def start_session(master: str) -> SparkSession:
+    """A session of the context that has just started; `LocalError` if it has stopped again.
+
+    Spark starts before it has found its master, and stops when there is none.
+    """
+    try:
+        return SparkSession.builder.getOrCreate()
+    except SPARK_ERRORS as error:
+        raise LocalError(f"Spark does not start on {master}: nothing answers there") from error
 
 
 def start_java(conf: SparkConf, scratch: Path, verbose: bool) -> None:

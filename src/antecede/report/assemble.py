@@ -170,11 +170,19 @@ def all_diagrams(recordings: Sequence[Recording], audits: Sequence[Audited]) -> 
     worst: dict[str, list[Violation]] = {}
     for one in audits:
         worst.update(one.worst)
+    early = early_by_run(audits)
     diagrams: list[Diagram] = []
     for recording in recordings:
         violations = worst.get(recording.run.name, [])
         shown = Finder(recording.run).shown(violations) if violations else []
-        diagrams.append(Diagram(run=recording.run, violations=shown, note=recording.note))
+        diagrams.append(
+            Diagram(
+                run=recording.run,
+                violations=shown,
+                violation_count=early.get(recording.run.name, 0),
+                note=recording.note,
+            )
+        )
     return diagrams
 
 

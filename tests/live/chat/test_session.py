@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -135,6 +136,24 @@ def test_somebody_who_never_came_is_named_at_the_end() -> None:
         await paper.until(lambda: bool(paper.lines))
         paper.unplug()
         return await chat
+
+    assert asyncio.run(play()) == ["bob"]
+
+
+def test_a_second_interrupt_does_not_wait_for_anybody() -> None:
+    async def play() -> list[str]:
+        paper = Paper()
+        settings = Settings(name="alice", peers={"bob": None}, linger=600)
+        chat = asyncio.get_running_loop().create_task(
+            converse(settings, paper, paper.keyboard, None, 1)
+        )
+        paper.press("hello?\n")
+        await paper.until(lambda: bool(paper.lines))
+        os.kill(os.getpid(), signal.SIGINT)
+        await paper.until(lambda: "leaving" in paper.notes[-1])
+        os.kill(os.getpid(), signal.SIGINT)
+        async with asyncio.timeout(PATIENCE):
+            return await chat
 
     assert asyncio.run(play()) == ["bob"]
 

@@ -1,14 +1,24 @@
 """`antecede node` as scripts use it: JSON lines in and out, real processes, a clean end."""
 
+import asyncio
+import os
+import shutil
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+import antecede
+from antecede import blocking
 from antecede.audit import check_log
-from antecede.live.child import Child, Line
+from antecede.live.child import WAIT_S, Child, Line
+from antecede.live.json_lines import BadLine, read_request, write_deliveries
+from antecede.live.lines import OutputLines
 from antecede.live.proxy import Conditions, Proxy
 from antecede.trace import read_events
 from tests.live.processes.groups import free_address
@@ -78,6 +88,17 @@ def test_a_bad_line_is_answered_and_the_node_goes_on() -> None:
         assert bob.hear_until("from") == {"from": "alice", "sequence": 1, "base64": "/w=="}
 
 
+def test_a_line_that_is_too_long_is_answered_and_not_kept() -> None:
+    with two_nodes("--set", "payload_limit=1000") as (alice, bob):
+        alice.tell({"to": "bob", "text": "x" * 1_000_000, "id": 1})
+        assert "at most 71536 bytes" in alice.hear_until("error")["error"]
+        alice.tell({"to": "bob", "text": "x" * 1001, "id": 2})
+        assert "1,001 bytes" in alice.hear_until("error")["error"]
+        alice.tell({"to": "bob", "text": "x" * 1000, "id": 3})
+        assert alice.hear_until("sent")["sent"] == 3
+        assert bob.hear_until("from")["text"] == "x" * 1000
+
+
 @pytest.mark.parametrize("ending", ["end of input", "SIGTERM", "SIGINT"])
 def test_what_was_accepted_is_delivered_before_the_node_ends(ending: str) -> None:
     with two_nodes() as (alice, bob):
@@ -114,6 +135,148 @@ def test_who_is_left_stranded_is_named_and_the_exit_status_says_so() -> None:
         assert alice.wait() == 1
         assert "bob" in alice.said()
         assert "Traceback" not in alice.said()
+
+
+def test_a_signal_is_obeyed_although_a_line_waits_for_room() -> None:
+    nowhere = [f"bob={free_address()}"]
+    options = ["--set", "send_limit=2", "--linger", "300ms"]
+    with node("alice", free_address(), nowhere, *options) as alice:
+        for number in range(5):
+            alice.tell({"to": ["bob"], "text": "x", "id": number})
+        while alice.hear_until("sent")["sent"] != 1:
+            pass
+        alice.signal(signal.SIGTERM)
+        refused = [line["id"] for line in all_lines(alice) if "error" in line]
+        assert refused == [2, 3, 4]
+        assert alice.wait() == 1
+        assert "left without a bye from 'bob' within 300 ms" in alice.said()
+
+
+def test_a_second_signal_ends_the_wait() -> None:
+    with node("alice", free_address(), [f"bob={free_address()}"], "--linger", "1h") as alice:
+        alice.tell({"to": ["bob"], "text": "x"})
+        alice.hear_until("sent")
+        # Not the same one twice: two of a kind may come as one.
+        alice.signal(signal.SIGINT)
+        alice.signal(signal.SIGTERM)
+        assert alice.wait() == 1
+        assert "left without a bye from 'bob'" in alice.said()
+
+
+def test_an_output_that_nobody_reads_ends_the_node_with_one_clear_sentence() -> None:
+    """Its input does not end, and its peer stays; it leaves all the same."""
+    with blocking.open_node("bob", peers={"alice": None}) as bob:
+        options = ["--name", "alice", "--peer", f"bob={bob.address}", "--linger", "1h"]
+        with subprocess.Popen(
+            [sys.executable, "-m", "antecede", "node", *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as alice:
+            assert alice.stdin is not None
+            assert alice.stdout is not None
+            assert alice.stderr is not None
+            alice.stdout.close()
+            alice.stdin.write(b'{"to": "bob", "text": "x"}\n')
+            alice.stdin.flush()
+            assert alice.wait(WAIT_S) == 1
+            said = alice.stderr.read().decode()
+        assert bob.receive(WAIT_S).payload == b"x"
+    assert "Error: the output cannot be written: Broken pipe" in said
+    assert "Traceback" not in said
+
+
+def test_a_node_whose_output_is_stuck_can_be_ended_with_signals() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "antecede", "node", "--name", "alice", "--linger", "1h"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as alice:
+        assert alice.stdin is not None
+        assert alice.stdout is not None
+        alice.stdin.write(b'{"to": "alice", "text": "%s"}\n' % (b"x" * 200_000))
+        alice.stdin.flush()
+        assert alice.stdout.read(1) == b"{"  # It has begun to write; nobody reads the rest.
+        for _ in range(int(WAIT_S * 10)):
+            if alice.poll() is not None:
+                break
+            alice.terminate()
+            time.sleep(0.1)
+        assert alice.poll() is not None
+        alice.kill()
+
+
+def test_what_cannot_be_written_is_not_read() -> None:
+    async def story() -> None:
+        with open(os.devnull, encoding="utf-8") as not_for_writing:
+            output = OutputLines(not_for_writing, lambda: None)
+            output.put({"sent": 1})
+            await output.end()
+        assert output.failure == "not writable"
+        async with antecede.open_node("alice") as alice:
+            for _ in range(3):
+                await alice.send("alice", b"x")
+            await write_deliveries(alice, output)
+            assert alice.stats().inbox == 2
+
+    asyncio.run(asyncio.wait_for(story(), WAIT_S))
+
+
+def test_an_input_that_is_not_there_is_an_empty_one() -> None:
+    command = f"{sys.executable} -m antecede node --name alice <&-"
+    assert subprocess.run(command, shell=True, timeout=WAIT_S, check=False).returncode == 0
+
+
+def test_an_event_log_that_fails_is_one_clear_sentence_at_the_end(tmp_path: Path) -> None:
+    """Where the log was, there is something else when its first file is to be finished."""
+    trace = tmp_path / "events"
+    with node("alice", free_address(), [], "--trace", str(trace)) as alice:
+        alice.tell({"to": ["alice"], "text": "x"})
+        alice.hear_until("from")
+        shutil.rmtree(trace)
+        trace.write_text("no folder")
+        alice.end_input()
+        assert alice.wait() == 1
+        assert "Error: the event log stopped" in alice.said()
+        assert "Traceback" not in alice.said()
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b'{"to": ["a"], "text": "\xff"}\n', "it is not UTF-8 from byte 24 on"),
+        (b"\n", "Expecting value: line 1 column 1"),
+        (b'{"to": "a", "text": "x", "id": NaN}\n', "NaN is not JSON"),
+    ],
+)
+def test_a_line_that_is_not_json_is_explained(line: bytes, complaint: str) -> None:
+    with pytest.raises(BadLine, match=complaint):
+        read_request(line)
+
+
+def test_what_the_configuration_says_of_lingering_is_done(tmp_path: Path) -> None:
+    config = tmp_path / "node.toml"
+    config.write_text(f'[node]\nname = "alice"\nlinger = 0\npeers = ["bob={free_address()}"]\n')
+    with Child.python("antecede", "node", "--config", str(config), name="alice") as alice:
+        alice.tell({"to": ["bob"], "text": "x"})
+        alice.hear_until("sent")
+        alice.end_input()
+        assert alice.wait() == 1
+        assert "left without a bye from 'bob' within 0" in alice.said()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--peer", "bob=127.0.0.1:1", "--peer", "bob=127.0.0.1:2"], "'bob' is there twice"),
+        (["--peer", "bob="], "--peer 'bob=' is not of the form NAME=HOST:PORT"),
+        (["--metrics", "9464"], "--metrics: '9464' has no port; write HOST:PORT"),
+    ],
+)
+def test_options_that_make_no_sense_are_explained(options: list[str], complaint: str) -> None:
+    with Child.python("antecede", "node", "--name", "alice", *options, name="alice") as alice:
+        assert alice.wait() == 2
+        assert complaint in alice.said()
 
 
 def test_a_taken_address_is_one_clear_sentence() -> None:

@@ -66,7 +66,7 @@ def overheard(count: int) -> list[bytes]:
 
 def greeting(name: str, target: str, oldest: int, newest: int) -> Greeting:
     made = Greeting(name, target, 4711, 815)
-    made.oldest, made.newest = oldest, newest
+    made.oldest, made.newest, made.order = oldest, newest, "hybrid"
     made.process, made.window, made.payload_limit, made.socket_bytes = 7, 1 << 20, 1 << 20, 1 << 20
     return made
 

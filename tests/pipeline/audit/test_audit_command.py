@@ -34,7 +34,7 @@ def test_violations_are_told_and_fail_the_command_only_if_asked_to(tmp_path: Pat
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
     assert "4 events: 2 messages, 2 deliveries, 2 processes" in said
-    assert "1 messages were delivered before one that caused them (50.00% of deliveries)" in said
+    assert "1 message was delivered before one that caused it (50.00% of deliveries)" in said
     assert "P1 P0 themselves 1" in said
     assert "1. P1 delivered message 2 of P0 at 0.003 ms, but message 1 of P0" in said
     assert "P0 sent 1 to P1; then P0 sent 2 to P1." in said
@@ -67,6 +67,17 @@ def test_runs_judged_without_a_clock_are_named(tmp_path: Path) -> None:
     said = " ".join(result.stdout.split())
     assert "log: a message is delivered before it is submitted. It was judged by the order" in said
     assert "No message was delivered before one that caused it." in said
+
+
+def test_times_that_clocks_got_wrong_are_readable(tmp_path: Path) -> None:
+    story = Story()
+    late, early = story.send(ALICE, BOB, at=0), story.send(ALICE, BOB, at=1)
+    story.deliver(BOB, early, at=50_000)
+    story.deliver(BOB, late, at=20_000)
+    write_events(tmp_path / "log.jsonl", story.log)
+
+    said = invoke(tmp_path / "log.jsonl", "--out", tmp_path / "out").stdout
+    assert "-30.0 ms at most" in " ".join(said.split())
 
 
 @pytest.mark.usefixtures("spark")

@@ -14,6 +14,7 @@ from antecede.pipeline.audit.small_job import audit_small, judged
 from antecede.pipeline.audit.small_log import with_overtaken
 from antecede.pipeline.audit.small_tables import tables_of
 from antecede.trace import Event, EventLog, write_events
+from antecede.trace.processes import write_processes
 from antecede.trace.restore import log_of
 from tests.audit.random_logs import chaos
 from tests.audit.random_traffic import hectic, orderly, planted, skewed
@@ -124,3 +125,41 @@ def test_a_log_without_events_and_one_that_is_none(tmp_path: Path) -> None:
         assert found.summary.events == 0
     with pytest.raises(LocalError, match=r"bad\.parquet"):
         audit_small([str(tmp_path / "bad.parquet")], str(tmp_path / "out"))
+
+
+def test_files_that_nodes_wrote_side_by_side_are_one_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    story = Story()
+    first, second = story.send(ALICE, BOB), story.send(ALICE, BOB)
+    story.deliver(BOB, second)
+    story.deliver(BOB, first)
+    (tmp_path / "live").mkdir()
+    for process, name in ((ALICE, "alice"), (BOB, "bob")):
+        events = [event for event in story.log if event.process == process]
+        write_events(tmp_path / "live" / f"{name}.jsonl", log_of(events))
+        write_processes(tmp_path / "live" / f"{name}.processes.jsonl", {process: name})
+    paths = [str(tmp_path / "live")]
+    here = audit_small(paths, str(tmp_path / "here"), explain=1)
+
+    assert here is not None
+    assert (here.summary.runs, here.summary.violations["fifo"]) == (1, 1)
+    assert here.names == {"live": {ALICE: "alice", BOB: "bob"}}
+    assert audit(spark, paths, str(tmp_path / "there"), explain=1) == here
+
+
+def test_several_runs_in_one_folder_are_not_taken_for_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    story = Story()
+    story.deliver(BOB, story.send(ALICE, BOB))
+    (tmp_path / "logs").mkdir()
+    write_events(tmp_path / "logs" / "one.jsonl", story.log)
+    write_events(tmp_path / "logs" / "two.parquet", story.log)
+    paths, out = [str(tmp_path / "logs")], str(tmp_path / "out")
+
+    with pytest.raises(LocalError, match="logs: a process has several events at one position"):
+        audit_small(paths, out)
+    with pytest.raises(LocalError, match="logs: a process has several events at one position"):
+        audit(spark, paths, out)
+    assert not (tmp_path / "out").exists()

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from antecede.pipeline.ingest.calls import Call, calls_of_trace
-from antecede.pipeline.ingest.formats.records import Span
+from antecede.pipeline.ingest.formats.records import TIME_NS_MAX, Span
 from tests.pipeline.ingest.samples import START_NS, span
 
 
@@ -87,6 +87,29 @@ def test_a_span_that_calls_several_is_no_client_span() -> None:
     )
 
     assert {sent(call) for call in found if call.answers is None} == {(10, 90)}
+
+
+def test_a_call_from_a_span_that_never_ended_may_have_been_made_at_any_time() -> None:
+    request, reply = calls(span("1", end=None), span("2", "1", process="b", start=20, end=80))
+
+    assert request.sent_latest_ns == TIME_NS_MAX
+    assert received(reply) == (0, None)
+
+
+def test_what_a_producer_starts_is_one_way_though_it_does_not_say_that_it_consumes() -> None:
+    found = calls(span("1", kind="producer"), span("2", "1", process="b", start=20, end=80))
+
+    assert [(call.message, call.one_way) for call in found] == [("t/1*", True)]
+
+
+def test_what_a_third_process_does_for_a_shared_span_is_called_by_its_server() -> None:
+    for order in (1, -1):
+        sides = [
+            span("2", "1", start=10, end=90, kind="client"),
+            span("2", "1", process="b", start=20, end=80, kind="server"),
+        ][::order]
+        found = calls(span("1", end=100), *sides, span("3", "2", process="c", start=30, end=70))
+        assert set(routes(found)) == {("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")}
 
 
 def test_spans_of_one_process_exchange_nothing() -> None:

@@ -201,6 +201,18 @@ def test_damage_is_a_reject_after_what_could_be_read(tmp_path: Path) -> None:
     assert records[-1][2:] == (str(tmp_path / "a.csv.gz"), Reject("", "truncated file", ""))
 
 
+def test_one_damage_is_one_reject_however_often_it_is_met(tmp_path: Path) -> None:
+    lines = [nezha_line(str(i), "root", "pod", i, i + 9) for i in range(20_000)]
+    packed = as_gzip(as_tar(**{"a.csv": as_lines(NEZHA_HEADER, *lines)}))
+    (tmp_path / "a.tar.gz").write_bytes(packed[: len(packed) // 2])
+    last = Reject("", "truncated file", "")
+
+    assert [record[2] for record in records_of(tmp_path) if record[3] == last] == [
+        str(tmp_path / "a.tar.gz"),
+        str(tmp_path / "a.tar.gz") + "!folder/a.csv",
+    ]
+
+
 @pytest.mark.parametrize("bytes_of_a_part", [100, 1_000, 7_777, 1 << 20])
 def test_large_files_of_lines_are_read_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_of_a_part: int

@@ -262,6 +262,28 @@ def test_what_is_about_to_be_replaced_is_not_read(spark: SparkSession, tmp_path:
     assert (tmp_path / "events" / "table.csv").exists()
 
 
+def test_numbers_of_lines_mean_those_of_the_same_file(spark: SparkSession, tmp_path: Path) -> None:
+    header = "sender,receiver,time,cause\n"
+    (tmp_path / "a.csv").write_text(header + "x,y,1,\ny,z,5,1\n")
+    (tmp_path / "b.csv").write_text(header + "w,y,2,\ny,z,6,1\n")
+    ingest(spark, [str(tmp_path)], str(tmp_path / "out"))
+
+    answers = by_route(tmp_path / "out")
+    waits = {row.message_id: row.causes for row in answers["y", "z"]}
+    asked = [answers[route][0].message_id for route in (("x", "y"), ("w", "y"))]
+    assert list(waits.values()) == [(asked[0],), (asked[1],)]
+
+
+def test_nothing_is_read_in_vain(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_bytes(b"a,b,1\n")
+    (tmp_path / "file").touch()
+    told: list[str] = []
+
+    with pytest.raises(LocalError, match="cannot write"):
+        ingest(spark, [str(tmp_path / "table.csv")], str(tmp_path / "file"), tell=told.append)
+    assert told == []
+
+
 def test_a_file_without_messages_leaves_empty_tables(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b"[]")
     summary = ingest(spark, [str(tmp_path / "a.json")], str(tmp_path / "out"))

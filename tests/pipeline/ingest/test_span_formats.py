@@ -181,11 +181,16 @@ def test_a_bad_otlp_span_is_set_aside(fields: dict[str, Any], reason: str) -> No
     ]
 
 
-def test_an_otlp_resource_without_a_name_is_set_aside_as_a_whole() -> None:
-    document = otlp(web=[otlp_span("a", "", 0, 30)])
+def test_every_span_of_an_otlp_resource_without_a_name_is_set_aside() -> None:
+    document = otlp(web=[otlp_span("a", "", 0, 30), otlp_span("b", "a", 0, 30)])
     document["resourceSpans"][0]["resource"]["attributes"] = []
+    document["resourceSpans"].append(7)
 
-    assert rejects_of(read(as_json(document))) == [("resourceSpans[0]", "no service.name")]
+    assert rejects_of(read(as_json(document))) == [
+        ("resourceSpans[0].scopeSpans[0].spans[0]", "no service.name"),
+        ("resourceSpans[0].scopeSpans[0].spans[1]", "no service.name"),
+        ("resourceSpans[1]", "resource is not an object"),
+    ]
 
 
 def test_zipkin_spans_are_read_shared_ones_and_those_without_an_end() -> None:
@@ -202,13 +207,21 @@ def test_zipkin_spans_are_read_shared_ones_and_those_without_an_end() -> None:
     ]
 
 
+@pytest.mark.parametrize("field", ["ipv4", "ipv6"])
+def test_a_zipkin_process_without_a_name_goes_by_its_address(field: str) -> None:
+    inner = zipkin_span("1", None, "web", 0)
+    inner["localEndpoint"] = {field: "fe80::1"}
+
+    assert [one.process for one in spans_of(read(as_json([inner])))] == ["fe80::1"]
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
         ({"timestamp": None}, "no timestamp"),
         ({"timestamp": -START_US}, "timestamp is not after 1970"),
         ({"duration": "long"}, "duration is not a whole number"),
-        ({"localEndpoint": None}, "localEndpoint is not an object"),
+        ({"localEndpoint": None}, "no localEndpoint"),
         ({"localEndpoint": {"port": 1}}, "no serviceName"),
         ({"localEndpoint": {"serviceName": "a\x07"}}, "serviceName has control characters"),
     ],

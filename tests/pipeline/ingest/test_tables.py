@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from antecede.pipeline.ingest.formats.records import Copy, UnreadableError
+from antecede.pipeline.ingest.formats.records import LINE, Copy, UnreadableError
 from antecede.pipeline.ingest.formats.tables import time_of
 from tests.pipeline.ingest.samples import as_lines, copies_of, read, rejects_of
 
@@ -73,10 +73,23 @@ def test_causes_are_ids_or_numbers_of_lines() -> None:
     numbered = as_lines("# a comment", "a b 1 1.5", "b a 2 2.5 1")
     with_header = as_lines("sender,receiver,time,received,cause", "a,b,1,1.5,", "b,a,2,2.5,1")
     assert [(one.label, one.causes) for one in copies_of(read(with_header))] == [
-        ("1", []),
-        ("2", ["1"]),
+        (f"{LINE}1", []),
+        (f"{LINE}2", [f"{LINE}1"]),
     ]
-    assert [one.causes for one in copies_of(read(numbered))] == [None, None], "the first line tells"
+    assert [one.causes for one in copies_of(read(numbered))] == [[], [f"{LINE}1"]]
+
+
+def test_the_number_of_a_line_is_no_id() -> None:
+    found = copies_of(read(as_lines("id,sender,receiver,time,cause", ",a,b,1,", "1,b,a,2,1")))
+
+    assert [(one.label, one.causes) for one in found] == [(f"{LINE}1", []), ("1", ["1"])]
+
+
+def test_without_a_header_the_longest_of_the_first_lines_tells_which_columns_there_are() -> None:
+    found = read(as_lines("a b 1", "b c 2 2.5", "c d 3 what is this"))
+
+    assert copies_of(found) == [copy("a", "b", SECOND), copy("b", "c", 2 * SECOND, 5 * SECOND // 2)]
+    assert rejects_of(found) == [("line 3", "receive time is not a time")]
 
 
 def test_sizes_are_read() -> None:
@@ -107,6 +120,20 @@ def test_the_unit_of_times_since_1970_is_told_by_the_first(first: str, expected:
     assert told[0].sent_ns == 7_000
 
 
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("1700000000.25", 1_700_000_000_250_000_000),
+        ("1700000000123.5", 1_700_000_000_123_500_000),
+        ("1.7e15", 1_700_000_000_000_000_000),
+    ],
+)
+def test_times_since_1970_may_have_fractions(first: str, expected: int) -> None:
+    assert copies_of(read(as_lines("sender,receiver,time", f"a,b,{first}")))[0].sent_ns == expected
+    parquet = as_parquet(sender=["a"], receiver=["b"], time=[float(first)])
+    assert copies_of(read(parquet))[0].sent_ns == expected
+
+
 def test_a_bad_first_line_does_not_spoil_a_table() -> None:
     found = read(as_lines("oops", "a b 1", "a b 2"))
 
@@ -125,6 +152,8 @@ def test_a_bad_first_line_does_not_spoil_a_table() -> None:
         ("1970-01-02", 1, 86_400 * SECOND),
         ("2023-01-29T08:43:00.000001+00:00", 1, 1_674_981_780_000_001_000),
         ("1970-01-01T01:00:00+01:00", 1, 0),
+        ("1970-01-01T00:00:00.000000789Z", SECOND, 789),
+        ("1969-12-31 23:59:59,9999999", SECOND, -100),
     ],
 )
 def test_times_are_numbers_of_units_or_dates(text: str, unit_ns: int, expected: int) -> None:
@@ -149,6 +178,7 @@ def test_bad_lines_are_set_aside_and_the_others_are_read() -> None:
         "a,b,1,2,many",
         "a,b,99999999999999999999,,",
         'a,"b,1',
+        'c",b,1',
     )
     found = read(data + b"a,\xff,1,,\n")
 
@@ -161,8 +191,9 @@ def test_bad_lines_are_set_aside_and_the_others_are_read() -> None:
         ("line 7", "receive time is not a time"),
         ("line 8", "size is not a number of bytes"),
         ("line 9", "time is out of range"),
-        ("line 10", "fewer than three columns"),
-        ("line 11", "receiver is not UTF-8"),
+        ("line 10", "quotes do not match"),
+        ("line 11", "quotes do not match"),
+        ("line 12", "receiver is not UTF-8"),
     ]
 
 
@@ -189,6 +220,14 @@ def test_parquet_tables_are_read() -> None:
 
     assert found[:2] == [copy("1", to, 1_500_000, 2 * SECOND) for to in ("x", "y")]
     assert rejects_of(found) == [("row 2", "no time")]
+
+
+def test_a_date_too_far_away_costs_one_row_of_a_parquet_table() -> None:
+    dates = [datetime(9999, 12, 31, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)]
+    found = read(as_parquet(sender=["a", "a"], receiver=["b", "b"], time=dates))
+
+    assert rejects_of(found) == [("row 1", "time is out of range")]
+    assert copies_of(found) == [copy("a", "b", SECOND)]
 
 
 def test_parquet_causes_may_be_numbers() -> None:

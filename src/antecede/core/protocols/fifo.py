@@ -27,13 +27,13 @@ from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.in_order import InOrder
 from antecede.core.packets import Ack, DataPacket
-from antecede.core.process import NEVER_NS, CausalProcess
+from antecede.core.process import NEVER_NS, NodeProcess, Outbox
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.values import Message, Packet
 
 
 @final
-class FifoProcess(CausalProcess):
+class FifoProcess(NodeProcess):
     """Reliable FIFO links to everybody."""
 
     def __init__(
@@ -94,6 +94,15 @@ class FifoProcess(CausalProcess):
 
     def buffered(self) -> int:
         return self._copies.unacknowledged()
+
+    def oldest(self) -> i64:
+        return self._copies.oldest(self._next_sequence)
+
+    def owes(self, target: int) -> int:
+        return self._copies.owed_by(target)
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
+        return self._copies.abandon(target, now_ns)
 
     def clone(self) -> Self:
         twin = FifoProcess(self._me, self._known, payload_limit=self._payload_limit)

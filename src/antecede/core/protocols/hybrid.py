@@ -34,7 +34,7 @@ from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.permits import Debt, MissingPermits
-from antecede.core.process import NEVER_NS, CausalProcess, EffectList, Outbox
+from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
 from antecede.core.protocols.hybrid_state import (
     Entry,
     HeldBack,
@@ -57,7 +57,7 @@ RESEND_BATCH: Final = 64
 
 
 @final
-class HybridProcess(CausalProcess):
+class HybridProcess(NodeProcess):
     """The product's own protocol; `sps=False` makes it conservative (CSPS)."""
 
     def __init__(
@@ -140,11 +140,6 @@ class HybridProcess(CausalProcess):
         self._transmit_again(peer, start, stop, outbox)
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
-        """`target` is gone for ever; which of our messages it may never have delivered.
-
-        Nothing to it is waited for any more, which may permit others to go on: safe only if it
-        delivers nothing more. Permits that it owes us stay missing.
-        """
         peer = self._peer(target)
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
@@ -176,11 +171,9 @@ class HybridProcess(CausalProcess):
         return self._unacked.size
 
     def oldest(self) -> i64:
-        """The id of our oldest message that is not acknowledged by all, or of the next one."""
         return self._unacked.first
 
     def owes(self, target: int) -> int:
-        """How many of our messages `target` has not acknowledged."""
         peer = self._peers.get(target)
         return 0 if peer is None else len(peer.copies)
 

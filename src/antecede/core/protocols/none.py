@@ -31,7 +31,7 @@ from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, DataPacket
-from antecede.core.process import NEVER_NS, CausalProcess
+from antecede.core.process import NEVER_NS, NodeProcess, Outbox
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.values import Message, Packet
 
@@ -65,7 +65,7 @@ class Seen:
 
 
 @final
-class NoneProcess(CausalProcess):
+class NoneProcess(NodeProcess):
     """Reliable links to everybody that order nothing."""
 
     def __init__(
@@ -135,6 +135,15 @@ class NoneProcess(CausalProcess):
 
     def buffered(self) -> int:
         return self._copies.unacknowledged()
+
+    def oldest(self) -> i64:
+        return self._copies.oldest(self._next_sequence)
+
+    def owes(self, target: int) -> int:
+        return self._copies.owed_by(target)
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
+        return self._copies.abandon(target, now_ns)
 
     def clone(self) -> Self:
         twin = NoneProcess(

@@ -57,6 +57,7 @@ class ChatSession:
         self._editor = LineEditor()
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._left: set[str] = set()
+        self._leaving = False
         node.on_event(self._on_report)
         node.on_message(self._on_message)
 
@@ -70,14 +71,24 @@ class ChatSession:
 
     def leave(self) -> None:
         """Say good-bye after what has been typed."""
+        self._leaving = True
         self._lines.put_nowait(None)
+
+    def interrupt(self) -> None:
+        """Leave; if that is under way already, without waiting for anybody."""
+        if self._leaving:
+            self._node.abandon()
+        self.leave()
 
     async def run(self) -> None:
         """Chat until the input ends, then leave; `Stranded` if somebody is left without a word."""
         self._screen.note(f"{self._node.name} listens at {self._node.address}; {HELP}")
         while (line := await self._lines.get()) is not None and line.strip() != "/quit":
             await self._obey(line.strip())
+        self._leaving = True
         self._screen.note("leaving, as soon as everybody has everything")
+        if self._node.closed and self._node.stranded():  # There was no time for good-byes.
+            raise Stranded(self._node.stranded(), 0)
         await self._node.close()
 
     async def _obey(self, line: str) -> None:
@@ -185,7 +196,7 @@ async def converse(
         raise
     session = ChatSession(node, screen)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, session.leave)
+        loop.add_signal_handler(number, session.interrupt)
     read_keys(descriptor, session.type)
     stranded: list[str] = []
     try:

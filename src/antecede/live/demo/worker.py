@@ -12,7 +12,7 @@ from typing import Any
 from antecede.core.errors import AntecedeError
 from antecede.link.inbox import InboundMessage
 from antecede.live.demo.services import FIRST, GATEWAY, Step, reactions
-from antecede.live.json_lines import InputLines
+from antecede.live.lines import InputLines
 from antecede.live.node import Node
 from antecede.live.opening import open_node
 

@@ -50,6 +50,7 @@ def gather_facts(events: DataFrame) -> list[RunFacts]:
     is_submission = (F.col("kind") == "submitted") & (F.col("process") == F.col("sender"))
     is_delivery = F.col("kind") == "delivered"
     time_ns = F.when(counted & (is_submission | is_delivery), F.col("time_ns"))
+    places = F.max("position") - F.min("position") + 1
     by_process = events.groupBy("source", "run_id", "process").agg(
         F.count(F.lit(1)).alias("events"),
         F.count_if(is_bad).alias("bad"),
@@ -57,21 +58,33 @@ def gather_facts(events: DataFrame) -> list[RunFacts]:
         F.count_if(counted & is_delivery).alias("deliveries"),
         F.min(time_ns).alias("first_ns"),
         F.max(time_ns).alias("last_ns"),
+        (F.count("position") > places).alias("crowded"),
     )
     by_run = by_process.groupBy("source", "run_id").agg(
         F.count("process").alias("processes"),
         *(F.sum(name).alias(name) for name in ("events", "bad", "submissions", "deliveries")),
         F.min("first_ns").alias("first_ns"),
         F.max("last_ns").alias("last_ns"),
+        F.max("crowded").alias("crowded"),
     )
     rows = [row.asDict() for row in by_run.collect()]
     bad = sum(row.pop("bad") for row in rows)
     if bad:
         raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(REQUIRED)}")
+    check_positions([row["run_id"] for row in rows if row.pop("crowded")])
     for row in rows:
         row["first_ns"] = row["first_ns"] or 0
         row["last_ns"] = row["last_ns"] or 0
     return sorted((RunFacts(**row) for row in rows), key=lambda run: (run.source, run.run_id))
+
+
+def check_positions(crowded: Sequence[str]) -> None:
+    """`LocalError` if there are runs in which a process has more events than positions."""
+    if crowded:
+        raise LocalError(
+            f"{min(crowded)}: a process has several events at one position, so this is more than "
+            "one run; give each file alone, or put each run into a folder run_id=…"
+        )
 
 
 def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:

@@ -15,7 +15,7 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.trace.datasets import PARTITION, find_runs, run_id_of, suffix_of
 from antecede.trace.parquet import reading
-from antecede.trace.processes import read_processes
+from antecede.trace.processes import processes_file, read_files, read_processes
 
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
@@ -36,6 +36,8 @@ class Source:
     """The name of its only run; None if its folders, or a column, name the runs."""
     formats: tuple[str, ...] = (PARQUET,)
     """How it is written; a folder may hold Parquet files and JSON lines."""
+    files: tuple[Path, ...] = ()
+    """The files of a folder that is one run; Spark looks into folders of runs itself."""
 
     @property
     def is_file(self) -> bool:
@@ -54,18 +56,32 @@ def find_source(path: str) -> Source:
     place = Path(path)
     if (place / EVENTS_FOLDER).is_dir():
         place = place / EVENTS_FOLDER
-    files = [file for files in find_runs(place).values() for file in files]
+    place = place.absolute()
+    files = [file for files in runs_at(place).values() for file in files]
     return Source(
-        path=str(place.absolute()),
+        path=str(place),
         run_id=only_run(place),
         formats=tuple(sorted({FORMATS[suffix_of(file)] for file in files})),
+        files=tuple(files) if place.is_dir() and not has_folders_of_runs(place) else (),
     )
+
+
+def runs_at(place: Path) -> dict[str, list[Path]]:
+    """The files of every run at this place, without the tables of names that lie beside logs."""
+    runs = find_runs(place)
+    names = {processes_file(file) for files in runs.values() for file in files}
+    return {run: [file for file in files if file not in names] for run, files in runs.items()}
+
+
+def has_folders_of_runs(place: Path) -> bool:
+    """Whether this is a dataset with a folder for each run."""
+    return any(place.glob(f"{PARTITION}*"))
 
 
 def only_run(place: Path) -> str | None:
     """The name of the only run at this place; None if the rows say which run they belong to."""
-    (name, files), *others = find_runs(place).items()
-    if others or (place.is_dir() and any(place.glob(f"{PARTITION}*"))):
+    (name, files), *others = runs_at(place).items()
+    if others or (place.is_dir() and has_folders_of_runs(place)):
         return None
     if suffix_of(files[0]) == ".parquet":
         with reading(files[0]):
@@ -92,7 +108,7 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     parts = [
         (reader if len(source.formats) == 1 else reader.option("pathGlobFilter", FILES_OF[form]))
         .format(form)
-        .load(source.path)
+        .load(paths_of(source, form))
         for form in source.formats
     ]
     events = reduce(DataFrame.unionByName, parts)
@@ -101,10 +117,19 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     return events.withColumn("source", F.lit(number))
 
 
+def paths_of(source: Source, form: str) -> str | list[str]:
+    """What Spark has to load for the logs of this source that are in one format."""
+    files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == form]
+    return files or source.path
+
+
 def names_beside(source: Source, run_id: str) -> dict[int, str]:
     """The names of a run's processes, if they are beside its log; audits do without, if need be."""
     if "://" in source.path:
         return {}
     with suppress(LocalError):
+        tables = [processes_file(file) for file in source.files]
+        if names := read_files([table for table in tables if table.exists()]):
+            return names
         return read_processes(source.path, None if source.is_file else run_id)
     return {}

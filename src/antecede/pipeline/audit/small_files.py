@@ -11,8 +11,8 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.inputs import Source
-from antecede.trace.datasets import common_source, find_runs, suffix_of
+from antecede.pipeline.audit.inputs import Source, runs_at
+from antecede.trace.datasets import common_source, suffix_of
 from antecede.trace.parquet import event_schema, read_table, reading
 
 ArrowTable: TypeAlias = Any
@@ -35,7 +35,7 @@ def files_of(sources: Sequence[Source], events_max: int) -> list[RunFiles] | Non
     for number, source in enumerate(sources):
         if "://" in source.path:
             return None
-        for name, files in find_runs(Path(source.path)).items():
+        for name, files in runs_at(Path(source.path)).items():
             for file in files:
                 events += rows_in(file, events_max - events)
                 if events > events_max:

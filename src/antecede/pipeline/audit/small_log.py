@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import NEVER, Copies, Flags, Integers
-from antecede.pipeline.audit.facts import REQUIRED, RunFacts
+from antecede.pipeline.audit.facts import REQUIRED, RunFacts, check_positions
 from antecede.pipeline.audit.judging import LATEST
 from antecede.pipeline.audit.small_files import RunFiles, read_rows
 from antecede.trace.events import KINDS
@@ -99,7 +99,14 @@ class Rows:
         first_ns[nothing] = last_ns[nothing] = 0
         process = self.columns["process"]
         place = self.run * (int(process.max(initial=0)) + 1) + process
-        _, first = np.unique(place, return_index=True)
+        _, first, index, events = np.unique(
+            place, return_index=True, return_inverse=True, return_counts=True
+        )
+        lowest, highest = np.full(len(first), LATEST), np.full(len(first), -1)
+        np.minimum.at(lowest, index, self.columns["position"])
+        np.maximum.at(highest, index, self.columns["position"])
+        crowded = self.run[first][events > highest - lowest + 1]
+        check_positions([keys[run][1] for run in crowded.tolist()])
         figures = {
             "events": np.bincount(self.run, minlength=count),
             "processes": np.bincount(self.run[first], minlength=count),

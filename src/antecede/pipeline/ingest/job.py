@@ -83,6 +83,7 @@ def ingest(
     found = find_files(paths)
     outputs = Outputs(out, run_id)
     outputs.check_apart(path for path, _ in found.files)
+    outputs.make_folder()
     with ExitStack() as stack:
         tell(f"reading {len(found.files):,} files")
         parts = parts_of(found.files, form, unit)

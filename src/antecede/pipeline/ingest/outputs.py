@@ -39,11 +39,18 @@ class Outputs:
                 if file.startswith(f"{self._out}/{table}/"):
                     raise LocalError(f"{file} would be replaced by what is read from it")
 
+    def make_folder(self) -> None:
+        """Make the folder; `LocalError` if that cannot be, before hours have been spent on it."""
+        system, inner = filesystem(self._out)
+        try:
+            system.create_dir(inner, recursive=True)
+        except OSError as error:
+            raise LocalError(f"cannot write {self._out}: {error}") from error
+
     def clear(self) -> None:
         """Remove what an earlier ingest left; the summary goes first."""
         system, inner = filesystem(self._out)
         try:
-            system.create_dir(inner, recursive=True)
             if system.get_file_info(f"{inner}/{SUMMARY}").type == fs.FileType.File:
                 system.delete_file(f"{inner}/{SUMMARY}")
             for table in TABLES:

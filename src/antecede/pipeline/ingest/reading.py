@@ -92,7 +92,7 @@ def read_part(part: Part, form: str, unit: str | None) -> Iterator[Numbered]:
             records += 1
         yield part.number, ordinal, source, (kind, records)
         ordinal += 1
-    for damage in damages:
+    for damage in dict.fromkeys(damages):
         yield part.number, ordinal, damage.name, Reject("", damage.reason, "")
         ordinal += 1
 

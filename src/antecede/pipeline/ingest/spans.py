@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
 from antecede.pipeline.ingest.calls import calls_of_trace
-from antecede.pipeline.ingest.formats.records import CONSUMER, PRODUCER, Span
+from antecede.pipeline.ingest.formats.records import CONSUMER, LINE, PRODUCER, Span
 from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN
 
 
@@ -107,9 +107,16 @@ def first_receptions(one_way: DataFrame) -> DataFrame:
 def copies_of_tables(records: DataFrame) -> DataFrame:
     """What message tables say, in the columns that spans have too.
 
-    In:  copy.
+    In:  source, copy.
     Out: the columns of COPIES.
     """
-    rows = records.where(F.col("copy").isNotNull()).select("copy.*")
+    rows = records.where(F.col("copy").isNotNull()).select("source", "copy.*")
     known = {name: F.col(name) for name in rows.columns}
+    known["label"] = in_its_file(F.col("label"))
+    known["causes"] = F.transform("causes", in_its_file)
     return rows.select(columns_of_copies({**known, "one_way": F.lit(True)}))
+
+
+def in_its_file(label: Column) -> Column:
+    """A label that no other file has too, if it is the number of a line."""
+    return F.when(label.startswith(LINE), F.concat("source", label)).otherwise(label)

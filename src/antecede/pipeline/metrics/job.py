@@ -3,6 +3,7 @@
 There is one row a run, so the result is small however long the logs are.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias
@@ -11,6 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
+from antecede.pipeline.audit.facts import RunFacts, gather_facts
 from antecede.pipeline.audit.inputs import find_source, read_logs
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
@@ -25,28 +27,26 @@ def measure_logs(
 ) -> ArrowTable:
     """Every figure of every run in these files and datasets: run_id and the columns of `MEASURED`.
 
-    Runs of several paths that have the same name are told apart by a number in front.
+    Runs of several paths that have the same name are told apart by a number in front; `LocalError`
+    if these are no event logs.
     """
     events = read_logs(session, [find_source(path) for path in paths])
+    runs = gather_facts(events)
     with ExitStack() as stack:
-        told_apart = with_distinct_names(events) if len(paths) > 1 else events
-        log = told_apart.select("run_id", *EVENTS.names)
+        log = with_distinct_names(events, runs).select("run_id", *EVENTS.names)
         instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
         stack.callback(instants.unpersist)
         return measured_runs(log, instants, non_causal=non_causal).orderBy("run_id").toArrow()
 
 
-def with_distinct_names(events: DataFrame) -> DataFrame:
+def with_distinct_names(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
     """The same events; a run whose name occurs in several sources is called `source:name`.
 
     In:  run_id, source, and whatever columns.
     Out: the same columns.
     """
-    names = events.select("run_id", "source").distinct().collect()
-    sources: dict[str, set[int]] = {}
-    for name in names:
-        sources.setdefault(name.run_id, set()).add(name.source)
-    shared = [run_id for run_id, found in sources.items() if len(found) > 1]
+    names = Counter(run.run_id for run in runs)
+    shared = [run_id for run_id, sources in names.items() if sources > 1]
     if not shared:
         return events
     numbered = F.concat_ws(":", F.col("source").cast("string"), F.col("run_id"))

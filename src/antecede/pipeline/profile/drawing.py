@@ -122,8 +122,8 @@ def share_points(distribution: Distribution, *, reverse: bool) -> tuple[list[int
     if not reverse:
         values = [distribution.least, *(value for value, _ in steps)]
         return values, [0.0, *(passed / count for _, passed in steps)]
-    before = [0, *(passed for _, passed in steps[:-1])]
-    return [value for value, _ in steps], [(count - passed) / count for passed in before]
+    before = [0, 0, *(passed for _, passed in steps[:-1])]
+    return [0, *(value for value, _ in steps)], [(count - passed) / count for passed in before]
 
 
 def log_durations(axes: Axes, shown: Sequence[Distribution]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from antecede.audit.findings import VIOLATION_COLUMNS, MessageId, Verdict, Violation
-from antecede.report.readers.sources import SUMMARY_FILE, VIOLATIONS_FOLDER, read_json
+from antecede.report.readers.sources import AUDIT, SUMMARY_FILE, VIOLATIONS_FOLDER, read_json
 from antecede.trace.datasets import PARTITION
 from antecede.trace.parquet import load, reading
 
@@ -33,7 +33,8 @@ class Channel:
     early: int
     late: int
     violations: int
-    median_ns: float
+    median_ns: int
+    """Of an even number of times the lower of the two in the middle, as the audit has it."""
     longest_ns: int
 
 
@@ -52,6 +53,8 @@ class Audited:
     """Violations: how many are "fifo", how many "transitive"."""
     duplicates: int
     losses: int
+    inventions: int
+    """Deliveries where nobody sent the message to."""
     channels: tuple[Channel, ...]
     held_back: tuple[tuple[float, float], ...]
     """Share of violations, and how long causal order would have held those back at most."""
@@ -71,8 +74,8 @@ def read_audit(folder: Path) -> Audited:
     summary = read_json(folder / SUMMARY_FILE)
     table = read_dataset(folder / VIOLATIONS_FOLDER, VIOLATION_COLUMNS)
     return Audited(
-        title=folder.name,
-        judge="antecede audit, on Spark",
+        title=title_of(folder.absolute()),
+        judge="antecede audit",
         messages=count_in(summary, "messages"),
         deliveries=count_in(summary, "deliveries"),
         processes=count_in(summary, "processes"),
@@ -81,11 +84,17 @@ def read_audit(folder: Path) -> Audited:
         by_kind=counts_of(table, "kind"),
         duplicates=rows_in(folder / "duplicates"),
         losses=rows_in(folder / "losses"),
+        inventions=rows_in(folder / "inventions"),
         channels=channels_of(table),
         held_back=quantiles_of(table),
         worst=worst_of(table),
         by_run=counts_of(table, "run_id"),
     )
+
+
+def title_of(folder: Path) -> str:
+    """What an audit is called: after its folder, or after the one that all of it belongs to."""
+    return folder.parent.name if folder.name == AUDIT else folder.name
 
 
 def count_in(summary: Mapping[str, object], key: str) -> int | None:
@@ -118,6 +127,7 @@ def audited(verdicts: Mapping[str, Verdict], title: str) -> Audited:
         by_kind=by_kind,
         duplicates=sum(len(verdict.duplicates) for verdict in judged),
         losses=sum(len(verdict.losses) for verdict in judged),
+        inventions=sum(len(verdict.inventions) for verdict in judged),
         channels=most_affected(
             Channel(
                 run_id=run_id,
@@ -125,7 +135,7 @@ def audited(verdicts: Mapping[str, Verdict], title: str) -> Audited:
                 early=early,
                 late=late,
                 violations=len(waits),
-                median_ns=sorted(waits)[len(waits) // 2],
+                median_ns=sorted(waits)[rank_of(0.5, len(waits))],
                 longest_ns=max(waits),
             )
             for (run_id, process, early, late), waits in channels.items()
@@ -144,10 +154,12 @@ def steps_of(values: Sequence[int]) -> tuple[tuple[float, float], ...]:
     if not values:
         return ()
     ranked = sorted(values)
-    return tuple(
-        (share, float(ranked[max(0, -(-round(share * 100) * len(ranked) // 100) - 1)]))
-        for share in QUANTILES
-    )
+    return tuple((share, float(ranked[rank_of(share, len(ranked))])) for share in QUANTILES)
+
+
+def rank_of(share: float, count: int) -> int:
+    """The place of the smallest of so many values that this share of them does not exceed."""
+    return max(0, -(-round(share * 100) * count // 100) - 1)
 
 
 def most_affected(channels: Iterable[Channel]) -> tuple[Channel, ...]:
@@ -200,9 +212,7 @@ def channels_of(table: ArrowTable) -> tuple[Channel, ...]:
     """The channels with most violations."""
     keys = ["run_id", "process", "early_sender", "late_sender"]
     held_back = "held_back_ns"
-    grouped = table.group_by(keys).aggregate(
-        [([], "count_all"), (held_back, "approximate_median"), (held_back, "max")]
-    )
+    grouped = table.group_by(keys).aggregate([([], "count_all"), (held_back, "max")])
     ranked = grouped.sort_by([("count_all", "descending"), (f"{held_back}_max", "descending")])
     return tuple(
         Channel(
@@ -211,20 +221,30 @@ def channels_of(table: ArrowTable) -> tuple[Channel, ...]:
             early=row["early_sender"],
             late=row["late_sender"],
             violations=row["count_all"],
-            median_ns=row[f"{held_back}_approximate_median"],
+            median_ns=median_of(table, {key: row[key] for key in keys}),
             longest_ns=row[f"{held_back}_max"],
         )
         for row in ranked.slice(0, CHANNELS_SHOWN).to_pylist()
     )
 
 
+def median_of(table: ArrowTable, channel: Mapping[str, object]) -> int:
+    """How long the messages of this channel would have been held back, half of them."""
+    pc = load("pyarrow.compute")
+    for name, value in channel.items():
+        table = table.filter(pc.equal(table[name], value))
+    ordered = table["held_back_ns"].combine_chunks().sort()
+    return int(ordered[rank_of(0.5, len(ordered))].as_py())
+
+
 def quantiles_of(table: ArrowTable) -> tuple[tuple[float, float], ...]:
     """How long causal order would have held violations back."""
-    pc = load("pyarrow.compute")
-    if len(table) == 0:
+    count = len(table)
+    if count == 0:
         return ()
-    values = pc.quantile(table["held_back_ns"], q=list(QUANTILES)).to_pylist()
-    return tuple(zip(QUANTILES, values, strict=True))
+    ranks = [rank_of(share, count) for share in QUANTILES]
+    values = table["held_back_ns"].combine_chunks().sort().take(ranks).to_pylist()
+    return tuple(zip(QUANTILES, map(float, values), strict=True))
 
 
 def worst_of(table: ArrowTable) -> dict[str, list[Violation]]:

@@ -14,7 +14,7 @@ from antecede.report.spacetime.rows import WHOLE, Rows, Window, rows_of_files
 from antecede.report.spacetime.run import Run
 from antecede.report.spacetime.violations import judged
 from antecede.trace.datasets import find_run, listing
-from antecede.trace.processes import read_files, read_processes
+from antecede.trace.processes import processes_file, read_files, read_processes
 
 DRAWN: Final = 6
 """So many runs get a diagram unless somebody asks for others."""
@@ -97,9 +97,9 @@ def note_about(rows: Rows, run: Run) -> str:
 
 def names_of(logged: Logged) -> dict[int, str]:
     """What the processes are called, if somebody has written that down."""
-    file = logged.files[0]
-    if logged.path.is_file() or file.parent == logged.path:
-        return read_processes(file)
+    if logged.path.is_file() or logged.files[0].parent == logged.path:
+        tables = [processes_file(file) for file in logged.files]
+        return read_files([table for table in tables if table.exists()])
     names = read_processes(logged.path, logged.run_id)
     beside = logged.path.parent / NAMES_FOLDER
     if names or not beside.is_dir():

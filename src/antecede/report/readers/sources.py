@@ -15,6 +15,7 @@ from antecede.trace.datasets import PARTITION, find_runs, is_part, suffix_of
 from antecede.trace.events import COLUMNS
 from antecede.trace.jsonl import read_objects
 from antecede.trace.parquet import load, reading
+from antecede.trace.processes import processes_file
 
 COMPARISON: Final = "comparison"
 KS: Final = "ks"
@@ -132,10 +133,15 @@ def events_in(folder: Path) -> Source | None:
     logs = [file for file in files if has_columns(file, COLUMNS)]
     if not logs:
         return None
-    if all(file.name.startswith(SPARK_PART) for file in logs):
+    if all(file.name.startswith(SPARK_PART) for file in logs) or are_of_nodes(logs):
         return Source(kind=EVENTS, path=folder, runs={folder.name: logs})
     runs = {name: paths for file in logs for name, paths in find_runs(file).items()}
     return Source(kind=EVENTS, path=folder, runs=runs)
+
+
+def are_of_nodes(logs: Sequence[Path]) -> bool:
+    """Whether these are what the nodes of one live run wrote, each into a file of its own."""
+    return len(logs) > 1 and all(processes_file(file).is_file() for file in logs)
 
 
 def is_partitioned(folder: Path) -> bool:

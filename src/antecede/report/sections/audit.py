@@ -17,6 +17,11 @@ EXAMPLES: Final = 5
 RUNS_OPEN: Final = 3
 """Of so many runs examples are shown at once."""
 
+FEW: Final = {
+    0: "No message was delivered before anything that caused it.",
+    1: "1 message was delivered before something that caused it.",
+}
+
 Names = Mapping[str, Mapping[int, str]]
 """By run: what its processes are called."""
 
@@ -25,23 +30,21 @@ def audit_section(audits: Sequence[Audited], names: Names, diagrams: Sequence[Di
     """All audits, one after the other."""
     told = {diagram.run.name: (number, diagram) for number, diagram in enumerate(diagrams)}
     total = sum(one.violations for one in audits)
-    lead = (
-        f"{total:,} messages were delivered before something that caused them."
-        if total
-        else "No message was delivered before anything that caused it."
-    )
+    many = f"{total:,} messages were delivered before something that caused them."
     return Section(
         identity="audit",
         title="Audit",
-        lead=lead,
-        body=joined([audit_markup(one, names, told) for one in audits]),
+        lead=FEW.get(total, many),
+        body=joined([audit_markup(one, names, told, len(audits) > 1) for one in audits]),
     )
 
 
-def audit_markup(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagram]]) -> Markup:
-    """One audit: counts, channels, how long, examples."""
+def audit_markup(
+    one: Audited, names: Names, told: Mapping[str, tuple[int, Diagram]], titled: bool
+) -> Markup:
+    """One audit: counts, channels, how long, examples; with a title if there are others."""
     pieces: list[Markup] = [
-        element("h3", one.title),
+        *([element("h3", one.title)] if titled else []),
         paragraph(f"Judged by {one.judge}: {looked_at(one)}.", class_="quiet"),
         element("div", *[card(*figure) for figure in counts(one)], class_="cards"),
     ]
@@ -72,6 +75,8 @@ def counts(one: Audited) -> list[tuple[str, str, str]]:
         ("lost", one.losses),
         ("delivered twice", one.duplicates),
     ]
+    if one.inventions:
+        found.append(("delivered where nobody sent them", one.inventions))
     cards = [(f"{count:,}", what, "bad" if count else "good") for what, count in found]
     for kind, words in (
         ("fifo", "of one sender, out of order"),
@@ -93,7 +98,8 @@ def channels_table(one: Audited, names: Names) -> Markup:
     """Where it happened most."""
     several = len({channel.run_id for channel in one.channels}) > 1
     head = ["run"] if several else []
-    head += ["at", "messages of", "overtook those of", "how often", "too early by", "at most"]
+    head += ["at", "messages of", "overtook those of"]
+    head += ["how often", "too early by (median)", "at most"]
     rows = [channel_row(channel, names, several) for channel in one.channels]
     return joined(
         [element("h4", "Channels most affected"), table(head, rows, texts=3 + int(several))]

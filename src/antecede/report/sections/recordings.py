@@ -17,7 +17,7 @@ UNKNOWN: Final = "-"
 def recordings_table(recordings: Sequence[Recording], early: Mapping[str, int]) -> Markup:
     """A row for each run; `early` says how many messages of it came too early, if that is known."""
     head = ["run", "messages", "processes", "lasted", "too early", "median latency", "p99"]
-    head += ["metadata, bytes", "control packets"]
+    head += ["metadata bytes a message", "control packets a message"]
     rows = [
         [recording.run.name, *figures_of(recording.run, early.get(recording.run.name))]
         for recording in recordings

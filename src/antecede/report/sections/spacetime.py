@@ -7,7 +7,8 @@ from antecede.report.sections.section import Section, paragraph
 from antecede.report.spacetime.diagram import Diagram, diagram_object
 
 LEAD = (
-    "Processes are lines, time goes to the right, messages are arrows. "
+    "Processes are lines, time goes to the right, messages are arrows; a lost packet ends in a "
+    "cross. "
     "Click a message to see what it depends on and what depends on it. "
     "Drag to move; pinch, or hold Ctrl and turn the wheel, to zoom."
 )

@@ -43,6 +43,8 @@ class Diagram:
 
     run: Run
     violations: Sequence[ShownViolation] = ()
+    violation_count: int = 0
+    """How many there are in all, if those that can be jumped to are only the worst of them."""
     note: str = ""
     """What should be known about this run: what it shows, or what was left out."""
     watched: Sequence[str] = field(default=())
@@ -60,6 +62,7 @@ def diagram_object(diagram: Diagram) -> dict[str, object]:
         "names": list(run.names),
         "kinds": list(run.packet_kinds),
         "styles": [STYLES.get(kind, "control") for kind in run.packet_kinds],
+        "messages": run.messages,
         "copies": copy_object(run),
         "packets": packet_object(run),
         "labels": [
@@ -67,6 +70,7 @@ def diagram_object(diagram: Diagram) -> dict[str, object]:
         ],
         "watched": list(diagram.watched),
         "violations": [violation_object(violation) for violation in diagram.violations],
+        "violationCount": max(diagram.violation_count, len(diagram.violations)),
     }
 
 

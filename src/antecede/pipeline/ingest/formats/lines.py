@@ -57,6 +57,9 @@ def cells_of(text: str, delimiter: str | None) -> list[str]:
         return text.split()
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
+    if text.count('"') % 2:
+        # A quoted cell that goes on in the next line, say: neither line makes sense alone.
+        raise UnreadableError("quotes do not match")
     try:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter))]
     except csv.Error:

@@ -73,26 +73,32 @@ def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
 
 def spans_of_resource(resource: object, where: str) -> Iterator[Span | Reject]:
     """The spans of one process."""
-    try:
-        fields = object_of(resource, "resource")
-        process = process_of(fields.get("resource"))
-    except UnreadableError as error:
-        yield Reject(where, str(error), excerpt_of(resource))
+    if not isinstance(resource, dict):
+        yield Reject(where, "resource is not an object", excerpt_of(resource))
         return
+    process: str | UnreadableError
+    try:
+        process = process_of(resource.get("resource"))
+    except UnreadableError as error:
+        process = error
     for key in SCOPES:
-        scopes = fields.get(key)
+        scopes = resource.get(key)
         for number, scope in enumerate(scopes if isinstance(scopes, list) else []):
             yield from spans_of_scope(scope, process, f"{where}.{key}[{number}]")
 
 
-def spans_of_scope(scope: object, process: str, where: str) -> Iterator[Span | Reject]:
-    """The spans of one library in a process."""
+def spans_of_scope(
+    scope: object, process: str | UnreadableError, where: str
+) -> Iterator[Span | Reject]:
+    """The spans of one library in a process, or why none of them can be used."""
     spans = scope.get("spans", []) if isinstance(scope, dict) else None
     if not isinstance(spans, list):
         yield Reject(where, "no list of spans", excerpt_of(scope))
         return
     for number, span in enumerate(spans):
         try:
+            if isinstance(process, UnreadableError):
+                raise process
             yield span_of(object_of(span, "span"), process)
         except UnreadableError as error:
             yield Reject(f"{where}.spans[{number}]", str(error), excerpt_of(span))

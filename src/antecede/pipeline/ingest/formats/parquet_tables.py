@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final
 
 import pyarrow as pa
-from pyarrow import compute as pc
 from pyarrow import parquet as pq
 
 from antecede.pipeline.ingest.formats import tables
@@ -66,8 +65,9 @@ def copies_of_batch(
 def values_of(column: Any) -> list[object]:  # noqa: ANN401 pyarrow has no types
     """The values of a column; points in time as nanoseconds."""
     if pa.types.is_timestamp(column.type):
-        column = pc.cast(column, pa.timestamp("ns", column.type.tz)).cast(pa.int64())
-        return [None if value is None else Nanoseconds(value) for value in column.to_pylist()]
+        unit_ns = tables.UNITS_NS[column.type.unit]
+        units = column.cast(pa.int64()).to_pylist()
+        return [None if count is None else Nanoseconds(count * unit_ns) for count in units]
     values: list[object] = column.to_pylist()
     return values
 
@@ -90,6 +90,7 @@ def copies_of_row(fields: dict[str, object], layout: tables.Layout, number: int)
         causes=as_names(fields.get(tables.CAUSES)) if tables.CAUSES in layout.places else None,
         payload_bytes=fields.get(tables.BYTES),
         number=number,
+        refers_to_lines=layout.refers_to_lines,
     )
 
 

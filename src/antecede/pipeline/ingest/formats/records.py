@@ -20,6 +20,9 @@ EXCERPT_CHARACTERS: Final = 240
 INSTANCE: Final = "\x1f"
 """Between the name of a service and the name of one instance of it."""
 
+LINE: Final = "\x1f"
+"""Before a label that is the number of a line: it means something in its own file only."""
+
 HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]+")
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -100,6 +103,8 @@ def excerpt_of(record: object) -> str:
 
 def object_of(value: object, what: str) -> dict[str, object]:
     """The value if it is a JSON object."""
+    if value is None:
+        raise UnreadableError(f"no {what}")
     if not isinstance(value, dict):
         raise UnreadableError(f"{what} is not an object")
     return value

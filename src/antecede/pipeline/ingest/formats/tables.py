@@ -5,13 +5,14 @@
     b,a,25,31,2,1
 
 Columns are found by their names; without a header they are sender, receivers, time, receive time
-and cause, of which the last two may be missing. Cells are parted by commas, semicolons, tabs or
-white space. Equal times of one sender are one multicast, unless the table has a column of ids.
+and cause, of which the last two may be missing: the longest of the first lines tells. Cells are
+parted by commas, semicolons, tabs or white space. Equal times of one sender are one multicast,
+unless the table has a column of ids.
 
 Times count in seconds, unless the name of the column ends in a unit (`time_ms`), the reader is told
 otherwise, or the first of them is so large that it must be the milli-, micro- or nanoseconds since
 1970. Dates in ISO 8601 are understood as well. A cause is the id of a message or, in a
-table without ids, the number of its line of data, from 1.
+table without ids, the number of its line of data in the same file, from 1.
 """
 
 import re
@@ -24,6 +25,7 @@ from typing import Final
 from antecede.pipeline.ingest.formats.lines import Line, cells_of
 from antecede.pipeline.ingest.formats.records import (
     INT32_MAX,
+    LINE,
     TIME_NS_MAX,
     Copy,
     Reject,
@@ -66,6 +68,9 @@ POSITIONAL: Final = (SENDER, RECEIVERS, TIME, RECEIVED, CAUSES)
 DELIMITERS: Final = (",", "\t", ";")
 SEPARATORS: Final = re.compile(r"[;|,]")
 """Between several receivers or several causes in one cell."""
+
+NANOSECONDS: Final = re.compile(r"[.,]\d{6}(\d{1,3})")
+"""The digits of a date that come after its microseconds."""
 
 COMMENTS: Final = ("#", "%", "//")
 UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -129,7 +134,9 @@ def positional_layout(
         except UnreadableError:
             continue
         layouts.append(layout)
-    return layouts[0] if layouts and 2 * len(layouts) >= len(rows) else None
+    if not layouts or 2 * len(layouts) < len(rows):
+        return None
+    return max(layouts, key=lambda layout: len(layout.places))
 
 
 def named_layout(
@@ -164,9 +171,12 @@ def named_layout(
 
 def likely_unit(time: object) -> str:
     """The unit in which a time is after 1973 and before 5138, if it counts from 1970, else s."""
-    number = whole_number(time)
+    try:
+        number = float(time) if isinstance(time, str | int | float | Decimal) else 0.0
+    except (ValueError, OverflowError):
+        return "s"
     for unit, least in (("ns", 10**17), ("us", 10**14), ("ms", 10**11)):
-        if number is not None and number >= least:
+        if number >= least:
             return unit
     return "s"
 
@@ -204,6 +214,7 @@ def copies_of_cells(cells: Sequence[str], layout: Layout, number: int) -> list[C
         causes=parts_of(values.get(CAUSES, "")) if CAUSES in places else None,
         payload_bytes=values.get(BYTES),
         number=number,
+        refers_to_lines=layout.refers_to_lines,
     )
 
 
@@ -217,20 +228,22 @@ def copies_of(
     causes: Sequence[object] | None,
     payload_bytes: object,
     number: int,
+    refers_to_lines: bool,
 ) -> list[Copy]:
-    """The copies of one message, or those of them that one line tells of."""
+    """The copies of one message, or those of them that one line tells of; causes may be lines."""
     by = name_of(sender, "sender")
     names = [name_of(receiver, "receiver") for receiver in receivers]
     if not names:
         raise UnreadableError("no receiver")
     called = None if label is None or label == "" else name_of(str(label), "id")
     message = f"{sent_ns}" if called is None else f"{sent_ns}/{called}"
-    waits = None if causes is None else [name_of(str(cause), "cause") for cause in causes]
+    line = LINE if refers_to_lines else ""
+    waits = None if causes is None else [line + name_of(str(cause), "cause") for cause in causes]
     size = size_of(payload_bytes)
     return [
         Copy(
             message=message,
-            label=None if causes is None else called or str(number),
+            label=None if causes is None else called or f"{LINE}{number}",
             sender=by,
             receiver=name,
             sent_ns=sent_ns,
@@ -266,13 +279,20 @@ def time_of(value: object, unit_ns: int, what: str) -> int:
     if number is not None:
         return in_range(number * unit_ns, what)
     if isinstance(value, str) and "-" in value[1:] and "e-" not in value.lower():
-        try:
-            return time_of(datetime.fromisoformat(value.strip()), unit_ns, what)
-        except ValueError:
-            raise UnreadableError(f"{what} is not a time") from None
+        return date_of(value.strip(), what)
     if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
         raise UnreadableError(f"no {what}")
     return fraction_of(str(value), unit_ns, what)
+
+
+def date_of(text: str, what: str) -> int:
+    """A date in ISO 8601, in nanoseconds; `datetime` knows none shorter than a microsecond."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UnreadableError(f"{what} is not a time") from None
+    finer = NANOSECONDS.search(text)
+    return time_of(moment, 1, what) + (int(finer[1].ljust(3, "0")) if finer else 0)
 
 
 def fraction_of(text: str, unit_ns: int, what: str) -> int:

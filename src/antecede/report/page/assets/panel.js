@@ -11,7 +11,7 @@ import { buildScene } from "./scene.js";
 import { sceneAsSvg } from "./svg_pen.js";
 import { hideTip, showTip } from "./tip.js";
 import { AXIS, Viewport } from "./viewport.js";
-import { counted, make } from "./words.js";
+import { counted, make, shortened } from "./words.js";
 
 const FONT = "system-ui, sans-serif";
 const TALLEST = 600;
@@ -140,7 +140,10 @@ export class Panel {
     const widest = Math.max(...this.run.names.map((name) => context.measureText(name).width));
     view.width = canvas.clientWidth;
     view.height = canvas.clientHeight;
-    view.gutter = Math.ceil(Math.min(Math.max(widest + 20, 44), view.width * 0.24));
+    view.gutter = Math.ceil(Math.min(Math.max(widest + 20, 44), Math.max(view.width * 0.24, 120)));
+    view.labels = this.run.names.map((name) =>
+      shortened(name, view.gutter - 16, (text) => context.measureText(text).width),
+    );
     view.scrollTo(view.scroll);
     this.redraw();
   }
@@ -182,15 +185,19 @@ export class Panel {
   #tellStatus() {
     if (!this.scene || !this.run) return;
     const { packets, packetsVisible } = this.scene.drawn;
-    const all = `${counted(this.run.copyCount, "message")}, ${counted(packetsVisible, "packet")} in view`;
+    const { copyCount, messageCount, violations, violationCount } = this.run;
+    const copies = copyCount > messageCount ? ` (${copyCount.toLocaleString("en")} copies)` : "";
+    const all = `${counted(messageCount, "message")}${copies}, ${counted(packetsVisible, "packet")} in view`;
     this.status.textContent =
       packets < packetsVisible
         ? `${all}, ${packets.toLocaleString("en")} of them drawn: zoom in for the rest`
         : all;
     this.count.textContent =
       this.violation >= 0
-        ? `violation ${this.violation + 1} of ${this.run.violations.length}`
-        : counted(this.run.violations.length, "violation");
+        ? `violation ${this.violation + 1} of ${violations.length}`
+        : violations.length < violationCount
+          ? `${violations.length} of ${counted(violationCount, "violation")}`
+          : counted(violationCount, "violation");
   }
 
   /** @param {() => void} change */

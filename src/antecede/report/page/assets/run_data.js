@@ -37,6 +37,8 @@ export class RunData {
     this.kinds = /** @type {string[]} */ (packed.kinds);
     this.styles = /** @type {string[]} */ (packed.styles);
     this.violations = /** @type {Violation[]} */ (packed.violations);
+    this.violationCount = /** @type {number} */ (packed.violationCount);
+    this.messageCount = /** @type {number} */ (packed.messages);
     this.watched = new Set(/** @type {string[]} */ (packed.watched));
     this.sendDepth = /** @type {number[]} */ (packed.copies.sendDepth);
     this.receiveDepth = /** @type {number[]} */ (packed.copies.receiveDepth);

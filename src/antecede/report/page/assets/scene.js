@@ -83,7 +83,7 @@ export function buildScene(run, view, focus, hidden) {
     drawn: { packets: 0, packetsVisible: 0, bars: 0, barsVisible: 0 },
   };
   for (let row = view.firstRow; row <= view.lastRow; row += 1)
-    scene.rows.push({ y: view.y(row), name: run.names[row] });
+    scene.rows.push({ y: view.y(row), name: view.labels[row] });
   addBars(scene, run, view, focus);
   addArrows(scene, run, view, focus, hidden);
   return scene;

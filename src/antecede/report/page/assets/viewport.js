@@ -19,6 +19,8 @@ export class Viewport {
     this.pitch = 48;
     this.scroll = 0;
     this.rows = 1;
+    /** What stands beside each row. @type {string[]} */
+    this.labels = [];
   }
 
   /** @param {number} time */

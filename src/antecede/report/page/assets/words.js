@@ -50,6 +50,26 @@ export function momentText(ns, visibleNs) {
 }
 
 /**
+ * A name, or its beginning and its end, such that it is not wider than there is room.
+ * @param {string} name
+ * @param {number} room
+ * @param {(text: string) => number} widthOf
+ * @returns {string}
+ */
+export function shortened(name, room, widthOf) {
+  const width = widthOf(name);
+  if (width <= room) return name;
+  const characters = Array.from(name);
+  let shown = "…";
+  for (let kept = Math.floor((characters.length * room) / width); kept > 0; kept -= 1) {
+    const ending = Math.floor(kept / 2);
+    shown = `${characters.slice(0, kept - ending).join("")}…${characters.slice(characters.length - ending).join("")}`;
+    if (widthOf(shown) <= room) break;
+  }
+  return shown;
+}
+
+/**
  * How many of something.
  * @param {number} count
  * @param {string} one

@@ -1,0 +1,51 @@
+"""Whom a message is for: everything that can be wrong with a call of `send` is found here."""
+
+from collections.abc import Iterable
+
+from antecede.core.errors import LocalError
+from antecede.link.contacts import Contact
+from antecede.link.directory import Directory
+from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
+
+
+def chosen_targets(
+    directory: Directory, me: str, target: object, payload: object, payload_limit: int
+) -> tuple[list[Contact], bool]:
+    """The peers among the targets, and whether this node is one; a `LocalError` if none can be."""
+    if not isinstance(payload, bytes):
+        raise LocalError(f"the payload must be bytes, not {type(payload).__name__}; encode it")
+    names = [target] if isinstance(target, str) else target
+    if not isinstance(names, Iterable) or isinstance(names, bytes):
+        raise LocalError(f"a target is a name or several names, not {target!r}")
+    contacts: list[Contact] = []
+    to_self = False
+    limit = payload_limit
+    for name in names:
+        if name == me and not to_self:
+            to_self = True
+            continue
+        contact = contact_called(name, directory, me, contacts)
+        contacts.append(contact)
+        if contact.session.met:
+            limit = min(limit, contact.session.payload_limit)
+    if not contacts and not to_self:
+        raise LocalError("no targets: a message needs at least one")
+    if len(payload) > limit:
+        raise PayloadTooLarge(len(payload), limit)
+    return contacts, to_self
+
+
+def contact_called(name: object, directory: Directory, me: str, before: list[Contact]) -> Contact:
+    """The peer of that name, which is not one of those `before`."""
+    if not isinstance(name, str):
+        raise LocalError(f"a target is the name of a peer, not {name!r}")
+    contact = directory.by_name.get(name)
+    if contact is None:
+        if name == me:
+            raise LocalError(f"{name!r} stands twice among the targets")
+        raise UnknownPeer(name, tuple(directory.by_name))
+    if contact.session.left or contact.session.ended:
+        raise PeerGone(name)
+    if contact in before:
+        raise LocalError(f"{name!r} stands twice among the targets")
+    return contact

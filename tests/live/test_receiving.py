@@ -1,0 +1,254 @@
+"""How messages get to the application: several tasks, handlers, and what happens at the end."""
+
+import asyncio
+import logging
+
+import pytest
+
+import antecede
+from antecede.core.errors import BufferFull
+from antecede.link.inbox import InboundMessage
+from antecede.link.outgoing import MESSAGE_COST
+from antecede.live.errors import TimedOut, WouldDeadlock
+from antecede.live.node import Node
+from antecede.testing import TestNetwork
+from tests.live.test_node import play
+
+MANY = 2000
+
+
+def test_several_tasks_may_receive_and_none_of_the_messages_is_lost() -> None:
+    """More than one turn's worth, so that a task finds what another one has left."""
+
+    async def story() -> list[int]:
+        received: list[int] = []
+        async with TestNetwork() as network:
+            alice = await network.open_node("alice")
+            bob = await network.open_node("bob")
+
+            async def read() -> None:
+                async for message in bob:
+                    received.append(int(message.payload))
+                    await asyncio.sleep(0)
+
+            readers = [asyncio.create_task(read()) for _ in range(3)]
+            for number in range(MANY):
+                await alice.send("bob", b"%d" % number)
+            await network.settle()
+        await asyncio.gather(*readers)
+        return received
+
+    assert sorted(asyncio.run(story())) == list(range(MANY))
+
+
+def test_everybody_who_waits_gets_one_of_the_messages_that_come_together() -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        waiting = [asyncio.create_task(bob.receive(5)) for _ in range(4)]
+        await asyncio.sleep(0)
+        for number in range(4):
+            alice.try_send("bob", b"%d" % number)
+        received = [message.payload for message in await asyncio.gather(*waiting)]
+        assert received == [b"0", b"1", b"2", b"3"]
+
+    play(story)
+
+
+def test_giving_up_to_receive_leaves_nothing_behind() -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        for _ in range(20):
+            with pytest.raises(TimedOut):
+                await bob.receive(timeout=0.001)
+        assert not bob._deliveries._bell.awaited
+        await alice.send("bob", b"still here")
+        assert (await bob.receive(5)).payload == b"still here"
+
+    play(story)
+
+
+@pytest.mark.parametrize("linger", ["released", "bye"])
+def test_closing_waits_until_a_slow_handler_has_seen_everything(linger: str) -> None:
+    async def story() -> int:
+        seen = 0
+
+        async def handler(_message: InboundMessage) -> None:
+            nonlocal seen
+            await asyncio.sleep(0)
+            seen += 1
+
+        async with TestNetwork() as network:
+            alice = await network.open_node("alice")
+            bob = await network.open_node("bob")
+            bob.on_message(handler)
+            for _ in range(MANY):
+                await alice.send("bob", b"x")
+            await alice.flush(5)
+            both = alice.close(5), bob.close(5, "bye" if linger == "bye" else "released")
+            await asyncio.gather(*both)
+            return seen
+
+    assert asyncio.run(story()) == MANY
+
+
+def test_closing_waits_for_a_plain_handler_too() -> None:
+    async def story() -> int:
+        seen: list[InboundMessage] = []
+        async with antecede.open_node("alice") as alice:
+            for _ in range(MANY):
+                await alice.send("alice", b"x")
+            alice.on_message(seen.append)
+        return len(seen)
+
+    assert asyncio.run(story()) == MANY
+
+
+def test_a_handler_that_takes_too_long_is_told_of_when_the_time_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story() -> None:
+        for_ever = asyncio.Event()
+
+        async def handler(_message: InboundMessage) -> None:
+            await for_ever.wait()
+
+        alice = await antecede.open_node("alice")
+        alice.on_message(handler)
+        for _ in range(3):
+            await alice.send("alice", b"x")
+        await asyncio.sleep(0.01)
+        await alice.close(timeout=0.05)
+
+    asyncio.run(story())
+    assert "alice: closed before its handler has seen 2 messages" in caplog.text
+
+
+def test_a_coroutine_handler_is_never_called_twice_at_a_time() -> None:
+    """Not even for messages to oneself, each of which asks for the handler to be called."""
+
+    async def story() -> list[bytes]:
+        steps: list[bytes] = []
+
+        async def handler(message: InboundMessage) -> None:
+            steps.append(b"begin " + message.payload)
+            await asyncio.sleep(0)
+            steps.append(b"end " + message.payload)
+
+        async with antecede.open_node("alice") as alice:
+            alice.on_message(handler)
+            for number in range(3):
+                await alice.send("alice", b"%d" % number)
+        return steps
+
+    expected = [word + b" %d" % number for number in range(3) for word in (b"begin", b"end")]
+    assert asyncio.run(story()) == expected
+
+
+def test_a_handler_may_close_its_node() -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        has_left = asyncio.Event()
+
+        async def handler(_message: InboundMessage) -> None:
+            await bob.close(600)
+            has_left.set()
+
+        bob.on_message(handler)
+        await alice.send("bob", b"leave")
+        await has_left.wait()
+
+    play(story)
+
+
+def test_a_handler_goes_on_after_a_signal_until_the_node_is_closed() -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        seen: list[bytes] = []
+
+        async def handler(message: InboundMessage) -> None:
+            seen.append(message.payload)
+
+        bob.on_message(handler)
+        await alice.send("bob", b"before")
+        await alice.flush(5)
+        await asyncio.sleep(0)
+        bob._deliveries.stop_iterating()  # What a signal does.
+        await alice.send("bob", b"after")
+        await alice.flush(5)
+        await bob.close(5)
+        assert seen == [b"before", b"after"]
+
+    play(story)
+
+
+def test_a_handler_that_takes_the_rest_itself_is_not_called_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        seen: list[bytes] = []
+
+        def handler(message: InboundMessage) -> None:
+            seen.extend(m.payload for m in [message, *bob.receive_ready()])
+
+        for number in range(5):
+            await alice.send("bob", b"%d" % number)
+        await alice.flush(5)
+        bob.on_message(handler)
+        await alice.send("bob", b"5")
+        await alice.flush(5)
+        await asyncio.sleep(0)
+        assert seen == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+    play(story)
+    assert caplog.text == ""
+
+
+def test_what_a_waiting_task_will_read_after_the_end_is_not_called_unread(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story() -> int:
+        alice = await antecede.open_node("alice")
+        reading = asyncio.create_task(alice.receive())
+        await asyncio.sleep(0)
+        alice.try_send("alice", b"x")
+        await alice.close()
+        return (await reading).sequence
+
+    assert asyncio.run(story()) == 1
+    assert "nobody has read" not in caplog.text
+
+
+def test_what_nobody_reads_is_told_of_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with antecede.open_node("alice") as alice:
+            await alice.send("alice", b"x")
+
+    asyncio.run(story())
+    assert "alice: closed with 1 messages that nobody has read" in caplog.text
+    assert logging.WARNING in [record.levelno for record in caplog.records]
+
+
+def test_a_node_without_peers_may_talk_to_itself_for_ever() -> None:
+    """Nothing arrives that would make room: the delivery itself has to."""
+
+    async def story() -> None:
+        async with antecede.open_node("alice", send_bytes="64KiB", payload_limit="64KiB") as alice:
+            for size in [10_000] * 20 + [65_536]:
+                async with asyncio.timeout(5):
+                    await alice.send("alice", bytes(size))
+                assert len((await alice.receive(5)).payload) == size
+            assert alice.stats().buffered_bytes == 0
+
+    asyncio.run(story())
+
+
+def test_who_reads_what_is_ready_and_waits_for_room_gets_an_error_not_a_deadlock() -> None:
+    async def story() -> None:
+        async with antecede.open_node("alice", receive_window="64KiB") as alice:
+            alice.receive_ready()
+            for _ in range(1 + (64 << 10) // (1000 + MESSAGE_COST)):
+                alice.try_send("alice", bytes(1000))
+            with pytest.raises(BufferFull, match="62 messages wait here to be received"):
+                alice.try_send("alice", bytes(1000))
+            with pytest.raises(WouldDeadlock):
+                await alice.send("alice", bytes(1000))
+            alice.receive_ready()
+            await alice.send("alice", bytes(1000))
+
+    asyncio.run(story())

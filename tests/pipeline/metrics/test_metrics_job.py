@@ -1,0 +1,45 @@
+"""Which runs are measured, and under which names."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.metrics.job import measure_logs
+from antecede.trace import write_events
+from tests.audit.stories import ALICE, BOB, Story
+
+
+def chat(messages: int) -> Story:
+    story = Story()
+    for _ in range(messages):
+        story.deliver(BOB, story.send(ALICE, BOB))
+    return story
+
+
+def test_runs_of_one_name_are_told_apart_by_the_number_of_their_path(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for folder, messages in (("a", 1), ("b", 2)):
+        (tmp_path / folder).mkdir()
+        write_events(tmp_path / folder / "log.jsonl", chat(messages).log)
+    write_events(tmp_path / "other.parquet", chat(3).log)
+    paths = [str(tmp_path / name) for name in ("a/log.jsonl", "b/log.jsonl", "other.parquet")]
+
+    rows = measure_logs(spark, paths).to_pylist()
+    assert [(row["run_id"], row["messages"]) for row in rows] == [
+        ("0:log", 1),
+        ("1:log", 2),
+        ("other", 3),
+    ]
+
+
+def test_several_runs_in_one_folder_are_not_taken_for_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_events(tmp_path / "one.jsonl", chat(1).log)
+    write_events(tmp_path / "two.jsonl", chat(2).log)
+
+    with pytest.raises(LocalError, match="a process has several events at one position"):
+        measure_logs(spark, [str(tmp_path)])
