@@ -115,7 +115,7 @@ class CausalProcess(ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class NodeProcess(CausalProcess):
-    """What a node of a real network needs besides: its peers may die, and it counts what it holds."""
+    """What a node of a real network needs besides: peers die, and what it holds is counted."""
 
     @abstractmethod
     def oldest(self) -> i64:
