@@ -163,3 +163,20 @@ def test_several_runs_in_one_folder_are_not_taken_for_one(
     with pytest.raises(LocalError, match="logs: a process has several events at one position"):
         audit(spark, paths, out)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_row_that_was_logged_twice_is_a_second_delivery(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """One file is one run, whatever its positions say."""
+    story = Story()
+    story.deliver(BOB, story.send(ALICE, BOB))
+    write_events(tmp_path / "log.jsonl", story.log)
+    lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "log.jsonl").write_text("".join([*lines, lines[-1]]))
+    paths = [str(tmp_path / "log.jsonl")]
+    here = audit_small(paths, str(tmp_path / "here"))
+
+    assert here is not None
+    assert (here.summary.duplicates, here.summary.causal) == (1, True)
+    assert audit(spark, paths, str(tmp_path / "there")) == here

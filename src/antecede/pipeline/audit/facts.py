@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import NEVER
+from antecede.pipeline.audit.inputs import Source
 from antecede.pipeline.audit.plan import RunExtent
 from antecede.pipeline.audit.stages import counted_rows, find_copies
 from antecede.trace.events import KINDS
@@ -34,6 +35,8 @@ class RunFacts:
     deliveries: int
     first_ns: int
     last_ns: int
+    crowded: bool
+    """Whether a process has more events than positions."""
 
     @property
     def copies(self) -> int:
@@ -71,20 +74,20 @@ def gather_facts(events: DataFrame) -> list[RunFacts]:
     bad = sum(row.pop("bad") for row in rows)
     if bad:
         raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(REQUIRED)}")
-    check_positions([row["run_id"] for row in rows if row.pop("crowded")])
     for row in rows:
         row["first_ns"] = row["first_ns"] or 0
         row["last_ns"] = row["last_ns"] or 0
     return sorted((RunFacts(**row) for row in rows), key=lambda run: (run.source, run.run_id))
 
 
-def check_positions(crowded: Sequence[str]) -> None:
-    """`LocalError` if there are runs in which a process has more events than positions."""
-    if crowded:
-        raise LocalError(
-            f"{min(crowded)}: a process has several events at one position, so this is more than "
-            "one run; give each file alone, or put each run into a folder run_id=…"
-        )
+def check_separate(runs: Sequence[RunFacts], sources: Sequence[Source]) -> None:
+    """`LocalError` if the files of a folder, which are taken for one run, must be several runs."""
+    for run in runs:
+        if run.crowded and len(sources[run.source].files) > 1:
+            raise LocalError(
+                f"{run.run_id}: a process has several events at one position, so these files are "
+                "more than one run; give each file alone, or put each run into a folder run_id=…"
+            )
 
 
 def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:

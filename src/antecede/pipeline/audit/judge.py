@@ -17,7 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.pipeline.audit import findings as f
-from antecede.pipeline.audit.facts import RunFacts, extents, gather_facts, with_run_numbers
+from antecede.pipeline.audit.facts import (
+    RunFacts,
+    check_separate,
+    extents,
+    gather_facts,
+    with_run_numbers,
+)
 from antecede.pipeline.audit.findings import FINDINGS, REASONS
 from antecede.pipeline.audit.inputs import Source, names_beside, read_logs
 from antecede.pipeline.audit.long_flights import judge_long_flights
@@ -92,6 +98,7 @@ def judged_logs(
         log = read_logs(session, sources)
         stack.enter_context(configured(session, SETTINGS))
         runs = gather_facts(log)
+        check_separate(runs, sources)
         copies = sum(run.copies for run in runs)
         stack.enter_context(configured(session, shuffle_settings(session, copies)))
         events = with_run_numbers(log, runs)

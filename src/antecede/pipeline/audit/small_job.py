@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import Copies
+from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.findings import REASONS
 from antecede.pipeline.audit.inputs import Source, find_source, names_beside
 from antecede.pipeline.audit.job import SUMMARY, Audit
@@ -62,6 +63,7 @@ def audit_small(
         return None
     tell("judging")
     log = read_small(files, COLUMNS if explain else READ)
+    check_separate(log.runs, sources)
     names = names_of(log.runs, sources)
     findings, reasons = judged(log.copies)
     early = latest_violations(findings)

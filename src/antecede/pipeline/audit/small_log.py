@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import NEVER, Copies, Flags, Integers
-from antecede.pipeline.audit.facts import REQUIRED, RunFacts, check_positions
+from antecede.pipeline.audit.facts import REQUIRED, RunFacts
 from antecede.pipeline.audit.judging import LATEST
 from antecede.pipeline.audit.small_files import RunFiles, read_rows
 from antecede.trace.events import KINDS
@@ -105,8 +105,7 @@ class Rows:
         lowest, highest = np.full(len(first), LATEST), np.full(len(first), -1)
         np.minimum.at(lowest, index, self.columns["position"])
         np.maximum.at(highest, index, self.columns["position"])
-        crowded = self.run[first][events > highest - lowest + 1]
-        check_positions([keys[run][1] for run in crowded.tolist()])
+        crowded = set(self.run[first][events > highest - lowest + 1].tolist())
         figures = {
             "events": np.bincount(self.run, minlength=count),
             "processes": np.bincount(self.run[first], minlength=count),
@@ -119,6 +118,7 @@ class Rows:
             RunFacts(
                 source=source,
                 run_id=run_id,
+                crowded=number in crowded,
                 **{name: int(values[number]) for name, values in figures.items()},
             )
             for number, (source, run_id) in enumerate(keys)

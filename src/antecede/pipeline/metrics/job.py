@@ -12,7 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.audit.facts import RunFacts, gather_facts
+from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
 from antecede.pipeline.audit.inputs import find_source, read_logs
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
@@ -30,8 +30,10 @@ def measure_logs(
     Runs of several paths that have the same name are told apart by a number in front; `LocalError`
     if these are no event logs.
     """
-    events = read_logs(session, [find_source(path) for path in paths])
+    sources = [find_source(path) for path in paths]
+    events = read_logs(session, sources)
     runs = gather_facts(events)
+    check_separate(runs, sources)
     with ExitStack() as stack:
         log = with_distinct_names(events, runs).select("run_id", *EVENTS.names)
         instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
