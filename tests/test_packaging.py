@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,6 +20,22 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 BUILD = "import sys; from setuptools import build_meta; build_meta.{hook}(sys.argv[1])"
+
+
+def test_the_source_archive_has_no_half_of_the_tests(tmp_path: Path) -> None:
+    """Left to itself, setuptools takes some of the files there and none of what they import."""
+    folder = tmp_path / "project"
+    files = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE")
+    for name in (*files, "tests/test_documents.py", "src/antecede/py.typed"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    script = BUILD.format(hook="build_sdist")
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=folder, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    assert "src/antecede/py.typed" in names
+    assert "LICENSE" in names
+    assert [name for name in names if name.startswith("tests")] == []
 
 
 @pytest.fixture

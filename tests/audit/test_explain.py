@@ -163,6 +163,12 @@ def test_a_good_verdict_says_so() -> None:
     )
 
 
+def test_a_log_without_messages_is_not_praised() -> None:
+    assert explain_verdict(check_log(Story().log)) == (
+        "0 messages between 0 processes, 0 deliveries: nothing to judge"
+    )
+
+
 def test_times_are_exact_whatever_their_size() -> None:
     times_ns = (0, 1, 2_100_000, -1_500_000, 10**17 - 1, 10**18 + 1, 1674988026_762000000, 10**19)
     assert [moment(time_ns) for time_ns in times_ns] == [

@@ -143,3 +143,16 @@ def test_help_teaches_by_examples() -> None:
     assert (
         'antecede check --program "0 sends a to 2, b to 1; 1 sends c to 2 after b"' in result.output
     )
+
+
+@pytest.mark.parametrize("option", ["--losses", "--duplications", "--expiries", "--states-max"])
+def test_a_number_beyond_all_reason_is_refused(option: str) -> None:
+    result = check("--program", "relay", option, str(10**20))
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.output
+
+
+def test_a_message_whose_name_is_no_text_is_refused() -> None:
+    result = check("--program", "0 sends \udcff to 1")
+    assert result.exit_code == 2
+    assert "a message cannot be called '\\udcff'" in result.output

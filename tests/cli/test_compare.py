@@ -130,3 +130,19 @@ def test_help_teaches_by_examples() -> None:
     output = compare("--help").output
     assert "antecede compare --protocols +my_module:INFO" in output
     assert "✓ is confirmed, ~ qualified, ✗ refuted" in output
+
+
+def test_two_sizes_of_runs_at_once_are_refused() -> None:
+    result = compare("--quick", "--full", "--only", "network", "--protocols", "mf")
+    assert (result.exit_code, result.output) == (2, "Error: give --quick or --full, not both\n")
+
+
+def test_a_folder_that_cannot_be_made_is_noticed_before_anything_is_measured(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for what in (["--protocols", "mf", "--only", "network"], ["--ks"]):
+        result = compare("--quick", *what, "--out", str(tmp_path / "file" / "table"))
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert result.stderr.startswith("Error: Not a directory: ")

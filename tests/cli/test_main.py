@@ -1,7 +1,10 @@
 """The `antecede` command itself: its table of subcommands, and what it makes of errors."""
 
+import errno
+import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -105,6 +108,16 @@ def test_unreadable_file_is_one_sentence(fails_with: Failing) -> None:
     )
 
 
+def test_a_full_disk_is_one_sentence(fails_with: Failing) -> None:
+    result = fails_with(OSError(errno.ENOSPC, "No space left on device"))
+    assert (result.exit_code, result.output) == (2, "Error: No space left on device\n")
+
+
+def test_an_error_of_the_system_without_a_file_keeps_its_traceback(fails_with: Failing) -> None:
+    error = OSError(errno.EBADF, "Bad file descriptor")
+    assert fails_with(error).exception is error
+
+
 def test_any_other_error_keeps_its_traceback(fails_with: Failing) -> None:
     error = RuntimeError("a bug")
     assert fails_with(error).exception is error
@@ -135,3 +148,33 @@ def test_module_runs_as_the_command() -> None:
         [sys.executable, "-m", "antecede", "--version"], check=True, capture_output=True, text=True
     )
     assert ran.stdout == f"{main_module.version_line()}\n"
+
+
+def run_as_installed(*arguments: str, folder: Path, **environment: str) -> str:
+    """What the installed command prints: its own folder is on Python's path, ours is not."""
+    script = (
+        "import sys; sys.path.remove(''); from antecede.cli.main import main\n"
+        f"main({list(arguments)!r}, prog_name='antecede')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        env=os.environ | environment,
+    )
+    return ran.stdout.decode()
+
+
+def test_a_protocol_in_the_working_folder_is_found(tmp_path: Path) -> None:
+    (tmp_path / "my_own_protocol.py").write_text(
+        "from antecede.core.catalogue import PROTOCOLS\nINFO = PROTOCOLS['mf']\n"
+    )
+    told = run_as_installed("simulate", "-p", "my_own_protocol:INFO", "-m", "9", folder=tmp_path)
+    assert told.startswith("mf, 8 processes")
+
+
+def test_a_terminal_that_lacks_our_characters_shows_escapes(tmp_path: Path) -> None:
+    arguments = ("compare", "--quick", "--protocols", "mf", "--only", "network")
+    told = run_as_installed(*arguments, folder=tmp_path, PYTHONIOENCODING="ascii")
+    assert "\\u2713 any" in told

@@ -8,13 +8,14 @@ mean: nothing at all is lost then. (A forger that invents plausible messages or 
 still under way cannot be told from the peer itself; keys are for that.)
 """
 
+from contextlib import suppress
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.core import CausalProcess, LocalError, Message, Packet
+from antecede.core import CausalProcess, LocalError, Message, Packet, RemoteError
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.link_packets import LinkAck
@@ -243,6 +244,8 @@ def test_a_payload_that_is_not_one_is_not_sent(name: str, mistake: str) -> None:
         (0, [0, 1 << 31], "2147483648 .*outside 0 <= id"),
         (0, [0, "1"], "must be an int, not '1'"),
         (0, 3, "not int"),
+        (1 << 70, [0, 1, 2], "is not one of the processes"),
+        (3, frozenset([0, 1, 2]), "not frozenset"),
     ],
     ids=repr,
 )
@@ -252,6 +255,31 @@ def test_a_group_that_makes_no_sense_is_not_made(
 ) -> None:
     with pytest.raises(LocalError, match=why):
         PROTOCOLS[name].create(me, processes)  # type: ignore[arg-type]  # this is the mistake
+
+
+@each_protocol
+@pytest.mark.parametrize("source", [STRANGER, -1, 1 << 31, 1 << 70, -(1 << 70)])
+def test_nothing_is_taken_from_a_process_that_does_not_exist(name: str, source: int) -> None:
+    """However large its id: it need not fit the integers that are compiled."""
+    process = PROTOCOLS[name].create(0, [0, 1, 2])
+    for packet in (Ack(1), DataPacket(Message(1, 1, b""), 0, False), LinkAck(1, ())):
+        with pytest.raises(RemoteError):
+            process.arrive(source, packet, 0)
+
+
+@each_protocol
+def test_a_payload_of_just_the_limit_is_taken(name: str) -> None:
+    process = PROTOCOLS[name].create(0, [0, 1], payload_limit=3)
+    assert process.submit([1], b"abc", 0) != []
+    with pytest.raises(LocalError, match="the limit is 3"):
+        process.submit([1], b"abcd", 0)
+
+
+@each_protocol
+def test_an_option_that_cannot_be_so_large_is_refused_or_taken(name: str) -> None:
+    """Compiled, it has to fit 64 bits; either way it is no bug."""
+    with suppress(LocalError):
+        PROTOCOLS[name].create(0, [0, 1, 2], payload_limit=1 << 70)
 
 
 @each_protocol

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.core import Effect, EffectList, Message, Packet, RemoteError
+from antecede.core import Effect, EffectList, Message, Packet, RemoteError, Transmit
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.protocols.hybrid import HybridProcess
 
@@ -125,6 +125,20 @@ def test_a_clone_has_the_same_timers() -> None:
 
     for now_ns in range(100, 1000, 20):
         assert clone.expire(now_ns) == alice.expire(now_ns)
+
+
+def test_an_alarm_repeats_only_what_has_been_waited_for_long_enough() -> None:
+    """Acks and permits of one peer share its alarm, but not their times."""
+    flagged = DataPacket(Message(BOB, 1, b""), 0, True)
+    asking = process(ALICE)
+    asking.arrive(BOB, flagged, 0)
+    asking.submit([BOB], b"", 60)
+    assert asking.expire(100) == [Transmit(BOB, Ask(1, 1))]
+
+    repeating = process(ALICE)
+    sent = repeating.submit([BOB], b"", 0)
+    repeating.arrive(BOB, flagged, 60)
+    assert repeating.expire(100) == sent
 
 
 def test_fingerprints_of_different_states_differ_and_timers_do_not_count() -> None:

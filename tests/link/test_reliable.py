@@ -359,6 +359,17 @@ def test_a_clone_goes_its_own_way(info: ProtocolInfo) -> None:
     assert alice.fingerprint() == before
 
 
+@each_linked
+def test_a_clone_keeps_the_place_of_its_timer(info: ProtocolInfo) -> None:
+    alice = info.create(0, range(2))
+    alice.submit([1], b"a", 0)
+    # It rings once, has more patience then, and is looked at in vain.
+    for now_ns in (PATIENCE_NS, 2 * PATIENCE_NS):
+        alice.expire(now_ns)
+
+    assert alice.clone().deadline_ns() == alice.deadline_ns() == 3 * PATIENCE_NS
+
+
 def test_links_inside_links_are_refused_however_deep() -> None:
     with pytest.raises(RemoteError):
         decode(encode(LinkData(1, CykasAck(1)))[:1] + b"\x30\x01" * 100_000, 0)

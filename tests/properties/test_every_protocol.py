@@ -97,11 +97,14 @@ def test_a_clone_goes_on_as_the_original_would(name: str, seed: int) -> None:
                 schedule.submit(me, others if info.broadcast_only else [own.choice(others)])
             else:
                 schedule.arrive(schedule.next_of_some_pair(own))
+            if own.random() < 0.1:
+                schedule.expire(own.choice(schedule.everyone))
             if index == 1:
                 me = cloning.choice(schedule.everyone)
                 original = schedule.processes[me]
-                schedule.processes[me] = original.clone()
-                assert schedule.processes[me].fingerprint() == original.fingerprint()
+                clone = schedule.processes[me] = original.clone()
+                assert clone.fingerprint() == original.fingerprint()
+                assert clone.deadline_ns() == original.deadline_ns()
 
     assert schedules[0].log.digest() == schedules[1].log.digest()
 

@@ -103,3 +103,9 @@ def test_a_quantile_outside_0_to_1_is_refused(share: float) -> None:
 
 def test_the_mean_of_many_long_durations_does_not_overflow() -> None:
     assert histogram_of([2**62] * 10).mean() == float(2**62)
+
+
+def test_the_mean_is_rounded_once_however_large_the_sum() -> None:
+    """Both builds divide whole numbers; neither rounds them to floats before that."""
+    values = [2**56 + 3, 2**56 + 7, 2**56 + 7]
+    assert histogram_of(values).mean() == sum(values) / 3 != float(sum(values)) / 3.0

@@ -80,6 +80,8 @@ def tally(verdict: Verdict) -> str:
         "their own cause": len(verdict.self_causes),
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]
+    if not found and verdict.deliveries == 0:
+        return "nothing to judge"
     return ", ".join(found) or "each exactly once and in causal order"
 
 

@@ -19,6 +19,9 @@ from antecede.sim.checker.story import Failure
 ROWS_MAX: Final = 40
 """A campaign over more programs than this is shown as totals only."""
 
+FAULTS: Final = click.IntRange(0, 1_000)
+"""How many faults of a kind can be asked for; a search with so many ends at its limit of states."""
+
 EPILOG: Final = """
 \b
 Examples:
@@ -54,27 +57,23 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
 )
 @click.option(
     "--programs-max",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1 << 62),
     default=500,
     show_default=True,
     help="With --every: at most so many, taken evenly from all of them.",
 )
-@click.option(
-    "--losses", type=click.IntRange(0), default=1, show_default=True, help="Packets lost."
-)
-@click.option(
-    "--duplications", type=click.IntRange(0), default=0, show_default=True, help="Packets doubled."
-)
+@click.option("--losses", type=FAULTS, default=1, show_default=True, help="Packets lost.")
+@click.option("--duplications", type=FAULTS, default=0, show_default=True, help="Packets doubled.")
 @click.option(
     "--expiries",
-    type=click.IntRange(0),
+    type=FAULTS,
     default=0,
     show_default=True,
     help="Times each process's timer fires between other steps (always when nothing else happens).",
 )
 @click.option(
     "--states-max",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1 << 62),
     default=STATES_MAX,
     show_default=True,
     help="Distinct states per program after which to give up.",

@@ -15,7 +15,7 @@ from antecede.core.errors import LocalError
 from antecede.sim.comparison.campaign import Campaign, Show
 from antecede.sim.comparison.claims import FOOTNOTES
 from antecede.sim.comparison.documents import ks_table, write_comparison, write_ks
-from antecede.sim.comparison.effort import EFFORTS, FULL, QUICK, USUAL
+from antecede.sim.comparison.effort import FULL, QUICK, USUAL, Effort
 from antecede.sim.comparison.ks_experiment import (
     KS_FULL,
     KS_QUICK,
@@ -71,8 +71,8 @@ verdict that is not a plain confirmation is explained below it, with the command
     default="",
     help=f"Only these kinds of runs, separated by commas: {', '.join(FAMILIES)}.",
 )
-@click.option("--quick", "effort", flag_value=QUICK.name, help="Small runs: seconds.")
-@click.option("--full", "effort", flag_value=FULL.name, help="Large runs: an hour, compiled.")
+@click.option("--quick", is_flag=True, help="Small runs: seconds.")
+@click.option("--full", is_flag=True, help="Large runs: an hour, compiled.")
 @click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True)
 @click.option(
     "--seeds",
@@ -88,7 +88,8 @@ verdict that is not a plain confirmation is explained below it, with the command
 def command(
     protocols: str,
     families: str,
-    effort: str | None,
+    quick: bool,
+    full: bool,
     seed: int,
     seeds: int | None,
     ks: bool,
@@ -106,25 +107,29 @@ def command(
             "--ks": "" if ks else None,
             "--protocols": protocols or None,
             "--only": families or None,
-            f"--{effort}": "" if effort else None,
+            "--quick": "" if quick else None,
+            "--full": "" if full else None,
             "--seed": str(seed),
             "--seeds": None if seeds is None else str(seeds),
         }
     )
+    effort = chosen_effort(quick, full)
     if ks:
         if protocols or families:
             raise LocalError("--ks measures KS alone; leave out --protocols and --only")
-        rows = ks_experiment(console, effort or USUAL.name, seed, seeds)
+        make_folder(out)
+        rows = ks_experiment(console, effort.name, seed, seeds)
         if out is not None:
             tell_files(write_ks(out, rows, typed))
         return
     campaign = Campaign(
         entrants_of(chosen_protocols(protocols)),
-        {one.name: one for one in EFFORTS}[effort or USUAL.name],
+        effort,
         chosen_families(families),
         seed,
         seeds,
     )
+    make_folder(out)
     with progress_bar() as show:
         campaign.run(show)
     report(console, campaign)
@@ -142,6 +147,15 @@ def chosen_protocols(text: str) -> list[str]:
     return (only or list(DEFAULT_PROTOCOLS)) + added
 
 
+def chosen_effort(quick: bool, full: bool) -> Effort:
+    """How large the runs are."""
+    if quick and full:
+        raise LocalError("give --quick or --full, not both")
+    if quick:
+        return QUICK
+    return FULL if full else USUAL
+
+
 def chosen_families(text: str) -> tuple[str, ...]:
     """The kinds of runs asked for, in their usual order."""
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -149,6 +163,12 @@ def chosen_families(text: str) -> tuple[str, ...]:
         if name not in FAMILIES:
             raise LocalError(f"nothing is called {name!r}; there are {', '.join(FAMILIES)}")
     return tuple(family for family in FAMILIES if not names or family in names)
+
+
+def make_folder(out: Path | None) -> None:
+    """Make the folder for the files now, not after the hour that their figures may take."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
 
 
 def as_typed(options: dict[str, str | None]) -> str:

@@ -4,7 +4,11 @@ A subcommand's module is imported when the subcommand is used, so that `antecede
 and a subcommand that needs an extra which is not installed does not trouble the others.
 """
 
+import errno
+import io
 import logging
+import os
+import sys
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, cast
@@ -108,9 +112,11 @@ class SubcommandGroup(click.Group):
                 raise
             raise UserError(advice) from error
         except OSError as error:
-            if error.filename is None:
-                raise
-            raise UserError(f"{error.strerror}: {error.filename}") from error
+            if error.filename is not None:
+                raise UserError(f"{error.strerror}: {error.filename}") from error
+            if error.errno == errno.ENOSPC:
+                raise UserError(f"{error.strerror}") from error
+            raise
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:
@@ -132,6 +138,18 @@ def start_logging(verbosity: int) -> None:
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
 
 
+def print_anything() -> None:
+    """Let standard output show what its encoding lacks as an escape, instead of failing over it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def find_modules_here() -> None:
+    """Let `module:INFO` name a file in the working folder; whatever is installed comes first."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+
+
 @click.group(
     cls=SubcommandGroup,
     epilog=EPILOG,
@@ -142,6 +160,8 @@ def start_logging(verbosity: int) -> None:
 def main(verbose: int) -> None:
     """Causal-order messaging: no process ever sees an effect before its cause."""
     start_logging(verbose)
+    print_anything()
+    find_modules_here()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ out to be off, or not yet due, is forgotten or put back when its place comes up.
 which happens per packet and shortens the patience, never touches the heap.
 """
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Final, final
 
@@ -70,6 +71,11 @@ class Alarms:
         """Give an alarm that is on its place in the queue, if it has none."""
         if not alarm.queued:
             self._queue(alarm, alarm.since_ns + self.patience_ns)
+
+    def adopt(self, other: "Alarms", twins: Mapping[int, Alarm]) -> None:
+        """Give `twins`, by owner, the places that the alarms of `other` have in its queue."""
+        for place_ns, owner, _ in other._heap:
+            self._queue(twins[owner], place_ns)
 
     def next_ns(self) -> i64:
         """When `ringing` may have something: never too late, sometimes too early."""

@@ -31,6 +31,10 @@ Ordering: TypeAlias = Literal["causal", "fifo", "none"]
 Network: TypeAlias = Literal["lossy", "reliable", "fifo"]
 Create: TypeAlias = Callable[..., CausalProcess]
 
+ORDERINGS: Final = ("causal", "fifo", "none")
+NETWORKS: Final = ("lossy", "reliable", "fifo")
+"""What a user's own protocol may say: a promise that is misspelt would never be judged."""
+
 
 @final
 class ProtocolInfo:
@@ -50,6 +54,8 @@ class ProtocolInfo:
         options: dict[str, object] | None = None,
         codec: PacketCodec | None = None,
     ) -> None:
+        check_one_of("ordering", ordering, ORDERINGS)
+        check_one_of("network", network, NETWORKS)
         self.name: Final = name
         self.ordering: Final = ordering
         self.multicast: Final = multicast
@@ -65,11 +71,17 @@ class ProtocolInfo:
         """A process of this protocol; `processes` includes `me`."""
         try:
             return self._create(me, processes, **(self._options | options))
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise LocalError(f"cannot create a {self.name} process: {error}") from error
 
     def __repr__(self) -> str:
         return f"ProtocolInfo({self.name!r})"
+
+
+def check_one_of(what: str, value: str, choices: tuple[str, ...]) -> None:
+    """`LocalError` if `value` is none of the `choices`."""
+    if value not in choices:
+        raise LocalError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
 
 
 HYBRID_PAPER: Final = (
@@ -237,8 +249,8 @@ def find_protocol(name: str) -> ProtocolInfo:
     """The protocol called `name`, or the user's own if `name` reads `module:NAME`."""
     if name in PROTOCOLS:
         return PROTOCOLS[name]
-    module_name, colon, attribute = name.partition(":")
-    if not colon:
+    module_name, _, attribute = name.partition(":")
+    if not module_name or module_name.startswith(".") or not attribute:
         raise LocalError(f"no protocol is called {name!r}; there are {', '.join(PROTOCOLS)}")
     try:
         info = getattr(import_module(module_name), attribute)

@@ -33,7 +33,7 @@ def known_processes(me: int, processes: object) -> Collection[int]:
 
     A range is kept as it is, so that ten thousand processes can share one.
     """
-    if isinstance(processes, frozenset):
+    if isinstance(processes, frozenset) and me in processes:
         return processes
     if isinstance(processes, range) and len(processes) > 0 and me in processes:
         ends = processes[0], processes[-1]

@@ -141,8 +141,8 @@ class Outstanding:
             copied.ids = deque(queue.ids)
             copied.open = set(queue.open)
             twin._queues[peer] = copied
-            if copied.alarm.on:
-                twin._alarms.enqueue(copied.alarm)
+        twins = {peer: queue.alarm for peer, queue in twin._queues.items()}
+        twin._alarms.adopt(self._alarms, twins)
         return twin
 
     def _after_answer(self, queue: PeerQueue, now_ns: i64) -> None:

@@ -222,10 +222,9 @@ class ReliableProcess(CausalProcess):
         )
         twin._outstanding = self._outstanding
         for process, channel in self._channels.items():
-            other = twin._channel(process)
-            other.adopt(channel)
-            if other.alarm.on:
-                twin._alarms.enqueue(other.alarm)
+            twin._channel(process).adopt(channel)
+        alarms = {process: channel.alarm for process, channel in twin._channels.items()}
+        twin._alarms.adopt(self._alarms, alarms)
         return twin
 
     def fingerprint(self) -> bytes:

@@ -5,6 +5,7 @@ ones. So a quantile is at most one part in 128 away from the truth, whatever the
 few thousand integers at most. Count, mean, least and greatest are exact.
 """
 
+from operator import truediv
 from typing import Final, final
 
 from librt.vecs import append as extended
@@ -62,7 +63,11 @@ class Histogram:
 
     def mean(self) -> float:
         """The exact mean, or 0 if nothing was counted."""
-        return 0.0 if self.count == 0 else self._total / int(self.count)
+        if self.count == 0:
+            return 0.0
+        # Compiled, `/` would round both integers to floats first.
+        mean: float = truediv(self._total, int(self.count))
+        return mean
 
     def quantile(self, share: float) -> int:
         """A duration that `share` of all do not exceed: the nearest rank, within its bucket."""

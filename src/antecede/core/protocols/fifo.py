@@ -66,7 +66,7 @@ class FifoProcess(NodeProcess):
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        if source == self._me or source not in self._known:
+        if source not in self._known or source == self._me:
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         if isinstance(packet, DataPacket):
             return self._on_message(source, packet)

@@ -71,13 +71,13 @@ class HybridProcess(NodeProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
     ) -> None:
+        # Peers come into being at first contact: state follows who talks, not who exists.
+        self._known: Final = known_processes(me, processes)
         self._me: Final[i64] = me
         self._sps: Final = sps
         self._send_limit: Final[i64] = send_limit
         self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
-        # Peers come into being at first contact: state follows who talks, not who exists.
-        self._known: Final = known_processes(me, processes)
         self._peers: dict[int, Peer] = {}
         self._roster: list[Peer] = []
         self._unacked: SlidingArray[Entry] = SlidingArray()
@@ -98,6 +98,8 @@ class HybridProcess(NodeProcess):
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         outbox = EffectList()
+        if self._peer(source) is None:  # It may not even fit an i64.
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         self.arrive_into(source, packet, now_ns, outbox)
         return outbox.effects
 
@@ -470,9 +472,7 @@ class HybridProcess(NodeProcess):
         for process, peer in self._peers.items():
             if peer.debt is not None:
                 twin._peers[process].debt = twin._missing.copy_debt(peer.debt)
-        for peer in twin._peers.values():
-            if peer.on:
-                twin._alarms.enqueue(peer)
+        twin._alarms.adopt(self._alarms, twin._peers)
         return twin
 
     def fingerprint(self) -> bytes:

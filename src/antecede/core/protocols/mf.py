@@ -210,8 +210,7 @@ class MfProcess(CausalProcess):
         twin._alarm.on = self._alarm.on
         twin._alarm.since_ns = self._alarm.since_ns
         twin._alarm.doublings = self._alarm.doublings
-        if twin._alarm.on:
-            twin._alarms.enqueue(twin._alarm)
+        twin._alarms.adopt(self._alarms, {self._alarm.owner: twin._alarm})
         return twin
 
     def fingerprint(self) -> bytes:

@@ -150,7 +150,7 @@ class PaperSpsProcess(CausalProcess):
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         effects: list[Effect] = []
-        if source == self._me or source not in self._known:
+        if source not in self._known or source == self._me:
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         if isinstance(packet, DataPacket):
             self._on_message(source, packet, now_ns, effects)

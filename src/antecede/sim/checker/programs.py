@@ -154,6 +154,8 @@ def parse_send(part: str) -> Send:
     words = part.split()
     if len(words) not in (3, 5) or words[1] != "to" or (len(words) == 5 and words[3] != "after"):
         raise LocalError(f"expected 'a to 1+2' or 'a to 1 after b' in place of {part.strip()!r}")
+    if not words[0].isprintable():
+        raise LocalError(f"a message cannot be called {words[0]!r}: that cannot be printed")
     targets = tuple([parse_process(word) for word in words[2].split("+")])
     return Send(words[0], targets, tuple(words[4].split("+")) if len(words) == 5 else ())
 
