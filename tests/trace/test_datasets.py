@@ -100,7 +100,9 @@ def test_a_file_goes_by_its_name(tmp_path: Path) -> None:
 def test_a_directory_without_data_is_refused(folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
 
-    with pytest.raises(LocalError, match=f"{folder} holds neither Parquet files nor run_id="):
+    with pytest.raises(
+        LocalError, match=f"{folder} holds neither Parquet files nor JSON lines nor run_id="
+    ):
         read_events(tmp_path / folder if folder == "empty" else tmp_path)
 
 

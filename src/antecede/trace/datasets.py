@@ -82,7 +82,9 @@ def part_files(folder: Path) -> list[Path]:
     """The data files in a folder, in the order of their names."""
     files = sorted(file for file in folder.iterdir() if is_part(file))
     if not files:
-        raise LocalError(f"{folder} holds neither Parquet files nor {PARTITION}… folders")
+        raise LocalError(
+            f"{folder} holds neither Parquet files nor JSON lines nor {PARTITION}… folders"
+        )
     return files
 
 
