@@ -129,6 +129,7 @@ def test_messages_to_oneself_are_bounded_by_the_window_too() -> None:
     group.asleep.add(ANN)
     sent = 0
     while group.nodes[ANN].sending.has_room():
+        assert not group.nodes[ANN].holds_up_a_peer()
         group.send(ANN, [ANN], bytes(100))
         sent += 1
     assert sent == -(-SMALL.window // (MESSAGE_COST + 100))

@@ -252,3 +252,26 @@ def test_who_reads_what_is_ready_and_waits_for_room_gets_an_error_not_a_deadlock
             await alice.send("alice", bytes(1000))
 
     asyncio.run(story())
+
+
+def test_who_waits_for_room_for_messages_to_itself_goes_on_when_they_are_taken() -> None:
+    """No peer sends anything that would wake it: taking the messages has to."""
+
+    async def story() -> None:
+        async with antecede.open_node("alice", receive_window="64KiB") as alice:
+
+            async def talk() -> None:
+                for _ in range(200):
+                    await alice.send("alice", bytes(1000))
+
+            talking = asyncio.create_task(talk())
+            while alice.stats().inbox < 62:
+                await asyncio.sleep(0)
+            taken = 0
+            async with asyncio.timeout(5):
+                while taken < 200:
+                    await alice.receive()
+                    taken += 1
+                await talking
+
+    asyncio.run(story())

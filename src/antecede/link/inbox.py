@@ -107,11 +107,14 @@ class Inbox:
         return self._own_cost < window
 
     def holds_up(self, window: i64) -> bool:
-        """Whether somebody's window is half full of messages that nobody takes."""
+        """Whether a sender waits until somebody takes messages: a peer, or this node itself.
+
+        A peer may have to from half a window on, since credit is granted in large steps.
+        """
         for session in self.uncredited:
             if 2 * session.inboxed_cost > session.window:
                 return True
-        return 2 * self._own_cost > window
+        return not self.has_room_for_own(window)
 
     def _keep_piece(self, session: Session, payload: bytes) -> None:
         session.parts_size += len(payload)

@@ -68,7 +68,7 @@ class Node:
         self._quick_send: Final = endpoint.sending.quick_send
         # The transport hands datagrams straight to the endpoint.
         self.on_datagram: Final = endpoint.receive
-        self._deliveries: Final = Deliveries(settings.name, endpoint, self._plan_flush)
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed)
         self._progress = Bell(self._loop)
         self._flush_planned = False
         self._closing = False
@@ -401,6 +401,12 @@ class Node:
         if endpoint.out:
             self._transport.send(endpoint.out)
         self._transport.wake_at(endpoint.wake_ns())
+
+    def _on_consumed(self) -> None:
+        """Messages were taken: peers get credit for theirs, and there is room for our own."""
+        self._plan_flush()
+        if self._progress.awaited:
+            self._progress.ring()
 
     def _after_step(self) -> None:
         """Tell everybody who waits for something that may have happened."""

@@ -22,7 +22,7 @@ def test_the_window_shrinks_at_a_bottleneck_and_recovers_after_it() -> None:
     ):
         bob.do("listen")
         alice.do("listen")
-        alice.do("talk", {"messages": 10_000_000, "sizes": [1000]})
+        alice.do("talk", {"messages": 10_000_000, "sizes": [1000], "hops": 0})
         alice.wait_until(lambda state: window(state) > 10 * QUEUE_BYTES)
 
         # What fits: the queue, and what is under way at this rate in a round trip.
