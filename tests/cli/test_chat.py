@@ -17,7 +17,7 @@ from antecede.audit import check_log
 from antecede.cli.main import main
 from antecede.trace import read_events
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 CHAT = [sys.executable, "-m", "antecede", "chat"]
 
 

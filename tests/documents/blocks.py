@@ -12,7 +12,6 @@ A comment right before a block, <!-- not run: REASON -->, says why it is not run
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import tomllib
@@ -21,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.free_ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -72,10 +73,10 @@ def complaint_about(block: Block) -> str | None:
 
 def run_page(page: str, folder: Path, shell: Shell) -> None:
     """Run all blocks of a page, one after the other, and compare what they print."""
-    ports: dict[str, str] = {}
+    ports: dict[str, int] = {}
     printed: str | None = None
     for block in blocks_of(page):
-        body = PORT.sub(lambda match: free_port(match["port"], ports), block.body)
+        body = PORT.sub(lambda match: address_for(match["port"], ports), block.body)
         if block.language == "toml":
             tomllib.loads(body)
         if block.language == "text" and printed is not None:
@@ -92,12 +93,10 @@ def run_page(page: str, folder: Path, shell: Shell) -> None:
             printed = shell(body, folder)
 
 
-def free_port(written: str, ports: dict[str, str]) -> str:
-    """A port that is free here instead of the one that a document shows."""
+def address_for(written: str, ports: dict[str, int]) -> str:
+    """An address with a port that is free here instead of the one that a document shows."""
     if written not in ports:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports[written] = str(probe.getsockname()[1])
+        ports[written] = free_port()
     return f"127.0.0.1:{ports[written]}"
 
 

@@ -31,7 +31,7 @@ from antecede.live.errors import (
 from antecede.live.loop_thread import LoopEnded, LoopThread
 from antecede.trace import DELIVERED, SUBMITTED, read_events
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def test_json_values_arrive_as_they_were_sent() -> None:
         sender, receiver = TypedNode(bob, JsonCodec()), TypedNode(alice, JsonCodec())
         sequence = await sender.send("alice", value)
         sender.try_send(["alice"], 7)
-        assert await receiver.receive(10) == TypedMessage(
+        assert await receiver.receive(30) == TypedMessage(
             sender="bob", sequence=sequence, value=value
         )
         assert (await anext(receiver)).value == 7
@@ -57,9 +57,9 @@ def test_msgspec_values_arrive_with_their_type(as_json: bool) -> None:
         await TypedNode(bob, codec).send("alice", Order("tea", 2))
         await bob.send("alice", JsonCodec().encode({"item": "tea", "count": "many"}))
         receiver = TypedNode(alice, codec)
-        assert (await receiver.receive(10)).value == Order("tea", 2)
+        assert (await receiver.receive(30)).value == Order("tea", 2)
         with pytest.raises(BadPayload):
-            await receiver.receive(10)
+            await receiver.receive(30)
 
     with_two_nodes(scenario)
 
@@ -81,7 +81,7 @@ def test_a_value_that_cannot_be_encoded_is_not_sent() -> None:
             with pytest.raises(LocalError, match="cannot be encoded"):
                 typed.try_send("alice", value)
         await typed.send("alice", "fine")
-        message = await alice.receive(10)
+        message = await alice.receive(30)
         assert (message.sequence, message.payload) == (1, b'"fine"')
 
     with_two_nodes(scenario)
@@ -93,8 +93,8 @@ def test_receiving_goes_on_after_a_payload_that_cannot_be_decoded() -> None:
         await bob.send("alice", b"[1]")
         typed = TypedNode(alice, JsonCodec())
         with pytest.raises(BadPayload, match=r"message 1 of 'bob' cannot be decoded: Expecting"):
-            await typed.receive(10)
-        assert (await typed.receive(10)).value == [1]
+            await typed.receive(30)
+        assert (await typed.receive(30)).value == [1]
 
     with_two_nodes(scenario)
 
@@ -115,7 +115,7 @@ def test_a_handler_gets_values_and_is_spared_what_cannot_be_decoded(
         TypedNode(alice, codec).on_message(handle)
         for payload in (b"1", b"{", b'"end"'):
             await bob.send("alice", payload)
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 30)
         assert got == [1, "end"]
 
     with_two_nodes(scenario)

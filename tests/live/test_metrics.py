@@ -28,11 +28,11 @@ def with_two_nodes(scenario: Callable[[Node, Node], Awaitable[None]]) -> None:
             antecede.open_node("bob", peers={"alice": alice.address}) as bob,
         ):
             await bob.send("alice", b"hello")
-            await alice.receive(10)
+            await alice.receive(30)
             for _ in range(3):
                 await alice.send("bob", b"hello")
             for _ in range(3):
-                await bob.receive(10)
+                await bob.receive(30)
             await alice.flush(10)
             await scenario(alice, bob)
 

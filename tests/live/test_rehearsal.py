@@ -21,7 +21,7 @@ Seen = list[tuple[int, str, str, bytes]]
 
 def run(story: Coroutine[None, None, None]) -> None:
     async def bounded() -> None:
-        await asyncio.wait_for(story, 30)
+        await asyncio.wait_for(story, 60)
 
     asyncio.run(bounded())
 
@@ -105,7 +105,7 @@ def test_a_cut_delays_and_a_heal_delivers() -> None:
                 await network.settle(0.3)
             assert any(isinstance(report, PeerSilent) for report in reports)
             network.heal("alice", "bob")
-            assert (await bob.receive(5)).payload == b"patience"
+            assert (await bob.receive(30)).payload == b"patience"
             await network.settle()
             assert PeerBack(name="bob") in reports
 
@@ -120,20 +120,20 @@ def test_a_restarted_peer_is_another_and_what_the_dead_one_missed_is_reported() 
             carol = await network.open_node("carol")
             bob = await network.open_node("bob")
             await alice.send("bob", b"delivered")
-            await bob.receive(5)
+            await bob.receive(30)
             await network.settle()
             network.kill("bob")
             await alice.send(["bob", "carol"], b"lost on bob")
-            assert (await carol.receive(5)).payload == b"lost on bob"
+            assert (await carol.receive(30)).payload == b"lost on bob"
             again = await network.open_node("bob")
             with pytest.raises(Undelivered, match="1 to 'bob'"):
                 await alice.flush(5)
             assert PeerRestarted(name="bob") in reports
             assert Undeliverable(name="bob", sequences=(2,)) in reports
             await alice.send("bob", b"to the new one")
-            assert (await again.receive(5)).payload == b"to the new one"
+            assert (await again.receive(30)).payload == b"to the new one"
             await again.send("alice", b"from the new one")
-            answer = await alice.receive(5)
+            answer = await alice.receive(30)
             assert (answer.sender, answer.sequence) == ("bob", 1)
 
     run(story())
@@ -155,7 +155,7 @@ def test_permits_that_the_dead_owed_stay_missing_and_explain_says_so() -> None:
                     await asyncio.sleep(0)
             await bob.send("carol", b"asked")
             await bob.send("alice", b"I asked carol")
-            await alice.receive(5)
+            await alice.receive(30)
             network.kill("bob")
             await alice.send("carol", b"did bob ask you?")
             await network.open_node("bob", linger=0.1)
@@ -204,7 +204,7 @@ def test_nodes_are_opened_and_closed_as_real_ones_are() -> None:
             async with network.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as alice:
                 await alice.send("bob", b"before bob is there")
                 async with network.open_node("bob", peers={"alice": "10.0.0.1:9000"}) as bob:
-                    assert (await bob.receive(5)).payload == b"before bob is there"
+                    assert (await bob.receive(30)).payload == b"before bob is there"
                 assert bob.closed
             assert alice.closed
 

@@ -44,7 +44,7 @@ def carried(batches: list[list[bytes]], gso: str) -> Collected:
         for batch in batches:
             source.send([Datagram(address, data) for data in batch])
             expected += len(batch)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while len(collected.datagrams) < expected:
                     await asyncio.sleep(0)
         source.close()

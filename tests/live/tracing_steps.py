@@ -9,7 +9,7 @@ from antecede.live.tracing import LiveTrace
 from antecede.trace import DELIVERED, NULL, SUBMITTED, EventLog
 
 ALICE, BOB = process_id("alice"), process_id("bob")
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 def submit(trace: LiveTrace, sequence: int, target: int = BOB) -> None:

@@ -19,7 +19,7 @@ from antecede.live.chat.session import converse, words_of
 from antecede.live.settings import Settings
 from antecede.live.udp import UdpTransport
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 BAD = Faults(latency=Uniform(0, 30_000_000), loss=0.2, duplication=0.1)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,14 +13,15 @@ from antecede.live.child import Child, Json, Line
 from antecede.live.names import process_id
 from antecede.live.proxy import Conditions, Proxy
 from antecede.trace import Event, read_events
+from tests.free_ports import free_port
 
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
 ROOT = Path(__file__).parents[3]
 SURROUNDINGS = {"PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(ROOT)])}
 """Workers find the tests, and the same build of the package, wherever pytest was started."""
 
-SETTLE_S = 60.0
-CLOSE_S = 30.0
+SETTLE_S = 120.0
+CLOSE_S = 60.0
 
 SETTINGS: Mapping[str, Json] = {
     "patience": 0.2,
@@ -251,9 +251,7 @@ def pair(**settings: Json) -> Iterator[tuple[Member, Member]]:
 
 def free_address() -> str:
     """A UDP port that nobody listens on yet."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
 
 
 @contextmanager

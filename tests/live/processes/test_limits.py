@@ -10,7 +10,7 @@ MiB = 1 << 20
 def test_a_slow_consumer_slows_its_sender_instead_of_growing() -> None:
     window = 64 << 10
     with pair(send_limit=200, receive_window=window) as (alice, bob):
-        filled = alice.do("fill", {"to": "bob", "size": 1000})
+        filled = alice.do("fill", {"to": "bob", "size": 1000, "patience": 40})
 
         assert filled["error"] == "BufferFull"
         assert 200 <= filled["accepted"] <= 200 + window // 1000
@@ -19,7 +19,7 @@ def test_a_slow_consumer_slows_its_sender_instead_of_growing() -> None:
 
         bob.do("listen")
         bob.wait_for("taken", filled["accepted"])
-        alice.do("flush", 10.0)
+        alice.do("flush", 25.0)
         assert alice.state()["stats"]["buffered"] == 0
 
 

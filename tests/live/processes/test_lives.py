@@ -21,7 +21,7 @@ def test_what_is_sent_to_one_who_starts_late_waits_for_it() -> None:
         with member("bob", {"alice": alice.address}, bind=late) as bob:
             bob.do("listen")
             bob.wait_for("taken", 100)
-            alice.do("flush", 10.0)
+            alice.do("flush", 25.0)
             assert alice.events("PeerMet") == [{"event": "PeerMet", "name": "bob"}]
 
 
@@ -57,10 +57,10 @@ def test_one_that_is_killed_and_comes_back_is_somebody_new(tmp_path: Path) -> No
                 "name": "bob",
                 "sequences": list(range(21, 31)),
             }
-            alice.do("flush", 10.0)
+            alice.do("flush", 25.0)
             alice.do("send", {"to": ["bob", "carol"], "count": 3})
             reborn.do("send", {"to": ["alice"], "count": 2})
-            alice.do("flush", 10.0)
+            alice.do("flush", 25.0)
             alice.wait_for("taken", 2)
             carol.wait_for("taken", 28)
             reborn.wait_for("taken", 3)
