@@ -106,7 +106,9 @@ class Person:
             left = end - time.monotonic()
             ready, _, _ = select.select([self._screen], [], [], max(0.0, left))
             assert ready, f"waited in vain for {pattern!r}; there was {self._seen!r}"
-            self._seen += os.read(self._screen, 4096).decode()
+            more = os.read(self._screen, 4096)
+            assert more, f"the chat ended; there was {self._seen!r}"
+            self._seen += more.decode(errors="replace")
         return found[1] if found.groups() else found[0]
 
     def leaves(self) -> int:

@@ -19,6 +19,9 @@ HELLO_NS: Final = 50_000_000
 
 HELLO_DOUBLINGS_MAX: Final = 5
 
+REPLACED_MOST: Final = 64
+"""Incarnations of a peer that are remembered because another has taken their place."""
+
 
 @final
 class Candidate:
@@ -53,6 +56,7 @@ class Contact:
         "process",
         "refusal",
         "removed",
+        "replaced",
         "session",
         "targets",
     )
@@ -76,9 +80,14 @@ class Contact:
         self.hellos: i64 = 0
         self.refusal = ""
         self.removed = False
+        # Incarnations that are over: one of them that speaks again is a second node of that name.
+        self.replaced: list[int] = []
 
-    def begin(self, session: Session) -> None:
-        """From now on the contact is this session."""
+    def begin(self, session: Session, incarnation: i64) -> None:
+        """From now on the contact is this session, with this incarnation."""
+        if self.session.incarnation != incarnation:
+            self.replaced.append(self.session.incarnation)
+            del self.replaced[:-REPLACED_MOST]
         self.session = session
         self.targets = [session.id]
 

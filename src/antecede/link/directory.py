@@ -41,6 +41,7 @@ REFUSED_MOST: Final = 1000
 """Names that are remembered because they were refused."""
 
 SAME_ORDER: Final = "set the same one on every node"
+OWN_NAME: Final = "give every node a name of its own"
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
@@ -205,7 +206,10 @@ class Directory:
         contact = self.by_name.get(name)
         if contact is None:
             contact = self.by_name.get(self.name_at(address))
-        if contact is not None and not contact.session.met and contact.refusal != reason:
+        if contact is None or contact.refusal == reason:
+            return
+        # Who talks to us, as far as we know, refuses nothing; unless we have to greet it again.
+        if not contact.session.met or contact.hello_at_ns != NEVER_NS:
             contact.refusal = reason
             self._reports.append(Refused(name=contact.name, address=address, reason=reason))
 
@@ -251,6 +255,8 @@ class Directory:
             self.refuse(address, f"{greeting.name} is not one of {self._me.name}'s peers")
             reason = "it is not one of our peers; add it with add_peer"
             self._report_refusal(greeting.name, address, reason)
+        elif greeting.incarnation in contact.replaced:
+            self._refuse_replaced(greeting, address)
         else:
             self._welcome(contact, greeting, address)
 
@@ -259,10 +265,13 @@ class Directory:
         contact = self.by_name.get(greeting.name)
         if contact is None or greeting.target != self._me.name:
             return None
+        if greeting.incarnation in contact.replaced:
+            return None
         session = contact.session
         if is_known(session, greeting):
             contact.hello_at_ns = NEVER_NS
             contact.hellos = 0
+            contact.refusal = ""
             return None
         incarnation = greeting.incarnation
         if contact.hello_token != 0 and greeting.echo == contact.hello_token:
@@ -300,6 +309,17 @@ class Directory:
         self.refuse(address, f"{self._me.name} speaks versions {ours}; upgrade the older one")
         reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
         self._report_refusal(self.name_at(address), address, reason)
+
+    def _refuse_replaced(self, greeting: Greeting, address: object) -> None:
+        """Say no to an incarnation that another has come after.
+
+        A first hello may just be late. One that echoes our token is from somebody who had met us,
+        and has been told that it is unknown now: it lives.
+        """
+        self.refuse(address, f"a later node named {greeting.name} has taken its place; {OWN_NAME}")
+        if greeting.echo != 0:
+            reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
+            self._report_refusal(greeting.name, address, reason)
 
     def _report_refusal(self, name: str, address: object, reason: str) -> None:
         """Tell that somebody is refused, which goes on saying hello: once, not every time."""

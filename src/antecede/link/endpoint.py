@@ -367,7 +367,8 @@ class Endpoint(Outbox):
         if contact.session.met:
             self.reports.append(PeerRestarted(name=contact.name))
             self._give_up(contact.session, now_ns)
-            contact.begin(self._new_session(contact.name, contact.datagram_size, contact.process))
+            session = self._new_session(contact.name, contact.datagram_size, contact.process)
+            contact.begin(session, greeting.incarnation)
         else:
             self.reports.append(PeerMet(name=contact.name))
         self.directory.confirm(candidate)
