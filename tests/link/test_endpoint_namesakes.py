@@ -1,0 +1,58 @@
+"""Two living nodes of one name: the later one is talked to, the earlier one told why it is not."""
+
+from antecede.link.contacts import REPLACED_MOST
+from antecede.link.reports import PeerMet, PeerRestarted, Refused, Undeliverable
+from tests.link.endpoints import (
+    ANN,
+    BOB,
+    MTU,
+    SECOND,
+    Post,
+    introduce,
+    make_endpoint,
+    met_pair,
+    process_of,
+    submit,
+)
+
+
+def test_of_two_living_nodes_of_one_name_the_later_one_stays() -> None:
+    """The earlier one is refused and told why; nobody is taken for the other, nobody flaps."""
+    post = Post()
+    ann = post.add(ANN)
+    ann.add_peer(BOB, None, process_of(BOB), MTU, post.now_ns)
+    earlier = post.add(BOB, address="bob's first address")
+    introduce(earlier, ANN, post.now_ns)
+    submit(earlier, [ANN], b"of the earlier", post.now_ns)
+    post.pass_time(SECOND)
+    later = post.add(BOB, make_endpoint(BOB, incarnation=2), address="bob's second address")
+    introduce(later, ANN, post.now_ns)
+    post.pass_time(SECOND)
+    for _ in range(3):
+        submit(earlier, [ANN], b"in vain", post.now_ns)
+        submit(later, [ANN], b"of the later", post.now_ns)
+        post.pass_time(10 * SECOND)
+
+    assert [message.payload for message in ann.take_inbox()] == [b"of the earlier"] + [
+        b"of the later"
+    ] * 3
+    *met, refused = ann.reports
+    assert met == [PeerMet(name=BOB), PeerRestarted(name=BOB)]
+    assert isinstance(refused, Refused)
+    assert "both live; give every node a name of its own" in refused.reason
+    assert later.reports == [PeerMet(name=ANN)]
+    told = [report for report in earlier.reports if isinstance(report, Refused)]
+    assert [report.name for report in told] == [ANN]
+    assert "a later node named bob has taken its place" in told[0].reason
+    assert earlier.buffered() == 3
+    assert Undeliverable not in map(type, earlier.reports), "nothing is given up unasked"
+
+
+def test_replaced_incarnations_are_remembered_up_to_a_limit() -> None:
+    post, ann, _ = met_pair()
+    for incarnation in range(2, REPLACED_MOST + 10):
+        bob = post.add(BOB, make_endpoint(BOB, incarnation=incarnation))
+        introduce(bob, ANN, post.now_ns)
+        post.pass_time(SECOND)
+    assert ann.reports == [PeerRestarted(name=BOB)] * (REPLACED_MOST + 8)
+    assert len(ann.directory.by_name[BOB].replaced) == REPLACED_MOST
