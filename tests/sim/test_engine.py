@@ -6,6 +6,7 @@ import pytest
 
 from antecede.core.catalogue import find_protocol
 from antecede.core.errors import LocalError
+from antecede.core.packets import Ack
 from antecede.core.values import Message, Packet
 from antecede.link.faults import Faults, Partition
 from antecede.link.latency import Constant, Uniform
@@ -286,3 +287,11 @@ def test_a_protocol_that_cannot_carry_a_workload_is_refused() -> None:
 def test_negative_handling_times_are_refused() -> None:
     with pytest.raises(LocalError, match="handling"):
         simulate("none", one_message(), handling_ns=-1)
+
+
+@pytest.mark.parametrize("target", [-1, 2, 1 << 40])
+def test_a_protocol_that_transmits_to_nobody_is_told_so(target: int) -> None:
+    running = Simulation(find_protocol("none"), one_message(), faults=Faults(), seed=1)
+    with pytest.raises(LocalError, match=f"process 0 transmits to process {target}: there are 0"):
+        running.transmit(target, Ack(1))
+    assert running.packets == 0

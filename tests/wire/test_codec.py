@@ -133,6 +133,12 @@ def test_the_sender_of_a_message_is_where_the_bytes_came_from() -> None:
     assert decode(data, 42) == DataPacket(Message(42, 3, b"x"), 2, False)
 
 
+@pytest.mark.parametrize("source", [-1, 1 << 31, 1 << 70])
+def test_bytes_come_from_a_process_that_can_be(source: int) -> None:
+    with pytest.raises(LocalError, match="outside 0 <= id"):
+        decode(encode(DataPacket(Message(SOURCE, 3, b"x"), 2, False)), source)
+
+
 # What makes no sense.
 
 

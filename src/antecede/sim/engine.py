@@ -109,6 +109,11 @@ class Simulation(Outbox):
         if self._announcing is not None:
             self._announce()
         source = self._at.id
+        if target < 0 or target >= len(self.hosts):
+            raise LocalError(
+                f"process {source} transmits to process {target}: there are 0 to "
+                f"{len(self.hosts) - 1}; its protocol is wrong"
+            )
         number = self.packets
         self.packets += 1
         message = packet.message

@@ -24,6 +24,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from antecede.core.catalogue import ProtocolInfo
+from antecede.core.checks import check_ids
 from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.link_packets import LinkAck, LinkData
@@ -187,6 +188,7 @@ def encode(packet: Packet) -> bytes:
 
 def decode(data: bytes, source: int) -> Packet:
     """The packet that `source` encoded as `data`; `RemoteError` if `encode` makes no such bytes."""
+    check_ids(source, source)
     reader = Reader(data)
     version = reader.byte()
     if version != WIRE_VERSION:
