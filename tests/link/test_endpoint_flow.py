@@ -52,7 +52,7 @@ def test_a_consumer_that_sleeps_bounds_what_is_kept_on_both_sides(loss: float) -
     assert window - cost <= unread * cost <= window + cost
     assert group.nodes[ANN].buffered() == sent - unread == SMALL.send_limit
     assert session_of(group.nodes[ANN], BOB).outgoing.waits_for_credit()
-    assert group.nodes[BOB].holds_up_a_peer()
+    assert group.nodes[BOB].inbox.holds_up_a_peer()
 
     before = group.datagrams_sent()
     steps = group.run_for(20 * SECOND)
@@ -71,7 +71,7 @@ def test_when_the_consumer_wakes_up_everything_goes_on() -> None:
     group.run_until(group.drained)
     group.run_for(SECOND)
     assert len(group.got[BOB]) == sent
-    assert not group.nodes[BOB].holds_up_a_peer()
+    assert not group.nodes[BOB].inbox.holds_up_a_peer()
     group.assert_all_is_well()
 
 
@@ -128,16 +128,16 @@ def test_messages_to_oneself_are_bounded_by_the_window_too() -> None:
     group = Group([ANN, BOB], limits=SMALL)
     group.asleep.add(ANN)
     sent = 0
-    while group.nodes[ANN].sending.has_room():
-        assert not group.nodes[ANN].holds_up_a_peer()
+    while group.nodes[ANN].sending.has_room(to_self=True):
         group.send(ANN, [ANN], bytes(100))
         sent += 1
     assert sent == -(-SMALL.window // (MESSAGE_COST + 100))
-    assert group.nodes[ANN].holds_up_a_peer()
+    assert group.nodes[ANN].sending.has_room(), "that is nothing to messages to others"
+    assert not group.nodes[ANN].inbox.holds_up_a_peer()
     group.asleep.clear()
     group.consume()
     assert len(group.got[ANN]) == sent
-    assert group.nodes[ANN].sending.has_room()
+    assert group.nodes[ANN].sending.has_room(to_self=True)
 
 
 # Large payloads.

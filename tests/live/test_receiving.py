@@ -275,3 +275,19 @@ def test_who_waits_for_room_for_messages_to_itself_goes_on_when_they_are_taken()
                 await talking
 
     asyncio.run(story())
+
+
+def test_messages_to_oneself_that_wait_keep_nobody_from_answering_a_peer() -> None:
+    async def story(alice: Node, bob: Node) -> None:
+        alice.receive_ready()
+        for _ in range(1 + alice.settings.receive_window // 60_000):
+            alice.try_send("alice", bytes(60_000))
+        with pytest.raises(BufferFull, match="wait here to be received"):
+            alice.try_send("alice", b"x")
+        alice.try_send("bob", b"tried")
+        await alice.send("bob", b"sent")
+        assert [(await bob.receive(30)).payload for _ in range(2)] == [b"tried", b"sent"]
+        with pytest.raises(WouldDeadlock):
+            await alice.send(["bob", "alice"], b"to both")
+
+    play(story)

@@ -142,10 +142,6 @@ class Endpoint(Outbox):
         """How many of our messages somebody has not delivered yet, as far as is known."""
         return self._process.buffered()
 
-    def holds_up_a_peer(self) -> bool:
-        """Whether a peer has used up its credit because the inbox is not emptied."""
-        return self.inbox.holds_up(self._limits.window)
-
     def held_back(self) -> list[HeldBack]:
         """Our messages that wait for permits, and whose."""
         return [] if self._hybrid is None else self._hybrid.waiting()

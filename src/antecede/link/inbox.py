@@ -106,15 +106,12 @@ class Inbox:
         """Whether a message to oneself may be sent: those do not wait anywhere else."""
         return self._own_cost < window
 
-    def holds_up(self, window: i64) -> bool:
-        """Whether a sender waits until somebody takes messages: a peer, or this node itself.
+    def holds_up_a_peer(self) -> bool:
+        """Whether a peer may have to wait until somebody takes messages.
 
-        A peer may have to from half a window on, since credit is granted in large steps.
+        It may from half a window on, since credit is granted in large steps.
         """
-        for session in self.uncredited:
-            if 2 * session.inboxed_cost > session.window:
-                return True
-        return not self.has_room_for_own(window)
+        return any(2 * session.inboxed_cost > session.window for session in self.uncredited)
 
     def _keep_piece(self, session: Session, payload: bytes) -> None:
         session.parts_size += len(payload)

@@ -62,13 +62,13 @@ class Sending:
         self.sent: i64 = 0
         self.copies: i64 = 0
 
-    def has_room(self) -> bool:
-        """Whether another message may be sent now."""
+    def has_room(self, to_self: bool = False) -> bool:
+        """Whether another message may be sent now; one to oneself needs room in the inbox, too."""
         return (
             self.ledger.large is None
             and self._process.buffered() < self._limits.send_limit
             and self.ledger.bytes_held < self._limits.send_bytes
-            and self._inbox.has_room_for_own(self._limits.window)
+            and (not to_self or self._inbox.has_room_for_own(self._limits.window))
         )
 
     def send(self, contacts: list[Contact], to_self: bool, payload: bytes, now_ns: i64) -> i64:

@@ -144,8 +144,10 @@ class Node:
         sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
-            if not self._has_room_for(payload):
-                raise BufferFull(f"{self._fullness()}; try later, or use send(), which waits")
+            if not self._has_room_for(payload, to_self):
+                raise BufferFull(
+                    f"{self._fullness(to_self)}; try later, or use send(), which waits"
+                )
             sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
             if to_self:
                 self._deliveries.ring()
@@ -313,8 +315,8 @@ class Node:
         """Send what is not an ordinary message to one peer with room for it."""
         sending = self._endpoint.sending
         contacts, to_self = self._resolve(target, payload)
-        if not sending.has_room():
-            await self._wait_for_room()
+        if not sending.has_room(to_self):
+            await self._wait_for_room(to_self)
             # A target may have left meanwhile, or have been removed.
             contacts, to_self = self._resolve(target, payload)
         sequence = sending.send(contacts, to_self, payload, self._now())
@@ -347,23 +349,23 @@ class Node:
         directory = self._endpoint.directory
         return chosen_targets(directory, self.name, target, payload, self.settings.payload_limit)
 
-    def _has_room_for(self, payload: bytes) -> bool:
-        endpoint = self._endpoint
-        free = self.settings.send_bytes - endpoint.sending.ledger.bytes_held
-        return endpoint.sending.has_room() and len(payload) <= free
+    def _has_room_for(self, payload: bytes, to_self: bool) -> bool:
+        sending = self._endpoint.sending
+        free = self.settings.send_bytes - sending.ledger.bytes_held
+        return sending.has_room(to_self) and len(payload) <= free
 
-    def _fullness(self) -> str:
+    def _fullness(self, to_self: bool) -> str:
         endpoint = self._endpoint
-        if not endpoint.inbox.has_room_for_own(self.settings.receive_window):
+        if to_self and not endpoint.inbox.has_room_for_own(self.settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
         return (
             f"{endpoint.buffered():,} messages with {endpoint.sending.ledger.bytes_held:,} bytes "
             "are not delivered yet"
         )
 
-    async def _wait_for_room(self) -> None:
-        while not self._endpoint.sending.has_room():
-            self._check_deadlock()
+    async def _wait_for_room(self, to_self: bool) -> None:
+        while not self._endpoint.sending.has_room(to_self):
+            self._check_deadlock(to_self)
             await self._progress.wait()
             self._check_open()
 
@@ -372,15 +374,16 @@ class Node:
         while not self._endpoint.sending.large_is_done():
             if self._closed:
                 raise NodeClosed(self.name)
-            self._check_deadlock()
+            self._check_deadlock(to_self=False)
             await self._progress.wait()
 
-    def _check_deadlock(self) -> None:
-        """Who consumes must not wait for room while its peers wait for it to consume."""
-        if (
-            self._deliveries.is_consumer(asyncio.current_task(self._loop))
-            and self._endpoint.holds_up_a_peer()
-        ):
+    def _check_deadlock(self, to_self: bool) -> None:
+        """Who consumes must not wait for room that only consuming can make, here or at a peer."""
+        if not self._deliveries.is_consumer(asyncio.current_task(self._loop)):
+            return
+        inbox = self._endpoint.inbox
+        full = to_self and not inbox.has_room_for_own(self.settings.receive_window)
+        if full or inbox.holds_up_a_peer():
             raise WouldDeadlock(self.name)
 
     # Output, inside.
