@@ -291,3 +291,26 @@ def test_messages_to_oneself_that_wait_keep_nobody_from_answering_a_peer() -> No
             await alice.send(["bob", "alice"], b"to both")
 
     play(story)
+
+
+def test_a_large_payload_once_accepted_is_no_error_and_arrives_once() -> None:
+    """Its sender, who should take messages, does not wait for its last part; it goes by itself."""
+
+    async def story() -> None:
+        async with TestNetwork() as network:
+            alice = await network.open_node("alice", send_limit=2, receive_window="64KiB")
+            bob = await network.open_node("bob")
+            alice.receive_ready()
+            for _ in range(40):
+                await bob.send("alice", bytes(1000))
+            await network.settle()
+            await alice.send("bob", bytes(20_000))
+            with pytest.raises(WouldDeadlock):
+                await alice.send("bob", b"refused")
+            assert len(alice.receive_ready()) == 40
+            await alice.send("bob", b"after it")
+            await network.settle()
+            received = [message.payload for message in bob.receive_ready()]
+            assert received == [bytes(20_000), b"after it"]
+
+    asyncio.run(story())

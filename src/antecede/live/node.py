@@ -365,7 +365,8 @@ class Node:
 
     async def _wait_for_room(self, to_self: bool) -> None:
         while not self._endpoint.sending.has_room(to_self):
-            self._check_deadlock(to_self)
+            if self._would_deadlock(to_self):
+                raise WouldDeadlock(self.name)
             await self._progress.wait()
             self._check_open()
 
@@ -374,17 +375,18 @@ class Node:
         while not self._endpoint.sending.large_is_done():
             if self._closed:
                 raise NodeClosed(self.name)
-            self._check_deadlock(to_self=False)
+            if self._would_deadlock(to_self=False):
+                return
             await self._progress.wait()
 
-    def _check_deadlock(self, to_self: bool) -> None:
-        """Who consumes must not wait for room that only consuming can make, here or at a peer."""
+    def _would_deadlock(self, to_self: bool) -> bool:
+        """Whether a consumer would wait for room that only consuming can make, here or there."""
         if not self._deliveries.is_consumer(asyncio.current_task(self._loop)):
-            return
+            return False
         inbox = self._endpoint.inbox
-        full = to_self and not inbox.has_room_for_own(self.settings.receive_window)
-        if full or inbox.holds_up_a_peer():
-            raise WouldDeadlock(self.name)
+        if to_self and not inbox.has_room_for_own(self.settings.receive_window):
+            return True
+        return inbox.holds_up_a_peer()
 
     # Output, inside.
 
