@@ -9,6 +9,7 @@ from antecede.link.faults import Faults, Partition
 from antecede.link.inbox import InboundMessage
 from antecede.link.latency import Constant, Exponential, Latency, Lognormal, Uniform
 from antecede.link.reports import PeerMet
+from antecede.trace.events import Event
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -173,18 +174,20 @@ def test_the_log_says_where_every_packet_went() -> None:
     log = Talk(11).play().log
     assert log is not None
     left = {}
-    arrived = 0
     for event in log:
-        what = (event.packet_kind, event.sequence, event.payload_bytes, event.metadata_bytes)
         if event.kind == "transmitted":
             assert (event.packet, event.target) not in left
-            left[event.packet, event.target] = event.time_ns, what
-        elif event.kind == "arrived":
-            arrived += 1
-            left_ns, carried = left[event.packet, event.process]
-            assert carried == what
-            assert left_ns <= event.time_ns
-    assert arrived > 100
+            left[event.packet, event.target] = event
+    arrivals = [event for event in log if event.kind == "arrived"]
+    assert len(arrivals) > 100
+    for event in arrivals:
+        departure = left[event.packet, event.process]
+        assert contents(departure) == contents(event)
+        assert departure.time_ns <= event.time_ns
+
+
+def contents(event: Event) -> tuple[str | None, int | None, int, int]:
+    return event.packet_kind, event.sequence, event.payload_bytes, event.metadata_bytes
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -371,6 +371,7 @@ class Endpoint(Outbox):
         session = contact.session
         if greeting.process > 0:
             session.known_as(greeting.process, self._rows)
+        self._introduce(session)
         session.token_in = candidate.token_in
         self.directory.by_token[session.token_in] = session
         session.fixed_address = contact.address is not None
@@ -388,6 +389,7 @@ class Endpoint(Outbox):
 
     def _give_up(self, session: Session, now_ns: i64) -> None:
         """A peer is gone: nothing to it is waited for, and what it may have missed is reported."""
+        self._introduce(session)
         self.directory.end_session(session)
         session.outgoing.clear()
         undelivered = self._process.forget_into(session.id, now_ns, self)
@@ -395,6 +397,11 @@ class Endpoint(Outbox):
         if whole:
             self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
         self.sending.settle(now_ns)
+
+    def _introduce(self, session: Session) -> None:
+        """The event log can say to whom a peer's messages are."""
+        if self._rows is not None:
+            self._rows.introduced(session.id, session.process)
 
     def _new_session(self, name: str, datagram_size: i64, process: i64) -> Session:
         session = Session(

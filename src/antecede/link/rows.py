@@ -3,6 +3,10 @@
 Inside a node peers are small local numbers; in the log a process is a number that follows from its
 name. A packet's id is made of the two ends, the number of its datagram and its place in there, so
 that both ends know it without it being sent.
+
+Who a peer is in the log is certain only when it is met: one that has lived before, with a log in
+the same folder, is another process now. What is sent to it before, and all rows after that, are
+held back for a while, so that they can name it.
 """
 
 from hashlib import blake2b
@@ -17,6 +21,12 @@ PACKET_BITS: Final = 12
 
 PACKET_MASK: Final = (1 << 62) - 1
 
+HELD_MOST: Final = 1 << 15
+"""Rows held back until a peer is met; with more, it is taken for the one of that name."""
+
+HELD_ROUNDS: Final = 10
+"""How often `settle` leaves them held back."""
+
 
 def path_key(sender: int, target: int) -> int:
     """Where the ids of packets from `sender` to `target` begin: far from those of all others."""
@@ -30,15 +40,70 @@ def packet_id(key: i64, number: i64, place: i64) -> i64:
 
 
 @final
+class HeldRow:
+    """A row that waits until it is known who `target` is."""
+
+    __slots__ = (
+        "extra",
+        "kind",
+        "packet",
+        "packet_kind",
+        "sender",
+        "sequence",
+        "size",
+        "target",
+        "time_ns",
+    )
+
+    def __init__(
+        self,
+        kind: i64,
+        sender: i64,
+        sequence: i64,
+        target: i64,
+        packet: i64,
+        packet_kind: i64,
+        time_ns: i64,
+        size: i64,
+        extra: i64,
+    ) -> None:
+        self.kind: Final[i64] = kind
+        self.sender: Final[i64] = sender
+        self.sequence: Final[i64] = sequence
+        self.target: i64 = target
+        self.packet: Final[i64] = packet
+        self.packet_kind: Final[i64] = packet_kind
+        self.time_ns: Final[i64] = time_ns
+        self.size: Final[i64] = size
+        self.extra: Final[i64] = extra
+
+
+@final
 class EventRows:
     """The event log of one node."""
 
-    __slots__ = ("_last_ns", "_log", "_me", "ack", "ask", "message", "offset_ns", "permit")
+    __slots__ = (
+        "_held",
+        "_last_ns",
+        "_log",
+        "_me",
+        "_rounds",
+        "_strangers",
+        "ack",
+        "ask",
+        "message",
+        "offset_ns",
+        "permit",
+    )
 
     def __init__(self, log: EventLog, me: int) -> None:
         self._log: Final = log
         self._me: Final[i64] = me
         self._last_ns: i64 = 0
+        # Rows held back, in order; those of them that name somebody not met yet, by session.
+        self._held: list[HeldRow] = []
+        self._strangers: dict[int, list[HeldRow]] = {}
+        self._rounds: i64 = 0
         # From the clock that drives the node to the one that all nodes share.
         self.offset_ns: i64 = 0
         self.message: Final[i64] = log.intern("message")
@@ -54,16 +119,58 @@ class EventRows:
     def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
         """The application has sent a message, one of whose targets is `target`."""
         time_ns = self._time_ns(now_ns)
-        self._log.append(
-            self._me, SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0
-        )
+        self._put(SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0)
+
+    def submitted_to_stranger(
+        self, session: i64, sequence: i64, target: i64, size: i64, now_ns: i64
+    ) -> None:
+        """The same, to somebody who has not been met, and may turn out not to be `target`."""
+        if len(self._held) >= HELD_MOST:
+            self.release()
+        time_ns = self._time_ns(now_ns)
+        row = HeldRow(SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0)
+        self._strangers.setdefault(session, []).append(row)
+        self._held.append(row)
+
+    def introduced(self, session: i64, process: i64) -> None:
+        """A peer is known now, or never will be: what was sent to it can be written."""
+        rows = self._strangers.pop(session, None)
+        if rows is None:
+            return
+        for row in rows:
+            row.target = process
+        if not self._strangers:
+            self.release()
+
+    def settle(self) -> None:
+        """To be called now and then: nothing is held back for ever."""
+        self._rounds = self._rounds + 1 if self._held else 0
+        if self._rounds > HELD_ROUNDS:
+            self.release()
+
+    def release(self) -> None:
+        """Write what is held back, whoever its targets may turn out to be."""
+        held = self._held
+        self._held = []
+        self._strangers.clear()
+        self._rounds = 0
+        for row in held:
+            self._put(
+                row.kind,
+                row.sender,
+                row.sequence,
+                row.target,
+                row.packet,
+                row.packet_kind,
+                row.time_ns,
+                row.size,
+                row.extra,
+            )
 
     def delivered(self, sender: i64, sequence: i64, size: i64, now_ns: i64) -> None:
         """A message has been delivered here."""
         time_ns = self._time_ns(now_ns)
-        self._log.append(
-            self._me, DELIVERED, sender, sequence, self._me, NULL, NULL, time_ns, size, 0
-        )
+        self._put(DELIVERED, sender, sequence, self._me, NULL, NULL, time_ns, size, 0)
 
     def transmitted(
         self, kind: i64, sequence: i64, target: i64, packet: i64, now_ns: i64, size: i64, extra: i64
@@ -71,9 +178,7 @@ class EventRows:
         """A packet leaves; `sequence` is `NULL` for control."""
         sender = self._me if sequence != NULL else NULL
         time_ns = self._time_ns(now_ns)
-        self._log.append(
-            self._me, TRANSMITTED, sender, sequence, target, packet, kind, time_ns, size, extra
-        )
+        self._put(TRANSMITTED, sender, sequence, target, packet, kind, time_ns, size, extra)
 
     def arrived(
         self, kind: i64, sender: i64, sequence: i64, packet: i64, now_ns: i64, size: i64, extra: i64
@@ -82,8 +187,29 @@ class EventRows:
         if sequence == NULL:
             sender = NULL
         time_ns = self._time_ns(now_ns)
+        self._put(ARRIVED, sender, sequence, self._me, packet, kind, time_ns, size, extra)
+
+    def _put(
+        self,
+        kind: i64,
+        sender: i64,
+        sequence: i64,
+        target: i64,
+        packet: i64,
+        packet_kind: i64,
+        time_ns: i64,
+        size: i64,
+        extra: i64,
+    ) -> None:
+        """Write a row, behind those that are held back."""
+        if self._held:
+            row = HeldRow(kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra)
+            self._held.append(row)
+            if len(self._held) >= HELD_MOST:
+                self.release()
+            return
         self._log.append(
-            self._me, ARRIVED, sender, sequence, self._me, packet, kind, time_ns, size, extra
+            self._me, kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra
         )
 
     def _time_ns(self, now_ns: i64) -> i64:

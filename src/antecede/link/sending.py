@@ -136,7 +136,12 @@ class Sending:
         rows = self._rows
         if rows is not None:
             for target in targets:
-                rows.submitted(sequence, self._sessions[target].process, len(payload), now_ns)
+                session = self._sessions[target]
+                if session.met or target == ME:
+                    rows.submitted(sequence, session.process, len(payload), now_ns)
+                else:
+                    size = len(payload)
+                    rows.submitted_to_stranger(target, sequence, session.process, size, now_ns)
         self.copies += len(targets)
         self._process.submit_into(targets, payload, now_ns, self._outbox)
         return sequence

@@ -13,7 +13,6 @@ from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
 from antecede.link.outgoing import MESSAGE_COST
-from antecede.link.rows import EventRows
 from antecede.link.session import ME
 from antecede.live.listeners import Listener
 from antecede.live.names import process_id
@@ -118,7 +117,7 @@ def start_node(
     """A node on any transport, in the running loop."""
     trace = begin_trace(settings)
     process = process_id(settings.name) if trace is None else trace.process
-    rows = None if trace is None else EventRows(trace.log, process)
+    rows = None if trace is None else trace.rows
     me = Identity(
         settings.name,
         incarnation=tokens.fresh(),

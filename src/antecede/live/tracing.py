@@ -22,6 +22,7 @@ from queue import Empty, Full, Queue
 from typing import Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
+from antecede.link.rows import EventRows
 from antecede.live.errors import BadConfiguration, TraceFailed
 from antecede.live.names import process_id, process_name
 from antecede.trace.atomic import blaming
@@ -149,6 +150,8 @@ class LiveTrace:
         self.generation: Final = generation
         """Which life of the node this is: 1, or more if there was a log of the same name."""
         self.log: Final = EventLog(writer, block_rows=BLOCK_ROWS, digests=False)
+        """Where the rows go."""
+        self.rows: Final = EventRows(self.log, process)
         """Where the node appends what happens."""
         self._writer: Final = writer
         self._closed = False
@@ -179,6 +182,7 @@ class LiveTrace:
 
     def flush(self) -> None:
         """Hand over what the log holds; call it about every `FLUSH_SECONDS`."""
+        self.rows.settle()
         self.log.flush()
 
     def close(self) -> None:
@@ -187,6 +191,7 @@ class LiveTrace:
             return
         self._closed = True
         atexit.unregister(self._close_at_exit)
+        self.rows.release()
         self.log.flush()
         self._writer.close()
         if self._writer.failure is not None:
