@@ -178,6 +178,16 @@ def test_a_submission_at_several_times_is_noticed() -> None:
     assert disorder(rows) == [(0, f.SCATTERED)]
 
 
+def test_a_delivery_before_the_submission_is_noticed_although_the_message_is_for_another() -> None:
+    story = Story()
+    message = story.send(ALICE, BOB, at=5)
+    story.deliver(BOB, message, at=6)
+    story.deliver(CAROL, message, at=4)
+
+    rows = SliceJudge(copies_of(story.log), 0, None).findings().to_pylist()
+    assert disorder(rows) == [(0, f.BEFORE_SUBMISSION)]
+
+
 def test_a_slice_says_which_positions_and_sequences_it_has() -> None:
     story = Story()
     first, second = story.send(ALICE, BOB, at=1), story.send(ALICE, BOB, at=4)
