@@ -1,0 +1,102 @@
+"""Long flights, judged while the log streams by, in chunks as small as can be."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from antecede.pipeline.audit import long_flights
+from antecede.pipeline.audit.copies import COLUMNS, NEVER, ArrowBatch, Copies, Integers
+from antecede.pipeline.audit.long_flights import judge_long_flights
+from tests.audit.random_traffic import hectic
+from tests.pipeline.audit.copies_of_events import copies_of
+from tests.pipeline.audit.test_slices import Row, judged_apart, violations, with_overtaken
+
+Flight = tuple[int, int, int]
+
+
+def with_message_start(copies: Copies) -> Copies:
+    """Each copy begins with its message; without those never submitted, or never delivered."""
+    starts: dict[tuple[int, int], tuple[int, int]] = {}
+    keys = list(zip(copies.sender.tolist(), copies.sequence.tolist(), strict=True))
+    sent = zip(copies.submitted_position.tolist(), copies.submitted_ns.tolist(), strict=True)
+    for key, start in zip(keys, sent, strict=True):
+        if start[0] != NEVER:
+            starts[key] = min(start, starts.get(key, start))
+    begun = replace(
+        copies,
+        submitted_position=np.array([starts.get(key, (NEVER, 0))[0] for key in keys], np.int64),
+        submitted_ns=np.array([starts.get(key, (NEVER, 0))[1] for key in keys], np.int64),
+    )
+    both = (begun.submitted_position != NEVER) & (begun.delivered_position != NEVER)
+    return begun.chosen(both)
+
+
+def flights_of(copies: Copies) -> list[Flight]:
+    columns = (copies.sender, copies.sequence, copies.process)
+    return [(int(a), int(b), int(c)) for a, b, c in zip(*columns, strict=True)]
+
+
+def groups_of(copies: Copies, long: set[Flight], size: int) -> list[Copies]:
+    """The long flights that end one after the other, so many at a time."""
+    chosen = np.array([flight in long for flight in flights_of(copies)], np.bool_)
+    flights = copies.chosen(chosen)
+    by_end = np.lexsort((flights.delivered_position, flights.process, flights.delivered_ns))
+    flights = flights.chosen(by_end)
+    numbers = np.arange(len(flights))
+    return [flights.chosen(numbers // size == part) for part in range(-(-len(flights) // size))]
+
+
+def around(copies: Copies, group: Copies) -> Copies:
+    """The group announced, then all that went on meanwhile in the order of submission."""
+    meanwhile = copies.chosen(
+        (copies.submitted_ns >= group.submitted_ns.min())
+        & (copies.delivered_ns <= group.delivered_ns.max())
+    )
+    order = (
+        meanwhile.sequence,
+        meanwhile.submitted_position,
+        meanwhile.sender,
+        meanwhile.submitted_ns,
+    )
+    never: Integers = np.full(len(group), NEVER)
+    return Copies.joined(
+        [replace(group, submitted_position=never), meanwhile.chosen(np.lexsort(order))]
+    )
+
+
+def batches_of(parts: list[Copies], random: Random) -> Iterator[ArrowBatch]:
+    """The groups as Spark would hand them over, cut anywhere."""
+    for number, part in enumerate(parts):
+        columns = {name: getattr(part, name) for name in COLUMNS}
+        table = pa.table({"group": np.full(len(part), number), **columns})
+        start = 0
+        while start < len(part):
+            length = random.randint(1, 7)
+            yield from table.slice(start, length).combine_chunks().to_batches()
+            start += length
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 40])
+def test_the_size_of_chunks_changes_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_flights, "CHUNK_COPIES", chunk)
+    found = 0
+    for seed in range(100):
+        random = Random(seed)
+        copies = with_overtaken(copies_of(hectic(random)))
+        begun = with_message_start(copies)
+        overtaken = flights_of(begun.chosen(begun.overtaken != 0))
+        long = {flight for flight in overtaken if random.random() < 0.6}
+        groups = groups_of(begun, long, random.randint(1, 6))
+        parts = [around(begun, group) for group in groups]
+
+        rows: list[Row] = []
+        for batch in judge_long_flights(batches_of(parts, random)):
+            rows += batch.to_pylist()
+
+        assert violations(rows) == violations(judged_apart(copies, long)), f"seed {seed}"
+        found += len(violations(rows))
+    assert found > 200
