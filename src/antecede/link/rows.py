@@ -10,7 +10,7 @@ held back for a while, so that they can name it.
 """
 
 from hashlib import blake2b
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
@@ -27,6 +27,9 @@ HELD_MOST: Final = 1 << 15
 HELD_ROUNDS: Final = 10
 """How often `settle` leaves them held back."""
 
+Row: TypeAlias = tuple[int, int, int, int, int, int, int, int, int]
+"""Kind, sender, sequence, target, packet, its kind, time, sizes of payload and metadata."""
+
 
 def path_key(sender: int, target: int) -> int:
     """Where the ids of packets from `sender` to `target` begin: far from those of all others."""
@@ -37,45 +40,6 @@ def path_key(sender: int, target: int) -> int:
 def packet_id(key: i64, number: i64, place: i64) -> i64:
     """The id of the packet at `place` in datagram `number`."""
     return ((key & PACKET_MASK) + (number << PACKET_BITS) + place) & PACKET_MASK
-
-
-@final
-class HeldRow:
-    """A row that waits until it is known who `target` is."""
-
-    __slots__ = (
-        "extra",
-        "kind",
-        "packet",
-        "packet_kind",
-        "sender",
-        "sequence",
-        "size",
-        "target",
-        "time_ns",
-    )
-
-    def __init__(
-        self,
-        kind: i64,
-        sender: i64,
-        sequence: i64,
-        target: i64,
-        packet: i64,
-        packet_kind: i64,
-        time_ns: i64,
-        size: i64,
-        extra: i64,
-    ) -> None:
-        self.kind: Final[i64] = kind
-        self.sender: Final[i64] = sender
-        self.sequence: Final[i64] = sequence
-        self.target: i64 = target
-        self.packet: Final[i64] = packet
-        self.packet_kind: Final[i64] = packet_kind
-        self.time_ns: Final[i64] = time_ns
-        self.size: Final[i64] = size
-        self.extra: Final[i64] = extra
 
 
 @final
@@ -100,9 +64,9 @@ class EventRows:
         self._log: Final = log
         self._me: Final[i64] = me
         self._last_ns: i64 = 0
-        # Rows held back, in order; those of them that name somebody not met yet, by session.
-        self._held: list[HeldRow] = []
-        self._strangers: dict[int, list[HeldRow]] = {}
+        # Rows held back, in order; where those stand that name somebody not met yet, by session.
+        self._held: list[Row] = []
+        self._strangers: dict[int, list[int]] = {}
         self._rounds: i64 = 0
         # From the clock that drives the node to the one that all nodes share.
         self.offset_ns: i64 = 0
@@ -128,17 +92,17 @@ class EventRows:
         if len(self._held) >= HELD_MOST:
             self.release()
         time_ns = self._time_ns(now_ns)
-        row = HeldRow(SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0)
-        self._strangers.setdefault(session, []).append(row)
-        self._held.append(row)
+        self._strangers.setdefault(session, []).append(len(self._held))
+        self._held.append((SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0))
 
     def introduced(self, session: i64, process: i64) -> None:
         """A peer is known now, or never will be: what was sent to it can be written."""
-        rows = self._strangers.pop(session, None)
-        if rows is None:
+        places = self._strangers.pop(session, None)
+        if places is None:
             return
-        for row in rows:
-            row.target = process
+        for place in places:
+            row = self._held[place]
+            self._held[place] = (*row[:3], process, *row[4:])
         if not self._strangers:
             self.release()
 
@@ -155,17 +119,7 @@ class EventRows:
         self._strangers.clear()
         self._rounds = 0
         for row in held:
-            self._put(
-                row.kind,
-                row.sender,
-                row.sequence,
-                row.target,
-                row.packet,
-                row.packet_kind,
-                row.time_ns,
-                row.size,
-                row.extra,
-            )
+            self._log.append(self._me, *row)
 
     def delivered(self, sender: i64, sequence: i64, size: i64, now_ns: i64) -> None:
         """A message has been delivered here."""
@@ -203,8 +157,9 @@ class EventRows:
     ) -> None:
         """Write a row, behind those that are held back."""
         if self._held:
-            row = HeldRow(kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra)
-            self._held.append(row)
+            self._held.append(
+                (kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra)
+            )
             if len(self._held) >= HELD_MOST:
                 self.release()
             return
