@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from antecede.live.bench.catalogue import PEERS
-from antecede.live.bench.contest import Plan, run_contest
-from antecede.live.bench.crowd import CrowdPlan, run_crowd
-from antecede.live.bench.distance import DistancePlan, run_distance
-from antecede.live.bench.tracing import TracingPlan, run_tracing
-from antecede.live.child import Json
+from antecede.tools.bench.catalogue import PEERS
+from antecede.tools.bench.contest import Plan, run_contest
+from antecede.tools.bench.crowd import CrowdPlan, run_crowd
+from antecede.tools.bench.distance import DistancePlan, run_distance
+from antecede.tools.bench.tracing import TracingPlan, run_tracing
+from antecede.tools.child import Json
 
 
 def show(text: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from antecede.cli.chat import Terminal
-from antecede.live.chat.room import Line
+from antecede.tools.chat.room import Line
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from antecede.cli.main import main
 
-OWN = "tests.sim.comparison.looping:INFO"
+OWN = "tests.lab.comparison.looping:INFO"
 
 
 @pytest.fixture(autouse=True)

@@ -19,11 +19,11 @@ from antecede.cli.demonstration.judging import ORACLE, SPARK, Judgement, why_no_
 from antecede.cli.demonstration.plan import QUICK, RUNS, WITH, WITHOUT, Places, Plan
 from antecede.cli.demonstration.summary import Summary, comparison_line, lines_of
 from antecede.cli.main import main
-from antecede.live.child import ChildFailed
-from antecede.live.demo.services import SERVICES, STEPS, copies_per_order
-from antecede.live.demo.stage import Outcome, perform
-from antecede.sim.comparison.effort import QUICK as LITTLE
-from antecede.sim.comparison.plan import SPACE
+from antecede.lab.comparison.effort import QUICK as LITTLE
+from antecede.lab.comparison.plan import SPACE
+from antecede.tools.child import ChildFailed
+from antecede.tools.demo.services import SERVICES, STEPS, copies_per_order
+from antecede.tools.demo.stage import Outcome, perform
 
 TINY = Plan(
     orders=12, per_second=40.0, protocols=("rst", "hybrid"), families=(SPACE,), effort=LITTLE

@@ -3,7 +3,7 @@
 from click.testing import CliRunner, Result
 
 from antecede.cli.main import main
-from antecede.sim.scenarios.catalogue import SCENARIOS
+from antecede.lab.scenarios.catalogue import SCENARIOS
 
 
 def antecede(*words: str) -> Result:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from antecede.live.bench.load import Volley
-from antecede.live.bench.peer import Peer, Stage
-from antecede.live.bench.peers import tcp_streams
+from antecede.tools.bench.load import Volley
+from antecede.tools.bench.peer import Peer, Stage
+from antecede.tools.bench.peers import tcp_streams
 
 
 class Leaky(tcp_streams.TcpStreams):

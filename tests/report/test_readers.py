@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
+from antecede.lab.comparison.campaign import Campaign
+from antecede.lab.comparison.documents import write_comparison as write_real_comparison
+from antecede.lab.comparison.effort import QUICK
+from antecede.lab.comparison.plan import entrants_of
 from antecede.report.readers.audit import audited, read_audit, steps_of
 from antecede.report.readers.choosing import first_few, pair_of, runs_worth_drawing
 from antecede.report.readers.comparison import read_comparison, read_ks
@@ -14,10 +18,6 @@ from antecede.report.readers.recordings import DRAWN, Logged
 from antecede.report.readers.sweep import Setting, read_sweep, sweep_of, thinned
 from antecede.report.spacetime.rows import rows_of_log
 from antecede.report.spacetime.violations import judged
-from antecede.sim.comparison.campaign import Campaign
-from antecede.sim.comparison.documents import write_comparison as write_real_comparison
-from antecede.sim.comparison.effort import QUICK
-from antecede.sim.comparison.plan import entrants_of
 from antecede.trace.parquet import load
 from tests.report.logs import simulated
 from tests.report.results import (

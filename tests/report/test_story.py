@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from antecede.cli.main import main
+from antecede.lab.scenarios.catalogue import SCENARIOS, Act
+from antecede.lab.scenarios.script import Script, send
+from antecede.lab.scenarios.stage import perform
 from antecede.report.page.document import Report, page_text
 from antecede.report.story import message_names, pair_of, story_report
-from antecede.sim.scenarios.catalogue import SCENARIOS, Act
-from antecede.sim.scenarios.script import Script, send
-from antecede.sim.scenarios.stage import perform
 
 SHORT = [name for name in SCENARIOS if name != "starvation"]
 

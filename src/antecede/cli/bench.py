@@ -10,12 +10,12 @@ from rich.console import Console
 
 from antecede import compiled
 from antecede.cli.bench_tables import ratio_table, speed_table
-from antecede.live.bench.catalogue import PEERS
-from antecede.live.bench.contest import Plan, Results, Show, run_contest
-from antecede.live.bench.crowd import CrowdPlan, run_crowd
-from antecede.live.bench.distance import DistancePlan, run_distance
-from antecede.live.bench.tracing import TracingPlan, run_tracing
-from antecede.live.child import Json
+from antecede.tools.bench.catalogue import PEERS
+from antecede.tools.bench.contest import Plan, Results, Show, run_contest
+from antecede.tools.bench.crowd import CrowdPlan, run_crowd
+from antecede.tools.bench.distance import DistancePlan, run_distance
+from antecede.tools.bench.tracing import TracingPlan, run_tracing
+from antecede.tools.child import Json
 
 Result = TypeVar("Result")
 

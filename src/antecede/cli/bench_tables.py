@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from antecede.live.bench.contest import P50, P99, Results, throughput_of
+from antecede.tools.bench.contest import P50, P99, Results, throughput_of
 
 
 def speed_table(results: Results) -> Table:

@@ -18,12 +18,12 @@ from rich.text import Text
 from antecede.cli.units import LATENCY, SHARE
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency
-from antecede.live.chat.demo import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Shown, run_demo
-from antecede.live.chat.room import Line
-from antecede.live.chat.session import run_chat
 from antecede.live.errors import TraceFailed
 from antecede.live.setting_sources import gather_settings
 from antecede.sim.networks import NETWORKS, build_network
+from antecede.tools.chat.demo import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Shown, run_demo
+from antecede.tools.chat.room import Line
+from antecede.tools.chat.session import run_chat
 
 COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
 NETWORK_NAMES: Final = ("real", "bad", *NETWORKS)

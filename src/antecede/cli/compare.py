@@ -12,19 +12,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from antecede.core.errors import LocalError
-from antecede.sim.comparison.campaign import Campaign, Show
-from antecede.sim.comparison.claims import FOOTNOTES
-from antecede.sim.comparison.documents import ks_table, write_comparison, write_ks
-from antecede.sim.comparison.effort import FULL, QUICK, USUAL, Effort
-from antecede.sim.comparison.ks_experiment import (
+from antecede.lab.comparison.campaign import Campaign, Show
+from antecede.lab.comparison.claims import FOOTNOTES
+from antecede.lab.comparison.documents import ks_table, write_comparison, write_ks
+from antecede.lab.comparison.effort import FULL, QUICK, USUAL, Effort
+from antecede.lab.comparison.ks_experiment import (
     KS_FULL,
     KS_QUICK,
     KS_USUAL,
     KsRow,
     run_ks_experiment,
 )
-from antecede.sim.comparison.plan import DEFAULT_PROTOCOLS, FAMILIES, entrants_of
-from antecede.sim.comparison.tabulation import (
+from antecede.lab.comparison.plan import DEFAULT_PROTOCOLS, FAMILIES, entrants_of
+from antecede.lab.comparison.tabulation import (
     Judged,
     TextTable,
     all_verdicts,
@@ -32,7 +32,7 @@ from antecede.sim.comparison.tabulation import (
     omission_table,
     paper_tables,
 )
-from antecede.sim.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
+from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 
 SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000

@@ -23,9 +23,9 @@ from antecede.cli.demonstration.recording import record
 from antecede.cli.demonstration.steps import Steps
 from antecede.cli.demonstration.summary import Summary, comparison_line, summary_table
 from antecede.core.errors import AntecedeError, LocalError
-from antecede.live.demo.services import SERVICES
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.write import open_report, write_report
+from antecede.tools.demo.services import SERVICES
 
 EPILOG: Final = """
 \b

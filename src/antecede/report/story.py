@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from antecede.lab.scenarios.catalogue import Act, Scenario
+from antecede.lab.scenarios.script import UNIT_NS
+from antecede.lab.scenarios.stage import Performance
 from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.audit import audited
@@ -13,9 +16,6 @@ from antecede.report.spacetime.build import build_run
 from antecede.report.spacetime.diagram import Diagram
 from antecede.report.spacetime.rows import rows_of_log
 from antecede.report.spacetime.violations import Finder
-from antecede.sim.scenarios.catalogue import Act, Scenario
-from antecede.sim.scenarios.script import UNIT_NS
-from antecede.sim.scenarios.stage import Performance
 
 PRODUCT: Final = "hybrid"
 """The protocol that stories are compared with, where it has a part."""

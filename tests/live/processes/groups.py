@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from antecede.audit import Verdict, check_log, explain_verdict
-from antecede.live.child import Child, Json, Line
 from antecede.live.names import process_id
-from antecede.live.proxy import Conditions, Proxy
+from antecede.tools.child import Child, Json, Line
+from antecede.tools.proxy import Conditions, Proxy
 from antecede.trace import Event, read_events
 from tests.free_ports import free_port
 

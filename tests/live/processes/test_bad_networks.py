@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from antecede.audit import check_log
-from antecede.live.proxy import Conditions
+from antecede.tools.proxy import Conditions
 from tests.live.processes.groups import Group, group_of
 
 MS = 1_000_000

@@ -1,7 +1,7 @@
 """A narrow link with a short queue: the window follows what it can carry, down and up again."""
 
-from antecede.live.child import Line
-from antecede.live.proxy import Conditions, Proxy
+from antecede.tools.child import Line
+from antecede.tools.proxy import Conditions, Proxy
 from tests.live.processes.groups import free_address, member
 
 MS = 1_000_000

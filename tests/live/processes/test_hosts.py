@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from antecede.live.proxy import Conditions, Proxy
+from antecede.tools.proxy import Conditions, Proxy
 from tests.live.processes.groups import NAMES, Group, Member
 from tests.live.processes.hosts import HUB, Hosts, hosts, objection
 

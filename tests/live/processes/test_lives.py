@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from antecede.live.proxy import Conditions, Proxy
+from antecede.tools.proxy import Conditions, Proxy
 from tests.live.processes.groups import free_address, group_of, member, pair, settle
 
 MS = 1_000_000

@@ -16,10 +16,10 @@ import pytest
 import antecede
 from antecede import blocking
 from antecede.audit import check_log
-from antecede.live.child import WAIT_S, Child, Line
 from antecede.live.json_lines import BadLine, read_request, write_deliveries
 from antecede.live.lines import OutputLines
-from antecede.live.proxy import Conditions, Proxy
+from antecede.tools.child import WAIT_S, Child, Line
+from antecede.tools.proxy import Conditions, Proxy
 from antecede.trace import read_events
 from tests.live.processes.groups import free_address
 

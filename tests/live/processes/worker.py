@@ -15,7 +15,7 @@ from random import Random
 
 import antecede
 from antecede.core.errors import AntecedeError
-from antecede.live.child import Json, Line
+from antecede.tools.child import Json, Line
 from tests.live.processes.payloads import read, written
 
 LIFE_S = 240

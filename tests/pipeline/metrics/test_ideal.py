@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antecede.lab.comparison.copy_times import CopyTimes
 from antecede.link.faults import Faults
 from antecede.link.latency import Exponential, Latency, Lognormal, Uniform
 from antecede.pipeline.metrics.ideal import Copies, ideal_deliveries
-from antecede.sim.comparison.copy_times import CopyTimes
 from antecede.sim.engine import Simulation
 from antecede.sim.run import fitted
 from antecede.sim.workloads import Groups, Poisson, Replay, RequestReply, ServiceDag, Workload

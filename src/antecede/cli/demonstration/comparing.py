@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import final
 
 from antecede.cli.demonstration.plan import Places, Plan
-from antecede.sim.comparison import readings as measured
-from antecede.sim.comparison.campaign import Campaign, Show
-from antecede.sim.comparison.documents import write_comparison
-from antecede.sim.comparison.plan import entrants_of
-from antecede.sim.comparison.traffic import UNIFORM
+from antecede.lab.comparison import readings as measured
+from antecede.lab.comparison.campaign import Campaign, Show
+from antecede.lab.comparison.documents import write_comparison
+from antecede.lab.comparison.plan import entrants_of
+from antecede.lab.comparison.traffic import UNIFORM
 
 
 @final

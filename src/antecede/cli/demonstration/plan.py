@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final, final
 
 from antecede.core.catalogue import find_protocol
-from antecede.sim.comparison.effort import QUICK as LITTLE
-from antecede.sim.comparison.effort import USUAL, Effort
-from antecede.sim.comparison.plan import LATENCY, LIVENESS, NETWORK, SPACE, THROUGHPUT
+from antecede.lab.comparison.effort import QUICK as LITTLE
+from antecede.lab.comparison.effort import USUAL, Effort
+from antecede.lab.comparison.plan import LATENCY, LIVENESS, NETWORK, SPACE, THROUGHPUT
 
 WITH: Final = "hybrid"
 WITHOUT: Final = "none"

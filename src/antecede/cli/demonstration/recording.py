@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 from antecede.cli.demonstration.plan import RUNS, WITH, Places, Plan
-from antecede.live.demo.stage import Outcome, perform
+from antecede.tools.demo.stage import Outcome, perform
 
 Doing = Callable[[str], None]
 Done = Callable[[int, int], None]

@@ -10,8 +10,8 @@ from antecede.cli.demonstration.figures import Cost
 from antecede.cli.demonstration.judging import Judgement
 from antecede.cli.demonstration.plan import WITH, WITHOUT
 from antecede.link.notation import duration_text, three_digits
-from antecede.live.demo.services import SERVICES
-from antecede.live.demo.stage import Outcome
+from antecede.tools.demo.services import SERVICES
+from antecede.tools.demo.stage import Outcome
 
 COMPARED: Final = ("hybrid", "ks", "rst")
 """The protocols whose metadata the summary names, if they were compared."""

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from antecede.lab.comparison.intervals import Estimate, estimate
 from antecede.link.notation import duration_text, three_digits
 from antecede.pipeline.evaluate.settings import Group, Run, Setting, by_setting
-from antecede.sim.comparison.intervals import Estimate, estimate
 
 OURS: Final = "hybrid"
 """The protocol whose metadata the others are compared with."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from antecede.lab.comparison.intervals import Estimate, estimate
 from antecede.pipeline.metrics.figures import FIGURES
-from antecede.sim.comparison.intervals import Estimate, estimate
 
 Run: TypeAlias = Mapping[str, Any]
 """A row of a sweep's runs."""

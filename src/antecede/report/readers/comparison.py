@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
+from antecede.lab.comparison.claims import TABLE
+from antecede.lab.comparison.intervals import Estimate
+from antecede.lab.comparison.observations import Observation, observe
+from antecede.lab.comparison.readings import QUANTITIES, Quantity, Reading, Readings
+from antecede.lab.comparison.verdicts import Verdict, verdicts_on
 from antecede.report.readers.sources import COMPARISON_FILE, KS_FILE, read_json
-from antecede.sim.comparison.claims import TABLE
-from antecede.sim.comparison.intervals import Estimate
-from antecede.sim.comparison.observations import Observation, observe
-from antecede.sim.comparison.readings import QUANTITIES, Quantity, Reading, Readings
-from antecede.sim.comparison.verdicts import Verdict, verdicts_on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
+from antecede.lab.comparison.intervals import Estimate
 from antecede.report.readers.sources import EVALUATION_FILE, read_json
 from antecede.report.readers.sweep import Setting, rank
-from antecede.sim.comparison.intervals import Estimate
 
 TABLES: Final = "tables"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from antecede.lab.comparison.intervals import Estimate, estimate
 from antecede.report.readers.sources import RUNS_FOLDER, SPARK_PART
-from antecede.sim.comparison.intervals import Estimate, estimate
 from antecede.trace.parquet import load, reading
 
 DELAYS: Final = ("sender_wait", "channel", "receiver_wait", "latency", "non_causal")

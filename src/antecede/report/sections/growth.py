@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
+from antecede.lab.comparison import readings as measured
+from antecede.lab.comparison.distance import SERVICES, STREAM
+from antecede.lab.comparison.readings import Quantity
+from antecede.lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede.report.charts.spec import Axis, LineChart, Series, look_of
 from antecede.report.page.markup import Markup, joined
 from antecede.report.readers.comparison import Comparison, KsPoint
 from antecede.report.readers.sweep import Sweep
 from antecede.report.sections.section import Section, chart_grid, legend
-from antecede.sim.comparison import readings as measured
-from antecede.sim.comparison.distance import SERVICES, STREAM
-from antecede.sim.comparison.readings import Quantity
-from antecede.sim.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 
 SITUATIONS: Final = {
     UNIFORM: "everybody talks to everybody",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from antecede.lab.comparison import readings as measured
 from antecede.report.charts.scale import time_text
 from antecede.report.charts.spec import (
     WAIT_CLASSES,
@@ -30,7 +31,6 @@ from antecede.report.sections.section import (
     waits_legend,
 )
 from antecede.report.spacetime.times import cdf_of, latencies_ns, parts_of
-from antecede.sim.comparison import readings as measured
 
 SETTINGS_OPEN: Final = 6
 """So many settings of a sweep are shown at once; the others are folded away."""

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from antecede.lab.comparison import claims
+from antecede.lab.comparison import readings as measured
+from antecede.lab.comparison.distance import STREAM
+from antecede.lab.comparison.latency_words import is_starved
+from antecede.lab.comparison.readings import Quantity, Readings
+from antecede.lab.comparison.traffic import BROADCASTS, UNIFORM
+from antecede.lab.comparison.trials import LOSING, LOSSY, REORDERING
 from antecede.report.charts.scale import plain
-from antecede.sim.comparison import claims
-from antecede.sim.comparison import readings as measured
-from antecede.sim.comparison.distance import STREAM
-from antecede.sim.comparison.latency_words import is_starved
-from antecede.sim.comparison.readings import Quantity, Readings
-from antecede.sim.comparison.traffic import BROADCASTS, UNIFORM
-from antecede.sim.comparison.trials import LOSING, LOSSY, REORDERING
 
 Figure: TypeAlias = Callable[[str, Readings], str]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from antecede.lab.comparison.intervals import Estimate
 from antecede.report.charts.scale import plain, time_text
 from antecede.report.page.markup import Markup, joined
 from antecede.report.readers.sweep import Group, Sweep
 from antecede.report.sections.section import Section, folded, paragraph, table
-from antecede.sim.comparison.intervals import Estimate
 
 ROWS_OPEN: Final = 60
 """Longer tables are folded away."""

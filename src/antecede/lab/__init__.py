@@ -1,0 +1,1 @@
+"""The laboratory: protocols measured side by side, and runs told as stories."""

@@ -1,0 +1,202 @@
+"""The whole comparison: does one task after the other, and notes what came of it."""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, final
+
+from antecede.lab.comparison import readings as measured
+from antecede.lab.comparison.conversation import conversation_waits
+from antecede.lab.comparison.distance import STREAM, flow
+from antecede.lab.comparison.effort import Effort
+from antecede.lab.comparison.footprint import (
+    DATAGRAM_BYTES,
+    Footprint,
+    footprint,
+    knowledge_spreads,
+)
+from antecede.lab.comparison.interpreted import count_steps
+from antecede.lab.comparison.lateness import Lateness, lateness
+from antecede.lab.comparison.plan import FAMILIES, Entrant, Planner, Task
+from antecede.lab.comparison.readings import Quantity, Readings
+from antecede.lab.comparison.traffic import dense_situation
+from antecede.lab.comparison.trials import LOSSY, finishes, is_clean, starved_for
+from antecede.sim.run import RunResult
+
+SEEDED_SIZE: Final = 50
+"""Larger groups are measured with one seed: their figures hardly vary, and take long."""
+
+MS: Final = 1_000_000
+
+Show: TypeAlias = Callable[[int, int, str], None]
+"""Is told how many tasks are done, of how many, and which is next."""
+
+
+@final
+class Campaign:
+    """Measures all entrants; `readings` fill up as it goes on."""
+
+    def __init__(
+        self,
+        entrants: list[Entrant],
+        effort: Effort,
+        families: tuple[str, ...] = FAMILIES,
+        seed: int = 1,
+        seeds: int | None = None,
+    ) -> None:
+        self.entrants: Final = entrants
+        self.effort: Final = effort
+        self.families: Final = families
+        self.seed: Final = seed
+        self.seeds: Final = effort.seeds if seeds is None else seeds
+        self.readings: Final = Readings()
+
+    def run(self, show: Show | None = None) -> Readings:
+        """Do everything, and tell `show` before every task."""
+        planner = Planner(self.effort, self.readings)
+        tasks = planner.tasks(self.entrants, self.families)
+        for done, task in enumerate(tasks):
+            if show is not None:
+                show(done, len(tasks), task.text())
+            self._perform(task)
+        return self.readings
+
+    def command(self, entrant: Entrant, family: str) -> str:
+        """What to type to see the runs of one family again."""
+        seeds = "" if self.seeds == self.effort.seeds else f" --seeds {self.seeds}"
+        return (
+            f"antecede compare --protocols {entrant.asked} --only {family}"
+            f"{self.effort.option} --seed {self.seed}{seeds}"
+        )
+
+    # Doing it.
+
+    def _perform(self, task: Task) -> None:
+        if task.what == "trials":
+            self._trials(task)
+        elif task.what == "footprint":
+            self._footprint(task)
+        elif task.what == "steps":
+            self._steps(task)
+        elif task.what == "lateness":
+            self._lateness(task)
+        elif task.what == "patience":
+            self._patience(task)
+        elif task.what == "conversation":
+            self._conversation(task)
+        elif task.what == "flow":
+            self._flow(task)
+        elif task.what == "ends":
+            self._ends(task)
+        else:
+            waited = starved_for(task.entrant.info, int(task.at))
+            self._note(task, measured.STARVED, [waited])
+
+    def _seeds(self, count: int) -> range:
+        return range(self.seed, self.seed + count)
+
+    def _note(self, task: Task, quantity: Quantity, samples: list[float]) -> None:
+        name, situation = task.entrant.name, task.situation
+        self.readings.add(name, quantity, situation, task.at, samples, self.seed)
+
+    def _trials(self, task: Task) -> None:
+        info = task.entrant.info
+        seeds = self._seeds(self.effort.trials)
+        clean = [is_clean(info, task.situation, self.effort, seed) for seed in seeds]
+        self._note(task, measured.CLEAN, [float(one) for one in clean])
+
+    def _footprint(self, task: Task) -> None:
+        size = int(task.at)
+        seeds = self._seeds(self.seeds if size <= SEEDED_SIZE else 1)
+        info, situation = task.entrant.info, task.situation
+        seen = [footprint(info, situation, size, self.effort, seed) for seed in seeds]
+        self._note(task, measured.INTEGERS, [one.integers for one in seen])
+        self._note(task, measured.INTEGERS_MAX, [float(max([one.integers_max for one in seen]))])
+        self._note(task, measured.BYTES, [one.bytes for one in seen])
+        heaviest = max([one.bytes_max for one in seen])
+        self._note(task, measured.BYTES_MAX, [float(heaviest)])
+        if heaviest > DATAGRAM_BYTES:
+            reason = f"up to {heaviest:,} bytes of metadata: too much for one UDP datagram"
+            self.readings.leave_out(info.name, f"a datagram at n = {size}, {situation}", reason)
+        if knowledge_spreads(info, self.effort, situation, size):
+            self._note(task, measured.STATE, [one.state for one in seen])
+            self._note(task, measured.STATE_MAX, [float(max([one.state_max for one in seen]))])
+        else:
+            reason = "the run is too short for every pair to have talked; metadata may still grow"
+            self.readings.leave_out(info.name, f"state at n = {size}, {situation}", reason)
+        if situation == dense_situation(info):
+            self._control(task, seen)
+
+    def _control(self, task: Task, seen: list[Footprint]) -> None:
+        kinds = sorted(dict.fromkeys([kind for one in seen for kind in one.control]))
+        for kind in kinds:
+            samples = [one.control.get(kind, 0.0) for one in seen]
+            name = task.entrant.name
+            self.readings.add(name, measured.CONTROL_PACKETS, kind, task.at, samples, self.seed)
+
+    def _steps(self, task: Task) -> None:
+        sender, receiver = count_steps(task.entrant.asked, int(task.at), self.seed)
+        situation = dense_situation(task.entrant.info)
+        name = task.entrant.name
+        self.readings.add(name, measured.SENDER, situation, task.at, [sender], self.seed)
+        self.readings.add(name, measured.RECEIVER, situation, task.at, [receiver], self.seed)
+
+    def _lateness(self, task: Task) -> None:
+        info = task.entrant.info
+        seen = [lateness(info, task.at, self.effort, seed) for seed in self._seeds(self.seeds)]
+        self._note(task, measured.LATENCY, [one.latency for one in seen])
+        self._note(task, measured.LATE, [one.mean for one in seen])
+        self._note(task, measured.LATE_SENDER, [one.sender for one in seen])
+        self._note(task, measured.LATE_RECEIVER, [one.receiver for one in seen])
+        self._note(task, measured.LATEST, [longest_of(seen)])
+        self._note(task, measured.EARLIEST, [min([one.least for one in seen])])
+        self._note(task, measured.PER_BUFFERED, [max([one.per_buffered for one in seen])])
+
+    def _patience(self, task: Task) -> None:
+        load = min(self.effort.loads)
+        patience_ns = int(task.at) * MS
+        seen = [
+            lateness(task.entrant.info, load, self.effort, seed, patience_ns)
+            for seed in self._seeds(self.seeds)
+        ]
+        self._note(task, measured.TIMED, [longest_of(seen)])
+
+    def _conversation(self, task: Task) -> None:
+        waits = conversation_waits(task.entrant.info, int(task.at))
+        self._note(task, measured.REPORTED, [waits.longest])
+        self._note(task, measured.REPORTED_PER_BUFFERED, [waits.per_buffered])
+
+    def _flow(self, task: Task) -> None:
+        info, situation = task.entrant.info, task.situation
+        seeds = self._seeds(1 if situation == STREAM else self.seeds)
+        seen = [flow(info, situation, int(task.at), self.effort, seed) for seed in seeds]
+        self._note(task, measured.RATE, [one.rate for one in seen])
+        self._note(task, measured.FLYING, [float(max([one.in_transit for one in seen]))])
+
+    def _ends(self, task: Task) -> None:
+        info = task.entrant.info
+        seeds = self._seeds(self.effort.trials)
+        results = [finishes(info, task.situation, self.effort, seed) for seed in seeds]
+        ended = [float(one.leftovers.undelivered == 0) for one in results]
+        self._note(task, measured.FINISHED, ended)
+        if task.situation == LOSSY:
+            self._lossy_control(task, results)
+
+    def _lossy_control(self, task: Task, results: list[RunResult]) -> None:
+        counts: dict[str, list[float]] = {}
+        for place, result in enumerate(results):
+            assert result.measures is not None, "it was measured"
+            for totals in result.measures.packets:
+                control = totals.packets - totals.carrying
+                if control > 0:
+                    samples = counts.setdefault(totals.kind, [0.0] * len(results))
+                    samples[place] = control / max(1, result.messages)
+        for kind, samples in sorted(counts.items()):
+            situation = f"{LOSSY}: {kind}"
+            name = task.entrant.name
+            self.readings.add(
+                name, measured.CONTROL_PACKETS, situation, task.at, samples, self.seed
+            )
+
+
+def longest_of(seen: list[Lateness]) -> float:
+    """The longest of all."""
+    return max([one.longest for one in seen])

@@ -1,0 +1,218 @@
+"""What a protocol puts into packets and keeps in processes, against the number of processes.
+
+The state of a process is measured in integers, as papers do, and in a way that works for compiled
+and for users' own protocols alike: by the integers written in its `fingerprint`, which by contract
+tells all states apart and so must say everything that the process knows. Payloads are empty here,
+so they add nothing. The first half of every run is left out: knowledge has to spread first.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.values import Message, Packet
+from antecede.lab.comparison.effort import Effort
+from antecede.lab.comparison.traffic import (
+    BROADCASTS,
+    CALM_INTERVAL_NS,
+    NEIGHBOURS,
+    UNIFORM,
+    fault_free,
+    traffic,
+)
+from antecede.sim.engine import Simulation
+from antecede.sim.host import Host
+from antecede.sim.observer import Observer
+from antecede.sim.scale import Scale
+from antecede.sim.workloads.workload import Agenda, Workload
+
+WEIGHED: Final = 2_000
+"""Packets of one run that are encoded, spread evenly: a matrix takes its time."""
+
+SAMPLED: Final = 100
+"""Looks at the state of a process in one run."""
+
+DATAGRAM_BYTES: Final = 65_507
+"""The largest payload of a UDP datagram over IPv4."""
+
+NUMBER: Final = re.compile(rb"\d+")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Footprint:
+    """What one run showed."""
+
+    integers: float
+    integers_max: int
+    bytes: float
+    bytes_max: int
+    state: float
+    state_max: int
+    control: dict[str, float]
+    """By kind: packets without a message, for one message."""
+
+
+@final
+class Weigher(Observer):
+    """Weighs the packets that carry messages, once `warm` of those have gone by."""
+
+    def __init__(self, scale: Scale, warm: int, stride: int) -> None:
+        self._scale: Final = scale
+        self._warm: Final[i64] = warm
+        self._stride: Final[i64] = stride
+        self.messages: i64 = 0
+        self.carrying: i64 = 0
+        self.counted: i64 = 0
+        self.integers: i64 = 0
+        self.integers_max: i64 = 0
+        self.weighed: i64 = 0
+        self.bytes: i64 = 0
+        self.bytes_max: i64 = 0
+        self.control: Final[dict[str, int]] = {}
+
+    def submitted(
+        self,
+        process: i64,  # noqa: ARG002 whoever it is
+        message: Message,  # noqa: ARG002 whatever it says
+        targets: list[int],  # noqa: ARG002 a multicast is one message
+        now_ns: i64,  # noqa: ARG002 whenever
+    ) -> None:
+        self.messages += 1
+
+    def transmitted(
+        self,
+        process: i64,  # noqa: ARG002 whoever it is
+        target: i64,  # noqa: ARG002 wherever it goes
+        packet: Packet,
+        number: i64,  # noqa: ARG002 copies are counted here
+        now_ns: i64,  # noqa: ARG002 whenever
+    ) -> None:
+        if packet.message is None:
+            self.control[packet.kind] = self.control.get(packet.kind, 0) + 1
+            return
+        self.carrying += 1
+        if self.carrying <= self._warm:
+            return
+        self.counted += 1
+        integers: i64 = packet.metadata_integers
+        self.integers += integers
+        if integers > self.integers_max:
+            self.integers_max = integers
+        if self.counted % self._stride == 0:
+            size = self._scale.metadata_bytes(packet)
+            self.weighed += 1
+            self.bytes += size
+            if size > self.bytes_max:
+                self.bytes_max = size
+
+
+@final
+class Watched(Workload):
+    """A workload that looks at the state of a process now and then, between all steps."""
+
+    def __init__(self, inner: Workload, warm: int, stride: int) -> None:
+        super().__init__(int(inner.processes))
+        self._inner: Final = inner
+        self._warm: Final[i64] = warm
+        self._stride: Final[i64] = stride
+        self._wakes: i64 = 0
+        self.hosts: list[Host] = []
+        self.samples: Final[list[int]] = []
+
+    @property
+    def reacts(self) -> bool:
+        return self._inner.reacts
+
+    @property
+    def multicasts(self) -> bool:
+        return self._inner.multicasts
+
+    @property
+    def broadcasts(self) -> bool:
+        return self._inner.broadcasts
+
+    def remaining(self) -> int:
+        return self._inner.remaining()
+
+    def start(self, agenda: Agenda) -> None:
+        self._inner.start(agenda)
+
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
+        self._wakes += 1
+        if self._wakes > self._warm and self._wakes % self._stride == 0 and self.hosts:
+            host = self.hosts[token % len(self.hosts)]
+            self.samples.append(integers_in(host.process.fingerprint()))
+        self._inner.woken(token, now_ns, agenda)
+
+    def delivered(
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
+    ) -> None:
+        self._inner.delivered(process, message, tag, now_ns, agenda)
+
+
+def integers_in(fingerprint: bytes) -> int:
+    """How many integers are written there."""
+    return len(NUMBER.findall(fingerprint))
+
+
+def messages_of(effort: Effort, situation: str, processes: int) -> int:
+    """How many messages a run of this size has: enough, if possible, for knowledge to spread."""
+    each = effort.messages_each
+    if situation == UNIFORM:
+        each = max(each, 2 * processes)
+    elif situation == NEIGHBOURS:
+        each = max(each, processes)
+    messages = min(each * processes, effort.messages_max)
+    if situation == BROADCASTS:
+        messages = min(messages, effort.copies_max // (processes - 1))
+    return max(messages, 2)
+
+
+def knowledge_spreads(info: ProtocolInfo, effort: Effort, situation: str, processes: int) -> bool:
+    """Whether a run is so long that what processes know depends on its size, not on its length.
+
+    With everybody as a peer, as many messages as there are pairs. With a few neighbours, one's own
+    are soon known, but news of others go round slowly: half as many messages as there are pairs.
+    """
+    messages = messages_of(effort, situation, processes)
+    if situation == UNIFORM:
+        return messages >= processes**2
+    if situation == NEIGHBOURS and info.needs_membership:
+        return messages >= processes**2 // 2
+    return True
+
+
+def footprint(
+    info: ProtocolInfo, situation: str, processes: int, effort: Effort, seed: int
+) -> Footprint:
+    """Run once, and look at packets and processes."""
+    messages = messages_of(effort, situation, processes)
+    copies = messages * (processes - 1) if situation == BROADCASTS else messages
+    weigher = Weigher(Scale(info), copies // 2, max(1, copies // 2 // WEIGHED))
+    workload = Watched(
+        traffic(situation, processes, messages, CALM_INTERVAL_NS, seed),
+        messages // 2,
+        max(1, messages // 2 // SAMPLED),
+    )
+    simulation = Simulation(info, workload, faults=fault_free(info), seed=seed, observers=[weigher])
+    workload.hosts = simulation.hosts
+    simulation.run()
+    return result_of(weigher, workload.samples)
+
+
+def result_of(weigher: Weigher, samples: list[int]) -> Footprint:
+    """The figures of a run that has ended."""
+    messages = int(weigher.messages)
+    return Footprint(
+        integers=int(weigher.integers) / max(1, int(weigher.counted)),
+        integers_max=int(weigher.integers_max),
+        bytes=int(weigher.bytes) / max(1, int(weigher.weighed)),
+        bytes_max=int(weigher.bytes_max),
+        state=sum(samples) / max(1, len(samples)),
+        state_max=max(samples, default=0),
+        control={kind: count / messages for kind, count in sorted(weigher.control.items())},
+    )

@@ -1,0 +1,190 @@
+"""How much work a message makes, counted in executed lines, not in seconds.
+
+The interpreter reports every line that a protocol executes inside `submit`, `arrive` and `expire`
+(`sys.settrace`), so nothing is instrumented, and a user's own protocol is counted like ours. An
+iteration of a loop counts as often as it runs; what is one operation of Python, such as copying a
+dictionary, counts once, however large. Compiled code executes no lines, so there the sources are
+run in a process of their own (`interpreted`).
+
+Whose work it is: a submission is the sender's, and so is what a control packet causes (an ack, a
+permit: they let messages leave); the arrival of a message is the receiver's, and so is that of a
+null message, which lets messages be delivered.
+"""
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Final, Self, final
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.effects import Effect
+from antecede.core.process import CausalProcess
+from antecede.core.values import Packet
+from antecede.lab.comparison.traffic import CALM_INTERVAL_NS, dense_situation, fault_free, traffic
+from antecede.sim.engine import Simulation
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
+NULL_KIND: Final = "null"
+
+MESSAGES: Final = 120
+"""Copies whose steps are counted in a run, at least."""
+
+WARM_BROADCASTS: Final = 4
+"""Broadcasts of each process after which everybody knows of everybody."""
+
+
+@final
+class Tally:
+    """The steps of all processes of a run.
+
+    Submissions and arrivals count from the time when `warm` messages have been submitted until
+    `counted` more have: before, knowledge has to spread; afterwards, the run only peters out.
+    Timers ring by the clock, often long after the message they are about, so they count from
+    start to end, for all messages.
+    """
+
+    def __init__(self, warm: int, counted: int) -> None:
+        self._warm: Final = warm
+        self._end: Final = warm + counted
+        self._messages: int = 0
+        self._lines: int = 0
+        self._copies: int = 0
+        self._copies_counted: int = 0
+        self.sender: int = 0
+        self.receiver: int = 0
+        self.timers: int = 0
+
+    @property
+    def on(self) -> bool:
+        """Whether submissions and arrivals count at the moment."""
+        return self._warm <= self._messages < self._end
+
+    def submitted(self, copies: int) -> None:
+        """A message was submitted."""
+        self._copies += copies
+        if self.on:
+            self._copies_counted += copies
+        self._messages += 1
+
+    def sender_steps(self) -> float:
+        """For one copy."""
+        counted = self.sender / max(1, self._copies_counted)
+        return counted + self.timers / max(1, self._copies)
+
+    def receiver_steps(self) -> float:
+        """For one copy."""
+        return self.receiver / max(1, self._copies_counted)
+
+    def start(self) -> None:
+        """Count every line from here on."""
+        self._lines = 0
+        sys.settrace(self._on_call)
+
+    def stop(self) -> int:
+        """Stop counting; how many lines there were."""
+        sys.settrace(None)
+        return self._lines
+
+    def _on_call(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":  # noqa: ARG002 every call counts
+        return self._on_line
+
+    def _on_line(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":  # noqa: ARG002 every line counts
+        if event == "line":
+            self._lines += 1
+        return self._on_line
+
+
+@final
+class CountedProcess(CausalProcess):
+    """A process whose steps are counted."""
+
+    def __init__(self, inner: CausalProcess, tally: Tally) -> None:
+        self._inner: Final = inner
+        self._tally: Final = tally
+
+    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
+        tally = self._tally
+        if not tally.on:
+            effects = self._inner.submit(targets, payload, now_ns)
+        else:
+            tally.start()
+            effects = self._inner.submit(targets, payload, now_ns)
+            tally.sender += tally.stop()
+        tally.submitted(len(targets))
+        return effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        tally = self._tally
+        if not tally.on:
+            return self._inner.arrive(source, packet, now_ns)
+        tally.start()
+        effects = self._inner.arrive(source, packet, now_ns)
+        steps = tally.stop()
+        if packet.message is None and packet.kind != NULL_KIND:
+            tally.sender += steps
+        else:
+            tally.receiver += steps
+        return effects
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        tally = self._tally
+        tally.start()
+        effects = self._inner.expire(now_ns)
+        tally.timers += tally.stop()
+        return effects
+
+    def deadline_ns(self) -> int | None:
+        return self._inner.deadline_ns()
+
+    def clone(self) -> Self:
+        return CountedProcess(self._inner.clone(), self._tally)
+
+    def fingerprint(self) -> bytes:
+        return self._inner.fingerprint()
+
+
+@final
+class Counting:
+    """Makes counted processes of a protocol."""
+
+    def __init__(self, info: ProtocolInfo, tally: Tally) -> None:
+        self._info: Final = info
+        self._tally: Final = tally
+
+    def create(self, me: int, processes: Sequence[int], **options: object) -> CausalProcess:
+        """One of them."""
+        return CountedProcess(self._info.create(me, processes, **options), self._tally)
+
+    def info(self) -> ProtocolInfo:
+        """The protocol, counted."""
+        info = self._info
+        return ProtocolInfo(
+            info.name,
+            self.create,
+            ordering=info.ordering,
+            multicast=info.multicast,
+            broadcast_only=info.broadcast_only,
+            network=info.network,
+            needs_membership=info.needs_membership,
+            paper=info.paper,
+            codec=info.codec,
+        )
+
+
+def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float, float]:
+    """Steps at the sender and at the receiver for one copy, once every pair has talked.
+
+    Only in the interpreted build: compiled code executes no lines, and the answer would be 0.
+    """
+    copies = processes - 1 if info.broadcast_only else 1
+    warm = processes * (WARM_BROADCASTS if info.broadcast_only else 2 * processes)
+    counted = max(processes, MESSAGES // copies)
+    tally = Tally(warm, counted)
+    workload = traffic(dense_situation(info), processes, warm + counted, CALM_INTERVAL_NS, seed)
+    simulation = Simulation(
+        Counting(info, tally).info(), workload, faults=fault_free(info), seed=seed
+    )
+    simulation.run()
+    return tally.sender_steps(), tally.receiver_steps()

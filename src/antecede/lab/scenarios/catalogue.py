@@ -1,0 +1,340 @@
+"""The stories, in plain sight: each has acts (who plays which script), and a lesson."""
+
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
+from antecede.core.errors import LocalError
+from antecede.lab.scenarios.mf_multicast import MF_MULTICAST
+from antecede.lab.scenarios.script import Script, Send, send
+from antecede.lab.scenarios.stage import Performance, perform
+
+STARVATION_ROUNDS: Final = 1000
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """One protocol, possibly with options, plays one script."""
+
+    label: str
+    script: Script
+    info: ProtocolInfo
+    options: dict[str, object] = field(default_factory=dict)
+
+    def play(self) -> Performance:
+        """What happens."""
+        return perform(self.script, self.info, self.options)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A story: `watched` are the messages that it is about."""
+
+    name: str
+    title: str
+    lesson: str
+    acts: tuple[Act, ...]
+    watched: tuple[str, ...]
+
+
+def acts(script: Script, *names: str) -> tuple[Act, ...]:
+    """The same script played by several protocols."""
+    return tuple([Act(label=name, script=script, info=PROTOCOLS[name]) for name in names])
+
+
+FIGURE: Final = Script(
+    processes=("x", "y", "j", "k", "i", "r"),
+    sends=(
+        send(0.0, "k", "x", "k0", 1.2),
+        send(0.2, "k", "i", "b"),
+        send(0.5, "j", "y", "j0", 3.0),
+        send(0.7, "j", "i", "a"),
+        send(2.2, "i", "r", "m"),
+        send(3.2, "k", "y", "k1", 3.5),
+        send(3.4, "k", "i", "c"),
+    ),
+)
+
+TRIANGLE: Final = Script(
+    processes=("alice", "bob", "carol"),
+    sends=(
+        send(0.0, "alice", "carol", "question", 5.0),
+        send(0.1, "alice", "bob", "hint"),
+        send(1.5, "bob", "carol", "answer"),
+    ),
+)
+
+AS_MULTICAST: Final = Script(
+    processes=("alice", "bob", "carol"),
+    sends=(
+        send(0.0, "alice", "bob carol", "news", bob=1.0, carol=5.0),
+        send(1.5, "bob", "carol", "comment"),
+    ),
+)
+
+AS_UNICASTS: Final = Script(
+    processes=("alice", "bob", "carol"),
+    sends=(
+        send(0.0, "alice", "bob", "news for bob"),
+        send(0.0, "alice", "carol", "news for carol", 5.0),
+        send(1.5, "bob", "carol", "comment"),
+    ),
+)
+
+MF_TO_TWO: Final = Script(
+    processes=("0", "1", "2"),
+    sends=(
+        Send(at=0.0, sender="0", targets=("1", "2"), name="m", delays={"1": 1.0, "2": 50.0}),
+        send(2.0, "1", "2", "x"),
+    ),
+)
+
+PERMIT_OVERTAKES: Final = Script(
+    processes=("j", "x", "i", "r"),
+    sends=(
+        send(0.0, "j", "x", "s"),
+        send(0.1, "j", "i", "a", 9.9),
+        send(12.0, "i", "r", "m"),
+    ),
+)
+
+DUPLICATED: Final = Script(
+    processes=("alice", "bob"),
+    sends=(
+        Send(at=0.0, sender="alice", targets=("bob",), name="pay", again={"bob": 3.0}),
+        send(1.0, "alice", "bob", "thanks", 4.0),
+    ),
+    until=50.0,
+)
+
+TO_ONESELF: Final = Script(
+    processes=("alice", "bob"),
+    sends=(
+        send(0.0, "alice", "alice bob", "note"),
+        send(1.5, "bob", "alice", "seen"),
+        send(3.0, "alice", "alice", "reminder"),
+        send(4.0, "bob", "alice", "more"),
+    ),
+)
+
+YCT_OVERTAKES: Final = Script(
+    processes=("j", "x", "i", "k", "y"),
+    sends=(
+        send(0.0, "j", "x", "s1", 0.5),
+        send(0.1, "j", "i", "e1", 100.0),
+        send(3.0, "k", "y", "s2", 50.0),
+        send(3.1, "k", "i", "e2"),
+        send(5.0, "i", "y", "m"),
+    ),
+    between={("x", "j"): 0.5},
+)
+
+SKIPPING: Final = Script(
+    processes=("A", "B", "C", "D"),
+    sends=(
+        send(0.0, "A", "C", "a0", 5.0),
+        send(0.0, "B", "D", "b0", 5.0),
+        send(0.1, "A", "C", "a1"),
+        send(0.1, "B", "D", "b1"),
+        send(0.2, "A", "B", "a2"),
+        send(0.2, "B", "A", "b2"),
+    ),
+    until=10_000.0,
+)
+
+
+def starvation(rounds: int, until: float) -> Script:
+    """Two processes keep i in the dark in turns: there is never a moment without a secret."""
+    sends: list[Send] = []
+    for turn in range(rounds):
+        start = float(turn)
+        sends.append(send(start, "k1", "p", f"s1.{turn}"))
+        sends.append(send(start, "k1", "i", f"e1.{turn}"))
+        sends.append(send(start + 0.5, "k2", "q", f"s2.{turn}"))
+        sends.append(send(start + 0.5, "k2", "i", f"e2.{turn}"))
+    sends.append(send(0.1, "i", "r", "m"))
+    sends.sort(key=time_of)
+    far = {
+        ("k1", "p"): 0.4,
+        ("p", "k1"): 0.4,
+        ("k2", "q"): 0.4,
+        ("q", "k2"): 0.4,
+    }
+    return Script(
+        processes=("k1", "k2", "p", "q", "i", "r"),
+        sends=tuple(sends),
+        usual=0.05,
+        between=far,
+        until=until,
+    )
+
+
+def time_of(line: Send) -> float:
+    """Orders the lines of a script."""
+    return line.at
+
+
+def rtt_limit(delay: float, messages: int = 100) -> Script:
+    """A pipeline of two: everything is submitted at once, and has far to go."""
+    lines = [send(0.0, "here", "there", f"m{number}") for number in range(1, messages + 1)]
+    return Script(processes=("here", "there"), sends=tuple(lines), usual=delay)
+
+
+def rtt_acts() -> tuple[Act, ...]:
+    """Three protocols over three distances."""
+    played: list[Act] = []
+    for delay in (0.1, 1.0, 10.0):
+        script = rtt_limit(delay)
+        for name in ("mf", "cykas", "hybrid"):
+            label = f"{name}, one way {delay:g}"
+            played.append(Act(label=label, script=script, info=PROTOCOLS[name]))
+    return tuple(played)
+
+
+def option_act(label: str, script: Script, name: str, **options: object) -> Act:
+    """An act with a protocol told to behave differently."""
+    return Act(label=label, script=script, info=PROTOCOLS[name], options=options)
+
+
+SCENARIOS: Final[dict[str, Scenario]] = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(
+            name="triangle",
+            title="An answer overtakes its question",
+            lesson="FIFO channels are not enough: the answer comes another way. Causal order "
+            "holds it back, at the receiver (rst) or at the sender (hybrid).",
+            acts=acts(TRIANGLE, "none", "fifo", "rst", "hybrid"),
+            watched=("question", "answer"),
+        ),
+        Scenario(
+            name="figure",
+            title="The paper's figure: when may i send m?",
+            lesson="c has nothing to do with m, but Cykas counts secrets instead of naming them, "
+            "so c keeps m waiting. Permits name what they permit (hybrid-csps); metadata (rst, ks) "
+            "lets m leave at once.",
+            acts=acts(FIGURE, "cykas", "paper-basic", "hybrid-csps", "hybrid", "rst", "ks"),
+            watched=("m",),
+        ),
+        Scenario(
+            name="starvation",
+            title="Two talkers silence a third for ever",
+            lesson="Under Cykas m waits as long as the traffic lasts: a thousand rounds here, and "
+            "no end in sight. Once the traffic stops it leaves, so a finite search sees no fault. "
+            "Under CSPS it waits only for what happened before it.",
+            acts=(
+                option_act(
+                    "cykas, traffic goes on",
+                    starvation(STARVATION_ROUNDS, float(STARVATION_ROUNDS)),
+                    "cykas",
+                ),
+                option_act("cykas, traffic stops after 100", starvation(100, 1e6), "cykas"),
+                option_act(
+                    "hybrid-csps",
+                    starvation(STARVATION_ROUNDS, float(STARVATION_ROUNDS)),
+                    "hybrid-csps",
+                ),
+            ),
+            watched=("m",),
+        ),
+        Scenario(
+            name="yct-overtakes",
+            title="A permission overtakes the secret it is about",
+            lesson="Rule 7 of Cykas as printed asks for the acks of earlier messages only. On a "
+            "network that reorders, the you-can-tell may come before its message and cancel "
+            "another secret. Waiting for the ack of the message itself mends it.",
+            acts=(
+                option_act("cykas, rule 7 as printed", YCT_OVERTAKES, "cykas", literal_rule_7=True),
+                option_act("cykas", YCT_OVERTAKES, "cykas"),
+            ),
+            watched=("s2", "m"),
+        ),
+        Scenario(
+            name="cykas-skip",
+            title="Letting messages skip ahead locks everybody up",
+            lesson="Cykas sends from a FIFO buffer. If a later message to somebody else may skip "
+            "ahead of one that waits for an ack, two processes can swap secrets that neither "
+            "can ever give away.",
+            acts=(
+                option_act("cykas with skipping", SKIPPING, "cykas", skip=True),
+                option_act("cykas", SKIPPING, "cykas"),
+            ),
+            watched=("a1", "a2", "b1", "b2"),
+        ),
+        Scenario(
+            name="multicast-is-not-unicasts",
+            title="One message to two is not two messages",
+            lesson="Sent as two unicasts, the copies are different messages: bob's comment depends "
+            "on his own copy only, so carol may read it first, and every protocol agrees. As one "
+            "multicast the comment depends on the news itself.",
+            acts=(
+                option_act("hybrid, one multicast", AS_MULTICAST, "hybrid"),
+                option_act("hybrid, two unicasts", AS_UNICASTS, "hybrid"),
+                option_act("rst, one multicast", AS_MULTICAST, "rst"),
+                option_act("rst, two unicasts", AS_UNICASTS, "rst"),
+            ),
+            watched=("news", "news for carol", "comment"),
+        ),
+        Scenario(
+            name="mf-multicast",
+            title="Send to all, wait for all acks: not causal",
+            lesson="1 delivers m and writes x to 2 before m has got there. Waiting for acks orders "
+            "what the sender does next, not what the receivers do.",
+            acts=(
+                Act(label="mf, applied to two targets", script=MF_TO_TWO, info=MF_MULTICAST),
+                *acts(MF_TO_TWO, "hybrid"),
+            ),
+            watched=("m", "x"),
+        ),
+        Scenario(
+            name="permit-overtakes",
+            title="A permit comes before its message",
+            lesson="The paper's listing drops a permit that overtakes its message; m then waits "
+            "until a timer asks for the permit again. Remembering the highest permit of every "
+            "sender mends it.",
+            acts=(
+                option_act(
+                    "paper-basic, as printed", PERMIT_OVERTAKES, "paper-basic", watermark=False
+                ),
+                *acts(PERMIT_OVERTAKES, "paper-basic", "hybrid-csps"),
+            ),
+            watched=("a", "m"),
+        ),
+        Scenario(
+            name="duplicated-datagram",
+            title="The network brings a message twice",
+            lesson="The hybrid family takes any network: a duplicate is recognised and acked "
+            "again. The classic algorithms assume that every packet comes exactly once, and "
+            "refuse what they did not expect.",
+            acts=acts(DUPLICATED, "hybrid", "paper-basic", "rst"),
+            watched=("pay", "thanks"),
+        ),
+        Scenario(
+            name="rst-self-send",
+            title="A message to oneself",
+            lesson="The 1991 text counts a message to oneself in the matrix although it never "
+            "comes over the network, so everything after it waits for ever. Delivered inside "
+            "the submission and left out of the matrix it blocks nobody.",
+            acts=acts(TO_ONESELF, "rst", "hybrid"),
+            watched=("note", "seen", "reminder", "more"),
+        ),
+        Scenario(
+            name="rtt-limit",
+            title="Throughput over distance",
+            lesson="With one message under way at a time (mf), or one per receiver (cykas), a "
+            "hundred messages take a hundred round trips. With a receive buffer (hybrid) they "
+            "travel together, and distance costs one delay.",
+            acts=rtt_acts(),
+            watched=("m1", "m100"),
+        ),
+    )
+}
+
+
+def find_scenario(name: str) -> Scenario:
+    """The scenario of that name, or `LocalError` that lists them."""
+    if name not in SCENARIOS:
+        raise LocalError(f"no scenario is called {name!r}; there are {', '.join(SCENARIOS)}")
+    return SCENARIOS[name]

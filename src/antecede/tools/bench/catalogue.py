@@ -1,0 +1,48 @@
+"""Which libraries are measured, in which ways: the only list."""
+
+from importlib import import_module
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.tools.bench.peer import Peer
+from antecede.tools.bench.peers.antecede_node import AntecedeNode
+from antecede.tools.bench.peers.nats_client import Nats
+from antecede.tools.bench.peers.tcp_streams import TcpStreams
+from antecede.tools.bench.peers.zenoh_session import Zenoh
+from antecede.tools.bench.peers.zmq_asyncio import ZmqAsyncioDealerRouter, ZmqAsyncioPushPull
+from antecede.tools.bench.peers.zmq_blocking import ZmqDealerRouter, ZmqPushPull
+
+PEERS: Final[dict[str, Peer]] = {
+    "antecede": AntecedeNode("iterate", "auto"),
+    "antecede-handler": AntecedeNode("handler", "auto"),
+    "antecede-1400": AntecedeNode("iterate", 1400),
+    "antecede-handler-1400": AntecedeNode("handler", 1400),
+    "antecede-uvloop": AntecedeNode("iterate", "auto", "uvloop"),
+    "antecede-handler-uvloop": AntecedeNode("handler", "auto", "uvloop"),
+    "zmq": ZmqPushPull(),
+    "zmq-dealer": ZmqDealerRouter(),
+    "zmq-asyncio": ZmqAsyncioPushPull(),
+    "zmq-asyncio-dealer": ZmqAsyncioDealerRouter(),
+    "tcp": TcpStreams(),
+    "tcp-20": TcpStreams(per_write=20),
+    "nats": Nats(),
+    "zenoh": Zenoh(),
+}
+
+
+def find_peer(key: str) -> Peer:
+    """The peer that goes by this key, or one of somebody else's: `module:NAME`."""
+    if key in PEERS:
+        return PEERS[key]
+    module, colon, name = key.partition(":")
+    if not colon:
+        raise LocalError(
+            f"no peer is called {key!r}; there are {', '.join(PEERS)}; module:NAME is your own"
+        )
+    try:
+        peer = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise LocalError(f"there is no peer at {key!r}: {error}") from error
+    if not isinstance(peer, Peer):
+        raise LocalError(f"{key!r} is no Peer")
+    return peer

@@ -1,0 +1,160 @@
+"""antecede itself: two nodes over UDP, exactly once and in causal order."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Final, Literal, TypeAlias
+
+from antecede.link.inbox import InboundMessage
+from antecede.live.node import Node
+from antecede.live.opening import open_node
+from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
+from antecede.tools.bench.peer import Peer, Stage, package
+
+LISTENER: Final = "listener"
+CALLER: Final = "caller"
+
+Style: TypeAlias = Literal["iterate", "handler"]
+Loop: TypeAlias = Literal["asyncio", "uvloop"]
+
+
+class AntecedeNode(Peer):
+    """Messages taken with `async for`, or by a handler that is a plain function; datagrams as
+    large as `mtu` says, on asyncio's own event loop or on another one."""
+
+    def __init__(self, style: Style, mtu: int | Literal["auto"], loop: Loop = "asyncio") -> None:
+        self._style = style
+        self._mtu = mtu
+        self.package = loop
+        how = "async for" if style == "iterate" else "handler"
+        size = "large datagrams" if mtu == "auto" else f"{mtu} B datagrams"
+        where = "" if loop == "asyncio" else f", {loop}"
+        self.name = f"antecede, {how}, {size}{where}"
+
+    def _run(self, part: Coroutine[None, None, None]) -> None:
+        factory = package("uvloop").new_event_loop if self.package == "uvloop" else None
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(part)
+
+    def sink(self, stage: Stage, tally: Tally) -> None:
+        self._run(self._sink(stage, tally))
+
+    async def _sink(self, stage: Stage, tally: Tally) -> None:
+        async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
+            stage.announce(address_of(node))
+            if self._style == "iterate":
+                await count(node, tally)
+            else:
+                await count_by_handler(node, tally)
+
+    def source(self, stage: Stage, volley: Volley) -> None:
+        self._run(self._source(stage, volley))
+
+    async def _source(self, stage: Stage, volley: Volley) -> None:
+        async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
+            if volley.per_s:
+                await send_at_a_pace(node, volley)
+            else:
+                send = node.send
+                for payload in volley:
+                    await send(LISTENER, payload)
+            await node.flush()
+
+    def echo(self, stage: Stage) -> None:
+        self._run(self._echo(stage))
+
+    async def _echo(self, stage: Stage) -> None:
+        async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
+            stage.announce(address_of(node))
+            if self._style == "iterate":
+                async for message in node:
+                    if message.payload[0] == END:
+                        return
+                    await node.send(message.sender, message.payload)
+            else:
+                await answer_by_handler(node)
+
+    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        self._run(self._ping(stage, stopwatch))
+
+    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
+            if self._style == "iterate":
+                for _ in stopwatch.turns():
+                    await node.send(LISTENER, stopwatch.ping)
+                    await node.receive()
+            else:
+                await ping_by_handler(node, stopwatch)
+            await node.send(LISTENER, stopwatch.end)
+            await node.flush()
+
+
+def address_of(node: Node) -> str:
+    """Where a node listens, as others are told."""
+    return str(node.address)
+
+
+async def send_at_a_pace(node: Node, volley: Volley) -> None:
+    """Send so many a second, a millisecond's worth at a time."""
+    loop = asyncio.get_running_loop()
+    at_once = max(1, volley.per_s // 1000)
+    start = loop.time()
+    for number, payload in enumerate(volley, start=1):
+        await node.send(LISTENER, payload)
+        if number % at_once == 0:
+            await asyncio.sleep(start + number / volley.per_s - loop.time())
+
+
+async def count(node: Node, tally: Tally) -> None:
+    """Count a volley by iterating."""
+    number = 0
+    async for message in node:
+        payload = message.payload
+        number += 1
+        if payload[0] and tally.mark(payload[0], number):
+            return
+
+
+async def count_by_handler(node: Node, tally: Tally) -> None:
+    """Count a volley in a handler."""
+    done = asyncio.Event()
+    number = 0
+
+    def take(message: InboundMessage) -> None:
+        nonlocal number
+        payload = message.payload
+        number += 1
+        if payload[0] and tally.mark(payload[0], number):
+            done.set()
+
+    node.on_message(take)
+    await done.wait()
+
+
+async def ping_by_handler(node: Node, stopwatch: Stopwatch) -> None:
+    """Send the next ping whenever the answer to the last has come."""
+    done = asyncio.Event()
+    turns = stopwatch.turns()
+
+    def ping_again(_: InboundMessage | None) -> None:
+        if next(turns, done) is done:
+            done.set()
+        else:
+            node.try_send(LISTENER, stopwatch.ping)
+
+    node.on_message(ping_again)
+    ping_again(None)
+    await done.wait()
+
+
+async def answer_by_handler(node: Node) -> None:
+    """Answer every message in a handler, up to the end."""
+    done = asyncio.Event()
+
+    def answer(message: InboundMessage) -> None:
+        if message.payload[0] == END:
+            done.set()
+        else:
+            node.try_send(message.sender, message.payload)
+
+    node.on_message(answer)
+    await done.wait()

@@ -1,0 +1,107 @@
+"""The standard library's asyncio streams over TCP, each message after its length."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
+from antecede.tools.bench.peer import Peer, Stage
+
+LENGTH_BYTES: Final = 4
+
+
+class TcpStreams(Peer):
+    """Length, payload; `per_write` messages are put together for one write."""
+
+    package = "asyncio"
+
+    def __init__(self, per_write: int = 1) -> None:
+        self._per_write = per_write
+        self.name = "asyncio TCP" if per_write == 1 else f"asyncio TCP, {per_write} per write"
+
+    def sink(self, stage: Stage, tally: Tally) -> None:
+        asyncio.run(self._listen(stage, tally))
+
+    async def _listen(self, stage: Stage, tally: Tally | None) -> None:
+        done = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if tally is None:
+                await send_back(reader, writer)
+            else:
+                await count(reader, tally)
+            writer.close()
+            done.set()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            stage.announce(str(server.sockets[0].getsockname()[1]))
+            await done.wait()
+
+    def source(self, stage: Stage, volley: Volley) -> None:
+        asyncio.run(self._source(stage, volley))
+
+    async def _source(self, stage: Stage, volley: Volley) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(stage.address))
+        for data in batched(volley, self._per_write):
+            writer.write(data)
+            await writer.drain()
+        await stage.released()
+        writer.close()
+
+    def echo(self, stage: Stage) -> None:
+        asyncio.run(self._listen(stage, None))
+
+    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        asyncio.run(self._ping(stage, stopwatch))
+
+    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(stage.address))
+        for _ in stopwatch.turns():
+            writer.write(framed(stopwatch.ping))
+            await writer.drain()
+            await received(reader)
+        writer.write(framed(stopwatch.end))
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+
+def framed(payload: bytes) -> bytes:
+    """A payload as it travels."""
+    return len(payload).to_bytes(LENGTH_BYTES, "little") + payload
+
+
+def batched(volley: Volley, per_write: int) -> Iterator[bytes]:
+    """The framed payloads of a volley, so many at a time."""
+    if per_write == 1:
+        yield from map(framed, volley)
+        return
+    payloads = iter(volley)
+    while batch := b"".join(map(framed, islice(payloads, per_write))):
+        yield batch
+
+
+async def received(reader: asyncio.StreamReader) -> bytes:
+    """The next payload."""
+    length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "little")
+    return await reader.readexactly(length)
+
+
+async def count(reader: asyncio.StreamReader, tally: Tally) -> None:
+    """Count a volley."""
+    number = 0
+    while True:
+        length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "little")
+        payload = await reader.readexactly(length)
+        number += 1
+        if payload[0] and tally.mark(payload[0], number):
+            return
+
+
+async def send_back(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer every message with itself, up to the end."""
+    while (payload := await received(reader))[0] != END:
+        writer.write(framed(payload))
+        await writer.drain()
