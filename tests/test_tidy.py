@@ -27,7 +27,8 @@ def project_files() -> tuple[Path, ...]:
 
 def is_generated(file: Path) -> bool:
     parts = file.relative_to(ROOT).parts
-    return any(part.endswith(("__pycache__", "_cache", ".egg-info")) for part in parts)
+    # In a second work tree of one repository, .git is a file.
+    return any(part.endswith((".git", "__pycache__", "_cache", ".egg-info")) for part in parts)
 
 
 def python_files(*folders: str) -> list[Path]:
