@@ -32,6 +32,7 @@ SUBCOMMANDS: Final = {
     "demo": Subcommand("antecede.cli.demo", "See it all at work, on a bad network."),
     "node": Subcommand("antecede.cli.node", "Run one node: JSON lines in, JSON lines out."),
     "key": Subcommand("antecede.cli.key", "Make the keys of nodes."),
+    "journal": Subcommand("antecede.cli.journal", "Look into the journal of a node."),
     "chat": Subcommand("antecede.cli.chat", "Chat in a group, and see what causal order is."),
     "simulate": Subcommand(
         "antecede.cli.simulate", "Run one simulation and say where the time went."

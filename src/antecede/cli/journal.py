@@ -1,0 +1,65 @@
+"""`antecede journal`: look into the journal of a node that is not running."""
+
+from pathlib import Path
+
+import click
+
+from antecede.journal.inspect import check, contents, repair
+
+EXAMPLES = """\b
+Examples:
+  antecede journal check state/alice      could a node start from it?
+  antecede journal show state/alice       what is in it, commit by commit
+  antecede journal repair state/alice     cut off or set aside what no node accepts
+"""
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+SHOWN_BYTES: int = 32
+"""How much of a record `show` prints."""
+
+
+class Unusable(click.ClickException):
+    """The journal is one that a node would refuse."""
+
+    exit_code = 1
+
+
+@click.group("journal", epilog=EXAMPLES, short_help="Look into the journal of a node.")
+def command() -> None:
+    """Look into the journal of a node, and mend it.
+
+    A node cuts off by itself what a crash interrupted; it refuses a journal that has been changed
+    in the middle, because something it promised is gone.
+    """
+
+
+@command.command("check", epilog="\b\nExamples:\n  antecede journal check state/alice")
+@click.argument("folder", type=FOLDER)
+def check_command(folder: Path) -> None:
+    """Say whether a node could start from the journal in FOLDER; exits with 1 if not."""
+    found = check(folder)
+    if found.corrupt is not None:
+        raise Unusable(found.corrupt)
+    click.echo(found.sentence())
+
+
+@command.command("show", epilog="\b\nExamples:\n  antecede journal show state/alice | head")
+@click.argument("folder", type=FOLDER)
+def show_command(folder: Path) -> None:
+    """Print the records in FOLDER, a line each: commit, length, and how it begins."""
+    for block in contents(folder):
+        word = "snapshot" if block.number == 0 else f"commit {block.number}"
+        for record in block.records:
+            more = " …" if len(record) > SHOWN_BYTES else ""
+            click.echo(f"{word}  {len(record):>6} bytes  {record[:SHOWN_BYTES].hex()}{more}")
+
+
+@command.command("repair", epilog="\b\nExamples:\n  antecede journal repair state/alice")
+@click.argument("folder", type=FOLDER)
+def repair_command(folder: Path) -> None:
+    """Make the journal in FOLDER one that a node accepts, and say what was done.
+
+    What cannot be read is kept beside it, never deleted.
+    """
+    click.echo(repair(folder))

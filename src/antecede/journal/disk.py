@@ -1,0 +1,84 @@
+"""What a journal asks of a file system, in one small class.
+
+Tests put another one in its place, which tears writes, fills up and fails to sync as disks do.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from antecede.journal.errors import JournalInUse
+
+
+class Disk:
+    """A folder on a real file system."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Make this process the only one with this journal; `JournalInUse` if another has it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise JournalInUse(
+                f"the journal {self.folder} is in use by another process; "
+                "each node needs a journal of its own"
+            ) from None
+        self._lock = descriptor
+
+    def unlock(self) -> None:
+        """Let others have it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def names(self) -> list[str]:
+        """The files there are."""
+        return sorted(os.listdir(self.folder)) if self.folder.exists() else []
+
+    def read(self, name: str) -> bytes:
+        """A whole file."""
+        return (self.folder / name).read_bytes()
+
+    def open(self, name: str, *, new: bool) -> int:
+        """A descriptor to append with; a new file must not exist yet."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        if new:
+            flags |= os.O_CREAT | os.O_TRUNC
+        return os.open(self.folder / name, flags, 0o600)
+
+    def append(self, descriptor: int, data: bytes) -> None:
+        """All of `data`, or an OSError after which any part of it may be in the file."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+    def sync(self, descriptor: int) -> None:
+        """Returns when everything appended would survive a power failure."""
+        os.fdatasync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut the file off."""
+        os.ftruncate(descriptor, size)
+
+    def close(self, descriptor: int) -> None:
+        """Give a descriptor back."""
+        os.close(descriptor)
+
+    def rename(self, old: str, new: str) -> None:
+        """Let a finished file appear under its name, for good."""
+        os.replace(self.folder / old, self.folder / new)
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        (self.folder / name).unlink(missing_ok=True)

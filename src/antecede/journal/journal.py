@@ -1,0 +1,228 @@
+"""The journal: groups of records that are durable when `commit` returns.
+
+One file at a time, `journal-N.log`: a snapshot of what was known when it was begun, and every
+commit since. When the commits outgrow the snapshot, a new file is begun with a new snapshot, and
+the old one is deleted once the new one is safe; so the size follows the state, not the history.
+
+Calls come from one thread at a time. `commit` and `begin_anew` touch the disk and may take as long
+as disks take; whoever must not wait calls them from a thread.
+
+Failures: no room (`JournalFull`) leaves everything as it was, and the same commit can be tried
+again. A failed write or sync of any other kind is `JournalFailed` and final: after a failed sync
+nobody knows what is on the disk, and asking again would be answered with a lie.
+"""
+
+import errno
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from antecede.journal.blocks import encode_block, file_header, read_blocks
+from antecede.journal.disk import Disk
+from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull
+
+Durability: TypeAlias = Literal["sync", "process"]
+"""`sync` survives a power failure; `process` only a crash of the process, not of the machine."""
+
+GROWTH: Final = 4
+"""A file may grow to this many times its snapshot before a new one is worth while."""
+
+GROWTH_BYTES_MIN: Final = 16 << 20
+"""Below this size no file is worth replacing."""
+
+JOURNAL_BYTES_MAX: Final = 8 << 30
+"""Beyond this a journal takes no more, unless the settings allow it."""
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+UNFINISHED: Final = "unfinished.tmp"
+
+
+class Journal:
+    """An open journal; at most one process has it."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        durable: Durability = "sync",
+        limit_bytes: int = JOURNAL_BYTES_MAX,
+        growth_bytes_min: int = GROWTH_BYTES_MIN,
+    ) -> None:
+        self._disk: Final = disk
+        self._durable: Final = durable
+        self._limit: Final = limit_bytes
+        self._growth_min: Final = growth_bytes_min
+        self._descriptor: int | None = None
+        self._file = 0
+        self._next_block = 0
+        self._size = 0
+        self._snapshot_size = 0
+        self._failed: str | None = None
+        self.torn_bytes = 0
+        self.commits = 0
+        self.records = 0
+
+    def open(self) -> list[bytes] | None:
+        """Take the journal, and answer with everything in it; None if there is nothing yet.
+
+        A torn tail is cut off (`torn_bytes` says how much). After None, `begin_anew` must be called
+        before the first commit.
+        """
+        self._disk.lock()
+        try:
+            return self._recover()
+        except BaseException:
+            self._disk.unlock()
+            raise
+
+    def _recover(self) -> list[bytes] | None:
+        numbers = file_numbers(self._disk.names())
+        self._disk.remove(UNFINISHED)
+        if not numbers:
+            return None
+        newest = numbers[-1]
+        for number in numbers[:-1]:  # A crash came between the new file and the old one's end.
+            self._disk.remove(file_name(number))
+        name = file_name(newest)
+        reading = read_blocks(self._disk.read(name), name)
+        self._descriptor = self._disk.open(name, new=False)
+        if reading.torn:
+            self._disk.truncate(self._descriptor, reading.good)
+            self._sync()
+        self._file = newest
+        self._size = reading.good
+        self._snapshot_size = reading.blocks[0].stop
+        self._next_block = len(reading.blocks)
+        self.torn_bytes = reading.torn
+        return [record for block in reading.blocks for record in block.records]
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._size
+
+    def outgrown(self) -> bool:
+        """Whether beginning anew would pay."""
+        return self._size > max(self._growth_min, GROWTH * self._snapshot_size)
+
+    def commit(self, records: Sequence[bytes]) -> None:
+        """Make these records durable, all or none; `JournalFull` if there is no room for them."""
+        self._check()
+        assert self._descriptor is not None, "a new journal begins with a snapshot"
+        block = encode_block(self._next_block, records)
+        if self._size + len(block) > self._limit:
+            raise JournalFull(
+                f"the journal {self._disk.folder} has reached its limit of {self._limit:,} bytes"
+            )
+        self._append(self._descriptor, block, self._size)
+        self._sync()
+        self._size += len(block)
+        self._next_block += 1
+        self.commits += 1
+        self.records += len(records)
+
+    def begin_anew(self, snapshot: Sequence[bytes]) -> None:
+        """From now on the journal holds this, and what is committed after it."""
+        self._check()
+        content = file_header() + encode_block(0, snapshot)
+        number = self._file + 1
+        descriptor = self._disk.open(UNFINISHED, new=True)
+        try:
+            self._append(descriptor, content, 0)
+            self._sync_one(descriptor)
+            self._finish(UNFINISHED, file_name(number))
+        except BaseException:
+            with suppress(OSError):
+                self._disk.close(descriptor)
+            raise
+        self._replace(descriptor, number, len(content))
+
+    def _replace(self, descriptor: int, number: int, size: int) -> None:
+        former, former_number = self._descriptor, self._file
+        self._descriptor = descriptor
+        self._file = number
+        self._size = self._snapshot_size = size
+        self._next_block = 1
+        if former is not None:
+            self._disk.close(former)
+            with suppress(OSError):  # It is deleted at the next start, if not now.
+                self._disk.remove(file_name(former_number))
+
+    def close(self) -> None:
+        """Give the journal up; what was committed stays."""
+        if self._descriptor is not None:
+            self._disk.close(self._descriptor)
+            self._descriptor = None
+        self._disk.unlock()
+
+    def _check(self) -> None:
+        if self._failed is not None:
+            raise JournalFailed(self._failed)
+
+    def _append(self, descriptor: int, data: bytes, size: int) -> None:
+        try:
+            self._disk.append(descriptor, data)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                self._take_back(descriptor, size)
+                raise JournalFull(
+                    f"no room for the journal {self._disk.folder}: {error.strerror}"
+                ) from error
+            raise self._fail("write", error) from error
+
+    def _take_back(self, descriptor: int, size: int) -> None:
+        """Part of a block may have found room: the next one must begin where it began."""
+        try:
+            self._disk.truncate(descriptor, size)
+        except OSError as error:
+            raise self._fail("shorten", error) from error
+
+    def _finish(self, unfinished: str, name: str) -> None:
+        try:
+            self._disk.rename(unfinished, name)
+        except OSError as error:
+            raise self._fail("rename", error) from error
+
+    def _sync(self) -> None:
+        assert self._descriptor is not None, "there is a file"
+        self._sync_one(self._descriptor)
+
+    def _sync_one(self, descriptor: int) -> None:
+        if self._durable == "process":
+            return
+        try:
+            self._disk.sync(descriptor)
+        except OSError as error:
+            raise self._fail("sync", error) from error
+
+    def _fail(self, verb: str, error: OSError) -> JournalFailed:
+        self._failed = (
+            f"cannot {verb} the journal {self._disk.folder}: {error.strerror or error}; what is on "
+            "the disk is unknown, so this node must not go on. Mend the disk and start it again"
+        )
+        return JournalFailed(self._failed)
+
+
+def file_name(number: int) -> str:
+    """The name of the journal's N-th file."""
+    return f"journal-{number:010}.log"
+
+
+def file_numbers(names: Sequence[str]) -> list[int]:
+    """Which files of a journal are among these, oldest first."""
+    found: list[int] = []
+    for name in names:
+        digits = name.removeprefix("journal-").removesuffix(".log")
+        if digits.isdecimal() and name == file_name(int(digits)):
+            found.append(int(digits))
+        elif name.startswith("journal-") and not name.endswith(".cut"):
+            raise JournalCorrupt(f"{name}: a file that does not belong into a journal")
+    return sorted(found)
+
+
+def open_journal(folder: Path, durable: Durability = "sync") -> tuple[Journal, list[bytes] | None]:
+    """The journal in `folder`, and what is in it; the folder is made if need be."""
+    journal = Journal(Disk(folder), durable=durable)
+    return journal, journal.open()
