@@ -3,9 +3,9 @@
 from io import StringIO
 
 import pytest
-from rich.console import Console
 
 from antecede.cli.chat import Terminal
+from antecede.cli.output import Console
 from antecede.tools.chat.room import Line
 
 

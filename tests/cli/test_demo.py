@@ -217,7 +217,7 @@ def test_ctrl_c_ends_all_processes(tmp_path: Path) -> None:
             assert time.monotonic() < until, "the services did not start"
             time.sleep(0.0005)  # While the last one is still being started.
         running.send_signal(signal.SIGINT)
-        assert running.wait(60) == 1
+        assert running.wait(60) == 130
     finally:
         running.kill()
         running.communicate()

@@ -4,9 +4,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 
 from antecede.cli.audit_summary import print_summary, print_worst
+from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from antecede.audit.explain import explain, name
 from antecede.audit.findings import Violation
+from antecede.cli.output import Console
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:

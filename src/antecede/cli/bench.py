@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import click
-from rich.console import Console
 
 from antecede import compiled
 from antecede.cli.bench_tables import ratio_table, speed_table
+from antecede.cli.output import Console
 from antecede.tools.bench.catalogue import PEERS
 from antecede.tools.bench.contest import Plan, Results, Show, run_contest
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd

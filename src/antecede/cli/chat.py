@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from antecede.cli.output import Console
 from antecede.cli.units import LATENCY, SHARE
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check

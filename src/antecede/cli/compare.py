@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.core.errors import LocalError
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES

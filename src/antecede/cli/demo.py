@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from antecede.cli.demonstration.comparing import compare
@@ -22,6 +21,7 @@ from antecede.cli.demonstration.plan import FULL, QUICK, Places, Plan
 from antecede.cli.demonstration.recording import record
 from antecede.cli.demonstration.steps import Steps
 from antecede.cli.demonstration.summary import Summary, comparison_line, summary_table
+from antecede.cli.output import Console
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.write import open_report, write_report

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.cli.spark_session import need_spark, spark_session
 from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import click
-from rich.console import Console
 
+from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 from antecede.cli.units import COUNT, NUMBER

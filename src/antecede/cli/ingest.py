@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 from antecede.link.notation import duration_text

@@ -9,14 +9,17 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from antecede import __version__, compiled
+from antecede.cli.output import INTERRUPTED, READER_GONE, finish_output, status_of
 from antecede.core.errors import LocalError
 
 
@@ -104,22 +107,47 @@ class SubcommandGroup(click.Group):
         items = [CompletionItem(name, help=SUBCOMMANDS[name].purpose) for name in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
-    def invoke(self, ctx: click.Context) -> object:
+    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as click has it
+        """Click's; before the process ends, what it prints is written, or given up."""
         try:
+            return super().main(*args, **extra)
+        except SystemExit as ended:
+            sys.exit(finish_output(status_of(ended)))
+        except BrokenPipeError:  # Not even standard error is read any more.
+            sys.exit(finish_output(READER_GONE))
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
+        with told_in_one_sentence():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with told_in_one_sentence():
             return super().invoke(ctx)
-        except LocalError as error:
-            raise UserError(str(error)) from error
-        except ModuleNotFoundError as error:
-            advice = missing_package(error)
-            if advice is None:
-                raise
-            raise UserError(advice) from error
-        except OSError as error:
-            if error.filename is not None:
-                raise UserError(f"{error.strerror}: {error.filename}") from error
-            if error.errno == errno.ENOSPC:
-                raise UserError(f"{error.strerror}") from error
+
+
+@contextmanager
+def told_in_one_sentence() -> Iterator[None]:
+    """Turn what users and their systems do into a sentence and an exit status; bugs stay bugs."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except LocalError as error:
+        raise UserError(str(error)) from error
+    except ModuleNotFoundError as error:
+        advice = missing_package(error)
+        if advice is None:
             raise
+        raise UserError(advice) from error
+    except BrokenPipeError:
+        raise click.exceptions.Exit(READER_GONE) from None
+    except OSError as error:
+        if error.filename is not None:
+            raise UserError(f"{error.strerror}: {error.filename}") from error
+        if error.errno == errno.ENOSPC:
+            raise UserError(f"{error.strerror}") from error
+        raise
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 

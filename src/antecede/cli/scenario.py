@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.lab.scenarios.catalogue import SCENARIOS, Act, Scenario, find_scenario
 from antecede.lab.scenarios.stage import Performance
 from antecede.lab.scenarios.telling import tell, verdict_lines

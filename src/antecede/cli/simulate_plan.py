@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from antecede.cli.output import Console
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from antecede.cli.output import Console
 
 if TYPE_CHECKING:
     from antecede.pipeline.session import SparkSession

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.cli.spark_session import need_spark, spark_session
 from antecede.link.notation import duration_text, three_digits
 

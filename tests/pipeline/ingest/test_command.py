@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from antecede.cli.ingest import name_after, period_text, print_summary
 from antecede.cli.main import main
+from antecede.cli.output import Console
 from antecede.pipeline.ingest.summary import Contradiction, FormatCount, Summary
 from tests.pipeline.ingest.samples import as_gzip, as_lines
 
