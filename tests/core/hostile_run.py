@@ -7,7 +7,15 @@ faults stop, and what honest processes said to each other must have been deliver
 from collections.abc import Sequence
 from random import Random
 
-from antecede.core import CausalProcess, Effect, Message, Packet, RemoteError, Transmit
+from antecede.core import (
+    BufferFull,
+    CausalProcess,
+    Effect,
+    Message,
+    Packet,
+    RemoteError,
+    Transmit,
+)
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.protocols.mf import MfAck, MfMessage
@@ -43,15 +51,22 @@ class HostileRun:
     # What honest processes and the network do.
 
     def submit(self, me: int) -> None:
-        """`me` sends to somebody, or to several where there is multicast; the liar included."""
+        """`me` sends to somebody, or to several where there is multicast; the liar included.
+
+        If it has no room, it does not.
+        """
         others = [process for process in self.everyone if process != me]
         count = self.random.randint(1, len(others)) if self.info.multicast else 1
         targets = self.random.sample(others, count)
+        try:
+            effects = self.processes[me].submit(targets, b"x", self.now_ns)
+        except BufferFull:
+            return
         message = (me, 1 + sum(sender == me for sender, _ in self.targets))
         self.targets[message] = targets
         self.causes[message] = frozenset(self.past[me])
         self.past[me].add(message)
-        self.perform(me, self.processes[me].submit(targets, b"x", self.now_ns))
+        self.perform(me, effects)
 
     def arrive(self, source: int, me: int, packet: Packet) -> bool:
         """A packet arrives, real or not; whether it was taken in."""

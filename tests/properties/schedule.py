@@ -6,11 +6,13 @@ even that. There is no simulator in here: what happens next is a choice, not a t
 schedules are reached which no distribution of delays would produce. All goes to an event log.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from antecede.core import CausalProcess, Deliver, Effect, Packet, RemoteError
+from antecede.audit.oracle import check_log
+from antecede.core import BufferFull, CausalProcess, Deliver, Effect, Packet, RemoteError
 from antecede.core.catalogue import ProtocolInfo
 from antecede.trace.log import ARRIVED, DELIVERED, SUBMITTED, TRANSMITTED, EventLog
 
@@ -61,18 +63,32 @@ class Schedule:
         self.log = EventLog()
         self.now_ns = 0
         self.submitted = [0] * processes
+        self.waiting: list[deque[list[int]]] = [deque() for _ in everyone]
         self.transmitted = 0
         self.refused = 0
 
     def submit(self, sender: int, targets: list[int]) -> None:
-        """One more message, written down for every target before its effects."""
+        """One more message; where there is no room for it, it waits until there is."""
         self.now_ns += STEP_NS
-        self.submitted[sender] += 1
-        payload = b"%d.%d" % (sender, self.submitted[sender])
-        effects = self.processes[sender].submit(targets, payload, self.now_ns)
-        for target in targets:
-            self.write(sender, SUBMITTED, (sender, self.submitted[sender]), target)
-        self.perform(sender, effects)
+        self.waiting[sender].append(targets)
+        self.retry(sender)
+
+    def retry(self, sender: int) -> None:
+        """Submit what waits, written down for every target before its effects."""
+        waiting = self.waiting[sender]
+        while waiting:
+            targets = waiting[0]
+            sequence = self.submitted[sender] + 1
+            try:
+                payload = b"%d.%d" % (sender, sequence)
+                effects = self.processes[sender].submit(targets, payload, self.now_ns)
+            except BufferFull:
+                return
+            waiting.popleft()
+            self.submitted[sender] = sequence
+            for target in targets:
+                self.write(sender, SUBMITTED, (sender, sequence), target)
+            self.perform(sender, effects)
 
     def arrive(self, index: int, *, keep: bool = False) -> None:
         """Let a packet under way arrive; `keep`: and arrive again later."""
@@ -87,6 +103,7 @@ class Schedule:
             self.refused += 1
         else:
             self.perform(flight.target, effects)
+            self.retry(flight.target)
 
     def expire(self, me: int) -> bool:
         """Let the timer of a process fire, as if its time had come; False: it wants none."""
@@ -95,6 +112,7 @@ class Schedule:
             return False
         self.now_ns = max(self.now_ns + STEP_NS, deadline_ns)
         self.perform(me, self.processes[me].expire(self.now_ns))
+        self.retry(me)
         return True
 
     def perform(self, me: int, effects: list[Effect]) -> None:
@@ -169,6 +187,7 @@ def come_to_rest(schedule: Schedule, random: Random, rounds: int = 200) -> None:
         carry_all(schedule, random.random)
         expired = [schedule.expire(me) for me in schedule.everyone]
         if not any(expired):
+            assert not any(schedule.waiting), "there is never room for what still waits"
             return
     raise EndlessError(f"still busy after {rounds} rounds of timers")
 
@@ -181,3 +200,14 @@ def carry_all(schedule: Schedule, draw: Callable[[], float], steps: int = 100_00
             return
         schedule.arrive(schedule.next_of_some_pair(random))
     raise EndlessError(f"packets still under way after {steps} steps")
+
+
+def broken_promises(info: ProtocolInfo, schedule: Schedule) -> list[object]:
+    """Findings that this protocol's ordering rules out."""
+    verdict = check_log(schedule.log)
+    broken: list[object] = [*verdict.duplicates, *verdict.losses, *verdict.inventions]
+    if info.ordering == "causal":
+        broken += verdict.violations
+    if info.ordering in ("causal", "fifo"):
+        broken += verdict.fifo_breaks
+    return broken

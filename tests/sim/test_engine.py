@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+from antecede.audit.oracle import check_log
 from antecede.core.catalogue import find_protocol
 from antecede.core.errors import LocalError
 from antecede.core.packets import Ack
@@ -97,9 +98,32 @@ def test_a_full_protocol_makes_submissions_wait_and_loses_none() -> None:
     assert result.blocked == 17
     assert result.messages == 20
     assert result.leftovers.empty
-    times = [row.time_ns for row in rows(result.log, "submitted")]
+    assert [row.time_ns for row in rows(result.log, "submitted")] == list(range(20))
+    times = [row.time_ns for row in rows(result.log, "transmitted") if row.process == 0]
     assert times[:3] == [0, 1, 2]
     assert min(times[3:]) >= 2 * MS, "there is room when the first acknowledgement is back"
+
+
+def test_waiting_for_room_is_a_part_of_the_latency() -> None:
+    """Three messages at once, one at a time, a round trip of 2 ms: the last one takes 5 ms."""
+    lines = [Line(time_ns=0, sender=0, targets=[1], tag=number) for number in range(3)]
+    result = simulate("blocking", Scripted(2, lines), record=True)
+
+    assert result.blocked == 2
+    assert [row.time_ns for row in rows(result.log, "submitted")] == [0, 0, 0]
+    assert [row.time_ns for row in rows(result.log, "delivered")] == [MS, 3 * MS, 5 * MS]
+    assert result.measures is not None
+    assert result.measures.delays.sender_wait.mean() == 2 * MS
+    assert result.measures.delays.latency.mean() == 3 * MS
+
+
+def test_what_never_finds_room_is_a_copy_that_is_never_delivered() -> None:
+    lines = [Line(time_ns=0, sender=0, targets=[1], tag=number) for number in range(3)]
+    result = simulate("blocking", Scripted(2, lines), until_ns=2 * MS - 1, record=True)
+
+    assert result.leftovers.blocked == 2
+    assert result.leftovers.undelivered == 2
+    assert len(check_log(result.log or []).losses) == 2
 
 
 def test_back_pressure_loses_nothing_under_heavy_traffic() -> None:

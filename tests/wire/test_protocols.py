@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from antecede.core import CausalProcess, Effect, Transmit
+from antecede.core import BufferFull, CausalProcess, Effect, Transmit
 from antecede.core.catalogue import PROTOCOLS
 from antecede.wire import codec_of, decode, encode, metadata_size, metadata_size_with
 
@@ -27,8 +27,14 @@ class WireNetwork:
         self.kinds: set[str] = set()
 
     def submit(self, me: int, targets: list[int]) -> None:
-        """A process sends."""
-        self.perform(me, self.processes[me].submit(targets, b"hello", 0))
+        """A process sends, as soon as it has room."""
+        while True:
+            try:
+                effects = self.processes[me].submit(targets, b"hello", 0)
+            except BufferFull:
+                self.carry()
+                continue
+            return self.perform(me, effects)
 
     def perform(self, me: int, effects: list[Effect]) -> None:
         """Turn packets into bytes and count deliveries."""

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias, final
 from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError
 from antecede.core.process import CausalProcess
+from antecede.core.protocols.blocking import BlockingProcess
 from antecede.core.protocols.bss import BssProcess
 from antecede.core.protocols.cykas import CykasProcess
 from antecede.core.protocols.fifo import FifoProcess
@@ -224,6 +225,15 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             needs_membership=True,
             paper="Blessing, Clebsch, Drossopoulou, Tree Topologies for Causal Message "
             "Delivery, AGERE 2017",
+        ),
+        ProtocolInfo(
+            "blocking",
+            BlockingProcess,
+            ordering="causal",
+            multicast=False,
+            network="lossy",
+            paper="the blocking send that Mattern, Fünfrocken, A Non-Blocking Lightweight "
+            "Implementation of Causal Order Message Delivery, LNCS 938, 1995, starts from",
         ),
         ProtocolInfo(
             "fifo",

@@ -250,14 +250,19 @@ class Simulation(Outbox):
             self._submit(self.hosts[submission.sender], submission)
 
     def _submit(self, host: Host, submission: Submission) -> None:
+        self._announcing = submission
         if host.blocked is not None or not self._try_submit(host, submission):
+            # It was submitted when it was wanted: waiting for room is a part of its latency.
+            self._at = host
+            self._announcing = submission
+            self._announce()
             self.blocked += 1
             if host.blocked is None:
                 host.blocked = SlidingArray()
             host.blocked.add(submission)
 
     def _retry(self, host: Host) -> None:
-        """Submit what there was no room for before, in order."""
+        """Submit what there was no room for before, in order; it has been announced."""
         waiting = host.blocked
         host.blocked = None
         while waiting is not None and waiting.size > 0:
@@ -268,7 +273,6 @@ class Simulation(Outbox):
 
     def _try_submit(self, host: Host, submission: Submission) -> bool:
         self._at = host
-        self._announcing = submission
         payload = self._payload(submission.payload_bytes)
         try:
             host.process.submit_into(submission.targets, payload, self.now_ns, self)
@@ -280,7 +284,7 @@ class Simulation(Outbox):
         return True
 
     def _announce(self) -> None:
-        """The submission under way has been accepted: say so once, before its first effect."""
+        """A submission is accepted, or has to wait: say so once, before its first effect."""
         submission = self._announcing
         if submission is None:
             return

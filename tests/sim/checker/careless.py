@@ -10,7 +10,7 @@ from typing import Self
 
 from antecede.core.catalogue import Network, Ordering, ProtocolInfo
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import RemoteError
+from antecede.core.errors import BufferFull, RemoteError
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.process import CausalProcess
 from antecede.core.values import Message, Packet
@@ -66,6 +66,26 @@ class Eager(CausalProcess):
 def packet_of(message: Message) -> DataPacket:
     """The message, with a tag that says nothing."""
     return DataPacket(message, 0, False)
+
+
+class FullAfterOne(Eager):
+    """Has room for one message, and never again."""
+
+    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
+        if self.submitted:
+            raise BufferFull("try later")
+        return super().submit(targets, payload, now_ns)
+
+
+class CountingRefusals(Eager):
+    """Takes every message at the second attempt: it changes when it refuses."""
+
+    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
+        if not self.unacked:
+            self.unacked.append((0, Message(self.me, 1, b"refused")))
+            raise BufferFull("try later")
+        self.unacked.clear()
+        return super().submit(targets, payload, now_ns)
 
 
 class Forgetful(Eager):

@@ -18,10 +18,12 @@ from antecede.sim.checker.verdicts import Verdict
 from tests.sim.checker.careless import (
     AcknowledgingTooEarly,
     Breaking,
+    CountingRefusals,
     Eager,
     Echoing,
     Forgetful,
     ForgettingInClones,
+    FullAfterOne,
     Garbling,
     GivingUp,
     Gossiping,
@@ -314,3 +316,20 @@ def test_equal_fingerprints_of_objects_that_differ_are_found_out() -> None:
     failure = check(info_of(ForgettingTheOrder), program).failure
     assert failure is not None
     assert failure.verdict.detail == "two objects with equal fingerprints do different things"
+
+
+# No room.
+
+
+def test_a_message_that_never_finds_room_is_a_failure() -> None:
+    failure = failure_of(info_of(FullAfterOne, ordering="none", network="reliable"), "stream")
+
+    assert failure.verdict.kind == "stuck"
+    assert failure.story()[-1].startswith("Verdict: process 0 never has room for d: nothing is")
+
+
+def test_a_refusal_that_changes_something_is_a_failure() -> None:
+    failure = failure_of(info_of(CountingRefusals, ordering="none", network="reliable"), "stream")
+
+    assert (failure.verdict.kind, failure.verdict.process) == ("crashed", 0)
+    assert "BufferFull" in failure.verdict.detail

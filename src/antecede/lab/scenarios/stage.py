@@ -1,5 +1,6 @@
 """Plays a script with a protocol: every copy takes exactly as long as the script says."""
 
+from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final, final
@@ -8,7 +9,7 @@ from antecede.audit.findings import Verdict
 from antecede.audit.oracle import check_log
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
-from antecede.core.errors import RemoteError
+from antecede.core.errors import BufferFull, RemoteError
 from antecede.core.values import Packet
 from antecede.lab.scenarios.script import Script, Send, units_ns
 from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
@@ -81,6 +82,7 @@ class Stage:
         self.now_ns: int = 0
         self._delays: Final = copy_delays(script)
         self._submitted: Final = [0 for _ in everyone]
+        self._refused: Final[list[deque[Send]]] = [deque() for _ in everyone]
         self._names: Final[dict[tuple[int, int], str]] = {}
         self._agenda: Final[list[tuple[int, int, Send | None, Arrival | None]]] = []
         self._count = 0
@@ -102,6 +104,7 @@ class Stage:
             else:
                 self.now_ns = max(self.now_ns, timer_ns)
                 self._perform(sleeper, self.processes[sleeper].expire(self.now_ns))
+                self._retry(sleeper)
 
     def _plan(self, time_ns: int, line: Send | None, arrival: Arrival | None) -> None:
         heappush(self._agenda, (time_ns, self._count, line, arrival))
@@ -122,15 +125,28 @@ class Stage:
             self._arrive(arrival)
 
     def _submit(self, line: Send) -> None:
+        """It counts as submitted from now on, also if there is no room for it yet."""
         me = self.ids[line.sender]
-        targets = [self.ids[name] for name in line.targets]
-        effects = self.processes[me].submit(targets, line.name.encode(), self.now_ns)
         self._submitted[me] += 1
         self._names[(me, self._submitted[me])] = line.name
-        for name, target in zip(line.targets, targets, strict=True):
+        for name in line.targets:
             self._note("submitted", me, name, "message", line.name)
-            self._write(me, SUBMITTED, me, self._submitted[me], target)
-        self._perform(me, effects)
+            self._write(me, SUBMITTED, me, self._submitted[me], self.ids[name])
+        self._refused[me].append(line)
+        self._retry(me)
+
+    def _retry(self, me: int) -> None:
+        """Submit what there is room for, in order."""
+        waiting = self._refused[me]
+        while waiting:
+            targets = [self.ids[name] for name in waiting[0].targets]
+            try:
+                payload = waiting[0].name.encode()
+                effects = self.processes[me].submit(targets, payload, self.now_ns)
+            except BufferFull:
+                return
+            waiting.popleft()
+            self._perform(me, effects)
 
     def _arrive(self, arrival: Arrival) -> None:
         me = arrival.target
@@ -141,6 +157,7 @@ class Stage:
             self._note_packet("refused", me, arrival)
         else:
             self._perform(me, effects)
+            self._retry(me)
 
     def _perform(self, me: int, effects: list[Effect]) -> None:
         for effect in effects:

@@ -37,6 +37,7 @@ FAMILIES: Final[dict[str, Look]] = {
     "mf": Look(colour=5),
     "cykas": Look(colour=7),
     "tree": Look(colour=8),
+    "blocking": Look(colour=5, dash=1),
     "fifo": Look(colour=8, dash=1),
     "none": Look(colour=8, dash=2),
 }

@@ -130,7 +130,17 @@ class World:
         return State(seats, [], pasts, losses if lossy else 0, duplications if lossy else 0)
 
     def next_message(self, seat: Seat) -> i64:
-        """The index of the message that this process may submit now, or -1."""
+        """The index of the message that this process may submit now, or -1.
+
+        One for which it has no room waits until it has: a caller would try again.
+        """
+        index = self.wanted_message(seat)
+        if index >= 0 and self._moves.submission(seat.local, index).refused:
+            return -1
+        return index
+
+    def wanted_message(self, seat: Seat) -> i64:
+        """The index of the message that this process wants to submit now, or -1."""
         me = seat.local.me
         if seat.submitted >= len(self.program.sends[me]):
             return -1

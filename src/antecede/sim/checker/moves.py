@@ -12,7 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
-from antecede.core.errors import LocalError, RemoteError
+from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.process import CausalProcess
 from antecede.core.values import Message, Packet
 from antecede.sim.checker.programs import Program
@@ -70,9 +70,12 @@ class Local:
 
 @final
 class Move:
-    """What a local answers to an event, and what it is then; deliveries are message indices."""
+    """What a local answers to an event, and what it is then; deliveries are message indices.
 
-    __slots__ = ("deliveries", "idle", "local", "transmissions", "verdict")
+    `refused`: it has no room for the message it should submit, and nothing happens.
+    """
+
+    __slots__ = ("deliveries", "idle", "local", "refused", "transmissions", "verdict")
 
     def __init__(
         self,
@@ -81,12 +84,14 @@ class Move:
         deliveries: list[int],
         idle: bool,
         verdict: Verdict | None,
+        refused: bool = False,
     ) -> None:
         self.local: Final = local
         self.transmissions: Final = transmissions
         self.deliveries: Final = deliveries
         self.idle: Final = idle
         self.verdict: Final = verdict
+        self.refused: Final = refused
 
 
 @final
@@ -141,6 +146,10 @@ class Moves:
             effects = self._told(actor, key, flight, now_ns)
         except RemoteError as refusal:
             return Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(refusal)))
+        except BufferFull as refusal:
+            if key < EXPIRY and actor.fingerprint() == local.fingerprint:
+                return Move(local, [], [], True, None, refused=True)
+            return Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(refusal)))
         except Exception as error:  # whatever a protocol raises is a finding about it
             if key < EXPIRY and isinstance(error, LocalError):
                 raise  # unless it says that this program makes no sense to it
@@ -240,6 +249,7 @@ def same(one: Move, other: Move) -> bool:
         and one.transmissions == other.transmissions
         and one.deliveries == other.deliveries
         and one.verdict == other.verdict
+        and one.refused == other.refused
     )
 
 

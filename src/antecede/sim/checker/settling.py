@@ -109,13 +109,18 @@ class FairRun:
                 self._take(Step(EXPIRE, seat.local.me))
 
     def stuck(self) -> Finding | None:
-        """Whether some message is missing where it was sent to."""
+        """Whether some message is missing where it was sent to, or finds no room for ever."""
         submitted = self._world.submitted(self._state)
         for seat in self._state.seats:
             missing = self._world.undelivered(seat) & submitted
             if missing:
                 name = self._world.sends[lowest_bit(missing)].name
                 return Finding(self.steps, Verdict(STUCK, int(seat.local.me), missing=name))
+        for seat in self._state.seats:
+            wanted = self._world.wanted_message(seat)
+            if wanted >= 0:
+                name = self._world.sends[wanted].name
+                return Finding(self.steps, Verdict(STUCK, int(seat.local.me), message=name))
         return None
 
     def _next_step(self) -> Step | None:

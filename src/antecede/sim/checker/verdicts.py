@@ -22,7 +22,8 @@ class Verdict:
     """What went wrong: which kind of thing, at which process, with which message.
 
     `message` and `missing` are names of messages, or empty. For ORDER, `missing` should have been
-    delivered before `message`; `detail` is for what has no names: an exception, a strange message.
+    delivered before `message`; for STUCK, `missing` is never delivered, or `message` never finds
+    room; `detail` is for what has no names: an exception, a strange message.
     """
 
     __slots__ = ("detail", "kind", "message", "missing", "process")
@@ -63,6 +64,8 @@ def in_words(verdict: Verdict) -> str:
         return f"{who} delivers {verdict.message}, which was not sent to it"
     if kind == STUCK:
         words = "nothing is in flight any more, and no timer helps"
+        if verdict.message:
+            return f"{who} never has room for {verdict.message}: {words}"
         return f"{who} never delivers {verdict.missing}: {words}"
     if kind == RESTLESS:
         return f"{who} never comes to rest: {verdict.detail}"
