@@ -36,6 +36,7 @@ from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 
 SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000
+TRIALS_MAX: Final = 1_000_000
 
 LABEL_WIDTH: Final = 26
 CELL_WIDTH: Final = 22
@@ -49,7 +50,8 @@ Examples:
   antecede compare --quick                       everything, small, in seconds
   antecede compare --out table                   everything, and the figures as files
   antecede compare --full                        up to n = 1000, where possible 10000
-  antecede compare --protocols ks --only network is FIFO really needed?
+  antecede compare --protocols ks --only network --trials 1000
+                                                 is FIFO really needed?
   antecede compare --protocols rst,hybrid --only latency --seeds 10
   antecede compare --protocols +my_module:INFO   a protocol of your own, with all others
   antecede compare --ks                          what share of n² does KS carry?
@@ -79,6 +81,11 @@ verdict that is not a plain confirmation is explained below it, with the command
     type=click.IntRange(1, SEEDS_MAX),
     help="Runs of what depends on chance; several give confidence intervals.",
 )
+@click.option(
+    "--trials",
+    type=click.IntRange(1, TRIALS_MAX),
+    help="Runs on networks that do not suit a protocol, of every size.",
+)
 @click.option("--ks", "ks", is_flag=True, help="Instead: how much metadata KS carries.")
 @click.option(
     "--out",
@@ -92,6 +99,7 @@ def command(
     full: bool,
     seed: int,
     seeds: int | None,
+    trials: int | None,
     ks: bool,
     out: Path | None,
 ) -> None:
@@ -111,6 +119,7 @@ def command(
             "--full": "" if full else None,
             "--seed": str(seed),
             "--seeds": None if seeds is None else str(seeds),
+            "--trials": None if trials is None else str(trials),
         }
     )
     effort = chosen_effort(quick, full)
@@ -128,6 +137,7 @@ def command(
         chosen_families(families),
         seed,
         seeds,
+        trials,
     )
     make_folder(out)
     with progress_bar() as show:

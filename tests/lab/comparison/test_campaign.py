@@ -155,7 +155,13 @@ def test_more_effort_is_larger_in_everything() -> None:
 
 def test_ks_files_have_a_row_per_point(tmp_path: Path) -> None:
     rows = [
-        KsRow(processes=n, rate=1.0, share=share, percent=estimate([10.0, 20.0]))
+        KsRow(
+            processes=n,
+            rate=1.0,
+            share=share,
+            percent=estimate([10.0, 20.0]),
+            drift=1.5 if share else 1.0,
+        )
         for n in (4, 8)
         for share in (0.0, 0.5)
     ]
@@ -163,7 +169,7 @@ def test_ks_files_have_a_row_per_point(tmp_path: Path) -> None:
     assert [file.name for file in files] == ["ks.csv", "ks.json", "ks.md"]
     assert len(csv_rows(files[0])) == 4
     assert json.loads(files[1].read_text(encoding="utf-8"))["rows"][3]["share"] == 0.5
-    assert "| 8 | 1 | 15.0 ± 63.5 | 15.0 ± 63.5 |" in files[2].read_text(encoding="utf-8")
+    assert "| 8 | 1 | 15.0 ± 63.5 | 15.0 ± 63.5 (drifts) |" in files[2].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

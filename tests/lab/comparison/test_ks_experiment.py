@@ -5,10 +5,10 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.lab.comparison.ks_experiment import (
     KsEffort,
-    MixedCasts,
     percent_of_matrix,
     run_ks_experiment,
 )
+from antecede.lab.comparison.mixed_casts import MixedCasts
 from antecede.sim.calendar import Calendar
 from antecede.sim.workloads.workload import Agenda
 
@@ -46,13 +46,20 @@ def test_senseless_share_is_refused() -> None:
 def test_share_of_the_matrix_falls_with_size_and_with_multicasts() -> None:
     """Around 55 % and 33 % at n = 10, 30 % at n = 20."""
     ten, multicasts, twenty = (
-        percent_of_matrix(10, 1.0, 0.0, 15, 1),
-        percent_of_matrix(10, 1.0, 0.5, 15, 1),
-        percent_of_matrix(20, 1.0, 0.0, 15, 1),
+        percent_of_matrix(10, 1.0, 0.0, 15, 1)[0],
+        percent_of_matrix(10, 1.0, 0.5, 15, 1)[0],
+        percent_of_matrix(20, 1.0, 0.0, 15, 1)[0],
     )
     assert 45 < ten < 65
     assert 28 < multicasts < 42
     assert 25 < twenty < 37
+
+
+def test_longer_runs_carry_the_same_at_high_rates() -> None:
+    """Forty messages take eight one-way delays at rate 5: too short for logs to have filled."""
+    short, long = (percent_of_matrix(10, 5.0, 0.0, each, 1) for each in (20, 200))
+    assert short[0] == pytest.approx(long[0], rel=0.1)
+    assert short[1] == pytest.approx(1.0, abs=0.1)
 
 
 def test_every_point_of_the_grid_has_an_interval_over_its_seeds() -> None:

@@ -31,6 +31,12 @@ def test_rst_sender_does_the_same_whatever_the_size() -> None:
     assert count_steps("rst", 4, 1)[0] == count_steps("rst", 12, 1)[0]
 
 
+def test_rst_is_not_spared_work_by_objects_that_processes_share() -> None:
+    """As bytes the matrices are compared entry by entry: more than a factor of n."""
+    small, large = (count_steps("rst", n, 1)[1] for n in (8, 16))
+    assert large > 2.2 * small
+
+
 def test_counting_leaves_no_trace_function_behind() -> None:
     before = sys.gettrace()
     count_steps("mf", 3, 1)

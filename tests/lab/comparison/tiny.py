@@ -18,5 +18,5 @@ TINY = replace(
     dag_requests=20,
     turns=(4, 8),
     trials=2,
-    trial_messages=40,
+    trial_messages=10,
 )

@@ -41,12 +41,14 @@ class Campaign:
         families: tuple[str, ...] = FAMILIES,
         seed: int = 1,
         seeds: int | None = None,
+        trials: int | None = None,
     ) -> None:
         self.entrants: Final = entrants
         self.effort: Final = effort
         self.families: Final = families
         self.seed: Final = seed
         self.seeds: Final = effort.seeds if seeds is None else seeds
+        self.trials: Final = effort.trials if trials is None else trials
         self.readings: Final = Readings()
 
     def run(self, show: Show | None = None) -> Readings:
@@ -62,9 +64,10 @@ class Campaign:
     def command(self, entrant: Entrant, family: str) -> str:
         """What to type to see the runs of one family again."""
         seeds = "" if self.seeds == self.effort.seeds else f" --seeds {self.seeds}"
+        trials = "" if self.trials == self.effort.trials else f" --trials {self.trials}"
         return (
             f"antecede compare --protocols {entrant.asked} --only {family}"
-            f"{self.effort.option} --seed {self.seed}{seeds}"
+            f"{self.effort.option} --seed {self.seed}{seeds}{trials}"
         )
 
     # Doing it.
@@ -99,8 +102,8 @@ class Campaign:
 
     def _trials(self, task: Task) -> None:
         info = task.entrant.info
-        seeds = self._seeds(self.effort.trials)
-        clean = [is_clean(info, task.situation, self.effort, seed) for seed in seeds]
+        seeds = self._seeds(self.trials)
+        clean = [is_clean(info, task.situation, self.effort, seed, int(task.at)) for seed in seeds]
         self._note(task, measured.CLEAN, [float(one) for one in clean])
 
     def _footprint(self, task: Task) -> None:
@@ -173,7 +176,7 @@ class Campaign:
 
     def _ends(self, task: Task) -> None:
         info = task.entrant.info
-        seeds = self._seeds(self.effort.trials)
+        seeds = self._seeds(self.trials)
         results = [finishes(info, task.situation, self.effort, seed) for seed in seeds]
         ended = [float(one.leftovers.undelivered == 0) for one in results]
         self._note(task, measured.FINISHED, ended)

@@ -29,7 +29,10 @@ READING_COLUMNS: Final = (
 VERDICT_COLUMNS: Final = (
     "protocol", "aspect", "claim", "seen", "verdict", "reason", "figures", "run",
 )  # fmt: skip
-KS_COLUMNS: Final = ("processes", "rate", "share", "percent", "half_width", "seeds")
+KS_COLUMNS: Final = ("processes", "rate", "share", "percent", "half_width", "seeds", "drift")
+
+DRIFTING: Final = 0.1
+"""A run whose halves differ by more than this share was too short for its mean to say much."""
 
 
 def write_comparison(folder: Path, campaign: Campaign, command: str) -> list[Path]:
@@ -112,7 +115,15 @@ def verdict_rows(judged: list[Judged]) -> list[tuple[object, ...]]:
 def ks_row(row: KsRow) -> tuple[object, ...]:
     """A point of the experiment in the order of `KS_COLUMNS`."""
     figure = row.percent
-    return row.processes, row.rate, row.share, figure.mean, figure.half_width, figure.samples
+    return (
+        row.processes,
+        row.rate,
+        row.share,
+        figure.mean,
+        figure.half_width,
+        figure.samples,
+        row.drift,
+    )
 
 
 def csv_text(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
@@ -190,10 +201,16 @@ def markdown_row(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join([cell.replace("|", "\\|") for cell in cells]) + " |"
 
 
+def ks_cell(row: KsRow) -> str:
+    """A point of the experiment, marked if its runs had not settled."""
+    text = row.percent.text()
+    return f"{text} (drifts)" if abs(row.drift - 1) > DRIFTING else text
+
+
 def ks_table(rows: list[KsRow]) -> TextTable:
     """A row per size and rate, a column per share of multicasts."""
     shares = sorted(dict.fromkeys([row.share for row in rows]))
-    found = {(row.processes, row.rate, row.share): row.percent.text() for row in rows}
+    found = {(row.processes, row.rate, row.share): ks_cell(row) for row in rows}
     places = list(dict.fromkeys([(row.processes, row.rate) for row in rows]))
     lines = [
         (str(size), f"{rate:g}", *[found.get((size, rate, share), "-") for share in shares])

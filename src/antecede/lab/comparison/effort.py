@@ -41,7 +41,9 @@ class Effort:
     """Patience of timers, where a protocol might depend on them."""
     trials: int
     """Runs on networks that do not suit a protocol, and on bad ones."""
+    trial_processes: tuple[int, ...]
     trial_messages: int
+    """For each process of such a run."""
 
 
 QUICK: Final = Effort(
@@ -62,7 +64,8 @@ QUICK: Final = Effort(
     turns=(10, 20),
     patiences_ms=(20, 100),
     trials=3,
-    trial_messages=30,
+    trial_processes=(4,),
+    trial_messages=8,
 )
 
 USUAL: Final = Effort(
@@ -83,7 +86,8 @@ USUAL: Final = Effort(
     turns=(25, 100),
     patiences_ms=(20, 100),
     trials=10,
-    trial_messages=60,
+    trial_processes=(4, 8),
+    trial_messages=15,
 )
 
 FULL: Final = Effort(
@@ -104,7 +108,8 @@ FULL: Final = Effort(
     turns=(100, 400),
     patiences_ms=(20, 100),
     trials=30,
-    trial_messages=80,
+    trial_processes=(4, 8, 16),
+    trial_messages=20,
 )
 
 EFFORTS: Final = (QUICK, USUAL, FULL)

@@ -77,13 +77,12 @@ def see_order(protocol: str, readings: Readings) -> Observation | None:
 
 def see_trials(protocol: str, readings: Readings, trouble: str, needed: str) -> Observation | None:
     """`any` if all runs were clean in spite of the trouble, else what would have spared it."""
-    for row in readings.rows:
-        if (row.protocol, row.quantity, row.situation) == (protocol, measured.CLEAN, trouble):
-            runs = row.figure.samples
-            clean = round(row.figure.mean * runs)
-            detail = f"{clean} of {runs} runs with {trouble} were clean"
-            return Observation(word="any" if clean == runs else needed, detail=detail)
-    return None
+    clean, runs = readings.tally(protocol, measured.CLEAN, trouble)
+    if runs == 0:
+        return None
+    sizes = [f"{at:.0f}" for at, _ in readings.series(protocol, measured.CLEAN, trouble)]
+    detail = f"{clean} of {runs} runs with {trouble} were clean ({', '.join(sizes)} processes)"
+    return Observation(word="any" if clean == runs else needed, detail=detail)
 
 
 # Space and computation.

@@ -117,7 +117,7 @@ class Planner:
     def _tasks_of(self, family: str, entrant: Entrant) -> list[Task]:
         effort = self._effort
         if family == NETWORK:
-            return tasks_at(family, entrant, "trials", (LOSING, REORDERING), (TRIAL_PROCESSES,))
+            return tasks_at(family, entrant, "trials", (LOSING, REORDERING), effort.trial_processes)
         if family == SPACE:
             return self._footprints(entrant)
         if family == STEPS:

@@ -258,6 +258,18 @@ class Readings:
         ]
         return sorted(found)
 
+    def tally(self, protocol: str, quantity: Quantity, situation: str) -> tuple[int, int]:
+        """Of a quantity that a run has or has not: how many runs had it, of how many."""
+        found = [
+            row.figure
+            for row in self.rows
+            if row.protocol == protocol
+            and row.quantity.name == quantity.name
+            and row.situation == situation
+        ]
+        had = sum([round(figure.mean * figure.samples) for figure in found])
+        return had, sum([figure.samples for figure in found])
+
     def situations(self, protocol: str, quantity: Quantity) -> list[str]:
         """In which situations the quantity was measured, in the order of measurement."""
         found: dict[str, bool] = {}

@@ -6,6 +6,11 @@ iteration of a loop counts as often as it runs; what is one operation of Python,
 dictionary, counts once, however large. Compiled code executes no lines, so there the sources are
 run in a process of their own (`interpreted`).
 
+Every packet goes through its codec on the way, as between processes that share no memory: two
+simulated processes that held the same row of a matrix could tell that it is the same by looking at
+the object, and would be spared comparing it. Encoding and decoding are not counted: how much there
+is to read is in the bytes of a message, which are measured elsewhere.
+
 Whose work it is: a submission is the sender's, and so is what a control packet causes (an ack, a
 permit: they let messages leave); the arrival of a message is the receiver's, and so is that of a
 null message, which lets messages be delivered.
@@ -17,11 +22,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, Self, final
 
 from antecede.core.catalogue import ProtocolInfo
+from antecede.core.codec import PacketCodec
 from antecede.core.effects import Effect
 from antecede.core.process import CausalProcess
 from antecede.core.values import Packet
 from antecede.lab.comparison.traffic import CALM_INTERVAL_NS, dense_situation, fault_free, traffic
 from antecede.sim.engine import Simulation
+from antecede.wire.codec import codec_of
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -98,11 +105,12 @@ class Tally:
 
 @final
 class CountedProcess(CausalProcess):
-    """A process whose steps are counted."""
+    """A process whose steps are counted; packets reach it as bytes."""
 
-    def __init__(self, inner: CausalProcess, tally: Tally) -> None:
+    def __init__(self, inner: CausalProcess, tally: Tally, codec: PacketCodec) -> None:
         self._inner: Final = inner
         self._tally: Final = tally
+        self._codec: Final = codec
 
     def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
         tally = self._tally
@@ -117,10 +125,11 @@ class CountedProcess(CausalProcess):
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         tally = self._tally
+        received = self._codec.decode(self._codec.encode(packet), source)
         if not tally.on:
-            return self._inner.arrive(source, packet, now_ns)
+            return self._inner.arrive(source, received, now_ns)
         tally.start()
-        effects = self._inner.arrive(source, packet, now_ns)
+        effects = self._inner.arrive(source, received, now_ns)
         steps = tally.stop()
         if packet.message is None and packet.kind != NULL_KIND:
             tally.sender += steps
@@ -139,7 +148,7 @@ class CountedProcess(CausalProcess):
         return self._inner.deadline_ns()
 
     def clone(self) -> Self:
-        return CountedProcess(self._inner.clone(), self._tally)
+        return CountedProcess(self._inner.clone(), self._tally, self._codec)
 
     def fingerprint(self) -> bytes:
         return self._inner.fingerprint()
@@ -152,10 +161,12 @@ class Counting:
     def __init__(self, info: ProtocolInfo, tally: Tally) -> None:
         self._info: Final = info
         self._tally: Final = tally
+        self._codec: Final = codec_of(info)
 
     def create(self, me: int, processes: Sequence[int], **options: object) -> CausalProcess:
         """One of them."""
-        return CountedProcess(self._info.create(me, processes, **options), self._tally)
+        inner = self._info.create(me, processes, **options)
+        return CountedProcess(inner, self._tally, self._codec)
 
     def info(self) -> ProtocolInfo:
         """The protocol, counted."""

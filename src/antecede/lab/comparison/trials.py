@@ -10,6 +10,7 @@ from typing import Final
 from antecede.audit.oracle import check_log
 from antecede.core.catalogue import ProtocolInfo
 from antecede.lab.comparison.effort import Effort
+from antecede.lab.comparison.mixed_casts import MixedCasts
 from antecede.lab.comparison.traffic import (
     LONGEST_NS,
     ONE_WAY_NS,
@@ -23,6 +24,7 @@ from antecede.lab.scenarios.stage import perform
 from antecede.link.faults import Faults
 from antecede.link.latency import DELAY_NS_MAX, Uniform
 from antecede.sim.run import RunResult, simulate
+from antecede.sim.workloads.workload import Workload
 
 LOSING: Final = "packets lost and doubled"
 REORDERING: Final = "packets overtaking each other"
@@ -33,6 +35,11 @@ WITHOUT_TIMERS: Final = "no timers"
 """Where runs should finish: over a bad network, and with timers that never ring over a good one."""
 
 TRIAL_PROCESSES: Final = 4
+"""How many take part where runs should finish."""
+
+MULTICAST_SHARE: Final = 0.3
+"""Every other run of a protocol that multicasts has so many multicasts among its messages."""
+
 TROUBLE: Final = 0.1
 """The share of packets that are lost, and of those that come twice."""
 
@@ -71,11 +78,27 @@ def troubled(info: ProtocolInfo, trouble: str) -> Faults:
     return Faults(latency=Uniform(ONE_WAY_NS // 10, 4 * ONE_WAY_NS))
 
 
-def is_clean(info: ProtocolInfo, trouble: str, effort: Effort, seed: int) -> bool:
+def trial_traffic(info: ProtocolInfo, processes: int, effort: Effort, seed: int) -> Workload:
+    """Messages to anybody, with multicasts in every other run of a protocol that has them."""
+    messages = processes * effort.trial_messages
+    if info.multicast and not info.broadcast_only and seed % 2 == 0:
+        return MixedCasts(
+            processes, messages=messages, interval_ns=ONE_WAY_NS, share=MULTICAST_SHARE, seed=seed
+        )
+    return traffic(dense_situation(info), processes, messages, ONE_WAY_NS, seed)
+
+
+def is_clean(
+    info: ProtocolInfo,
+    trouble: str,
+    effort: Effort,
+    seed: int,
+    processes: int = TRIAL_PROCESSES,
+) -> bool:
     """Whether everything was delivered once, in the order promised, in spite of the trouble."""
     result = simulate(
         unassuming(info),
-        traffic(dense_situation(info), TRIAL_PROCESSES, effort.trial_messages, ONE_WAY_NS, seed),
+        trial_traffic(info, processes, effort, seed),
         faults=troubled(info, trouble),
         seed=seed,
         record=True,
@@ -92,9 +115,8 @@ def is_clean(info: ProtocolInfo, trouble: str, effort: Effort, seed: int) -> boo
 
 def finishes(info: ProtocolInfo, where: str, effort: Effort, seed: int) -> RunResult:
     """A run over a bad network (over the reliable link if need be), or one without any timers."""
-    workload = traffic(
-        dense_situation(info), TRIAL_PROCESSES, effort.trial_messages, ONE_WAY_NS, seed
-    )
+    messages = TRIAL_PROCESSES * effort.trial_messages
+    workload = traffic(dense_situation(info), TRIAL_PROCESSES, messages, ONE_WAY_NS, seed)
     if where == LOSSY:
         faults = troubled(info, LOSING)
         patience_ns = PATIENCE_NS

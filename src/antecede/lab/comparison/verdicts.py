@@ -10,10 +10,12 @@ from typing import Final, final
 
 from antecede.lab.comparison.claims import (
     CONTROL,
+    FAILURES,
     GROWTH,
     LIVENESS,
     MAGNITUDE,
     MESSAGE_SPACE,
+    ORDER,
     PROCESS_SPACE,
     RECEIVER_STEPS,
     SCALABLE,
@@ -44,6 +46,8 @@ QUALIFYING: Final[dict[tuple[str, str, str], str]] = {
     (SIDE, "receiver", "both"): "a part of it is at the sender",
     (SCALABLE, "yes", "partly"): "it falls with distance, but not in proportion",
     (SCALABLE, "no", "partly"): "it falls with distance, but not in proportion",
+    (ORDER, "FIFO", "any"): "no run without it failed; runs that did not fail are no proof",
+    (FAILURES, "reliable", "any"): "no run without it failed; runs that did not fail are no proof",
 }
 """By aspect, claim and observation: what the one has to be qualified by."""
 

@@ -24,11 +24,8 @@ def clean_in(trouble: str) -> Figure:
     """How many runs were clean in spite of this trouble."""
 
     def figure(protocol: str, readings: Readings) -> str:
-        for row in readings.rows:
-            if (row.protocol, row.quantity, row.situation) == (protocol, measured.CLEAN, trouble):
-                runs = row.figure.samples
-                return f"{round(row.figure.mean * runs)} of {runs} runs clean"
-        return ""
+        clean, runs = readings.tally(protocol, measured.CLEAN, trouble)
+        return f"{clean} of {runs} runs clean" if runs else ""
 
     return figure
 
