@@ -6,9 +6,10 @@ import pytest
 
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
+from antecede.lab.comparison.holdings import ACKNOWLEDGED
 from antecede.lab.comparison.readings import Quantity
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, verdicts_on
-from tests.lab.comparison.synthetic import Made
+from tests.lab.comparison.synthetic import SIZES, Made
 
 
 def outcome(made: Made, aspect: str) -> str:
@@ -99,6 +100,23 @@ def test_state_is_judged_with_few_peers_and_with_all(
 ) -> None:
     def make(made: Made) -> None:
         made.grows(measured.STATE, dense, sparse)
+
+    assert judged(protocol, claims.PROCESS_SPACE, make) == expected
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kept", "expected"),
+    [("hybrid", 0.0, CONFIRMED), ("hybrid", 1.0, QUALIFIED), ("rst", 1.0, CONFIRMED)],
+)
+def test_state_bound_by_what_is_held_excludes_what_is_done_with(
+    protocol: str, kept: float, expected: str
+) -> None:
+    """Only the bound that counts messages says that acknowledged ones cost nothing."""
+
+    def make(made: Made) -> None:
+        dense, sparse = (2.0, 1.0) if protocol == "rst" else (1.0, 0.0)
+        made.grows(measured.STATE, dense, sparse)
+        made.series(measured.HOLDING, ACKNOWLEDGED, SIZES, *(50 * size**kept for size in SIZES))
 
     assert judged(protocol, claims.PROCESS_SPACE, make) == expected
 

@@ -13,11 +13,13 @@ from antecede.lab.comparison.footprint import (
     footprint,
     knowledge_spreads,
 )
+from antecede.lab.comparison.holdings import state_holding
 from antecede.lab.comparison.interpreted import count_steps
 from antecede.lab.comparison.lateness import Lateness, lateness
+from antecede.lab.comparison.lengths import group_run
 from antecede.lab.comparison.plan import FAMILIES, Entrant, Planner, Task
 from antecede.lab.comparison.readings import Quantity, Readings
-from antecede.lab.comparison.traffic import dense_situation
+from antecede.lab.comparison.traffic import ONE_WAY_NS, dense_situation
 from antecede.lab.comparison.trials import LOSSY, finishes, is_clean, starved_for
 from antecede.sim.run import RunResult
 
@@ -77,6 +79,9 @@ class Campaign:
             self._trials(task)
         elif task.what == "footprint":
             self._footprint(task)
+        elif task.what == "holding":
+            held = state_holding(task.entrant.info, task.situation, int(task.at))
+            self._note(task, measured.HOLDING, [float(held)])
         elif task.what == "steps":
             self._steps(task)
         elif task.what == "lateness":
@@ -85,6 +90,8 @@ class Campaign:
             self._patience(task)
         elif task.what == "conversation":
             self._conversation(task)
+        elif task.what == "groups":
+            self._groups(task)
         elif task.what == "flow":
             self._flow(task)
         elif task.what == "ends":
@@ -145,7 +152,11 @@ class Campaign:
     def _lateness(self, task: Task) -> None:
         info = task.entrant.info
         seen = [lateness(info, task.at, self.effort, seed) for seed in self._seeds(self.seeds)]
-        self._note(task, measured.LATENCY, [one.latency for one in seen])
+        trends = [one.trend for one in seen]
+        self._note(task, measured.LATENCY, [one.latency_ns / ONE_WAY_NS for one in trends])
+        self._note(task, measured.STEADINESS, [one.steadiness for one in trends])
+        self._note(task, measured.GROWTH, [one.growth_ns / ONE_WAY_NS for one in trends])
+        self._note(task, measured.CARRIED, [one.carried for one in trends])
         self._note(task, measured.LATE, [one.mean for one in seen])
         self._note(task, measured.LATE_SENDER, [one.sender for one in seen])
         self._note(task, measured.LATE_RECEIVER, [one.receiver for one in seen])
@@ -166,6 +177,12 @@ class Campaign:
         waits = conversation_waits(task.entrant.info, int(task.at))
         self._note(task, measured.REPORTED, [waits.longest])
         self._note(task, measured.REPORTED_PER_BUFFERED, [waits.per_buffered])
+
+    def _groups(self, task: Task) -> None:
+        info, messages = task.entrant.info, int(task.at)
+        seen = [group_run(info, messages, seed) for seed in self._seeds(self.seeds)]
+        self._note(task, measured.GROUP_LATENCY, [one.mean for one in seen])
+        self._note(task, measured.GROUP_LONGEST, [max([one.longest for one in seen])])
 
     def _flow(self, task: Task) -> None:
         info, situation = task.entrant.info, task.situation

@@ -32,6 +32,10 @@ class Effort:
     """Messages that each process sends in the time that one takes to arrive, on average."""
     latency_processes: int
     latency_messages_each: int
+    group_messages: tuple[int, ...]
+    """Lengths of the runs that show whether latency depends on it."""
+    holdings: tuple[int, ...]
+    """Messages of a sort that a process holds while its state is looked at."""
     distances_ms: tuple[int, ...]
     stream_messages: int
     dag_requests: int
@@ -58,6 +62,8 @@ QUICK: Final = Effort(
     loads=(0.1, 1.0),
     latency_processes=5,
     latency_messages_each=25,
+    group_messages=(200, 400),
+    holdings=(5, 20, 80),
     distances_ms=(1, 8),
     stream_messages=120,
     dag_requests=30,
@@ -80,6 +86,8 @@ USUAL: Final = Effort(
     loads=(0.1, 0.5, 1.0, 2.0),
     latency_processes=10,
     latency_messages_each=100,
+    group_messages=(2_000, 4_000, 8_000, 16_000),
+    holdings=(10, 100, 1_000),
     distances_ms=(1, 4, 16),
     stream_messages=400,
     dag_requests=150,
@@ -102,6 +110,8 @@ FULL: Final = Effort(
     loads=(0.1, 0.5, 1.0, 2.0),
     latency_processes=10,
     latency_messages_each=400,
+    group_messages=(2_000, 4_000, 8_000, 16_000, 32_000),
+    holdings=(10, 100, 1_000, 10_000),
     distances_ms=(1, 4, 16, 64),
     stream_messages=1_600,
     dag_requests=400,

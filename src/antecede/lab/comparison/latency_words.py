@@ -4,6 +4,7 @@ from typing import Final
 
 from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.readings import Readings
+from antecede.lab.comparison.stationarity import unsettled_text
 
 BOUNDED_RTTS: Final = 3.0
 """What never waits longer than so many round trips, whatever the traffic, waits O(r)."""
@@ -66,6 +67,12 @@ def how_late(protocol: str, readings: Readings) -> tuple[str, str] | None:
     detail = f"the longest: {series_text(loads, 'greatest RTT, at load')}"
     if worst <= NOTHING_RTTS:
         return "0", detail
+    unsettled = unsettled_text(protocol, readings)
+    if unsettled:
+        detail += f"; {unsettled}"
+    groups = readings.series(protocol, measured.GROUP_LATENCY, "")
+    if groups:
+        detail += f"; in groups {series_text(groups, 'one-way delays on average, messages')}"
     if reported:
         detail += f"; in a conversation with reports {series_text(reported, 'RTT, turns')}"
     if is_growing(timed):
@@ -80,7 +87,7 @@ def how_late(protocol: str, readings: Readings) -> tuple[str, str] | None:
         return "bounded", detail
     ahead = figures(readings.series(protocol, measured.PER_BUFFERED, ""))
     ahead += figures(readings.series(protocol, measured.REPORTED_PER_BUFFERED, ""))
-    detail += f"; at most {max(ahead):.1f} RTT per message ahead"
+    detail += f"; at most {max(ahead):.1f} RTT per message ahead was seen, which is no proof"
     at_sender = where_late(protocol, readings)
     if at_sender is not None and at_sender[0] == "sender" and max(ahead) <= BUFFERED_RTTS:
         return "O(b r)", detail

@@ -3,7 +3,8 @@
 RST delivers as soon as causal order allows, so it is the yardstick: it carries the same messages,
 submitted at the same times, over the same network, where the first copy of a message meets the same
 delay. What a protocol takes longer for a copy is its non-causal latency. (It may also be shorter:
-who delivers later makes fewer messages depend on each other.)
+who delivers later makes fewer messages depend on each other.) Means are over the middle half of a
+run's messages, extremes over all.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final, final
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
 from antecede.lab.comparison.copy_times import Copy, CopyTimes
 from antecede.lab.comparison.effort import Effort
+from antecede.lab.comparison.stationarity import Trend, trend
 from antecede.lab.comparison.traffic import (
     GREATEST_RTT_NS,
     MEAN_RTT_NS,
@@ -37,7 +39,7 @@ class Lateness:
     longest: float
     least: float
     per_buffered: float
-    latency: float
+    trend: Trend
 
 
 def run_copies(
@@ -52,8 +54,6 @@ def run_copies(
     processes = effort.latency_processes
     situation = dense_situation(like)
     messages = processes * effort.latency_messages_each
-    if like.broadcast_only:
-        messages = max(2 * processes, messages // (processes - 1))
     interval_ns = round(ONE_WAY_NS / load)
     times = CopyTimes(processes)
     Simulation(
@@ -73,10 +73,10 @@ def lateness(
     """Run the protocol, with its usual patience or this one, and compare it with the yardstick."""
     ours = run_copies(info, info, load, effort, seed, patience_ns)
     theirs = run_copies(YARDSTICK, info, load, effort, seed)
-    return compared(ours, theirs)
+    return compared(ours, theirs, effort.latency_messages_each)
 
 
-def compared(ours: CopyTimes, theirs: CopyTimes) -> Lateness:
+def compared(ours: CopyTimes, theirs: CopyTimes, messages_each: int) -> Lateness:
     """The differences, over the copies that both delivered."""
     copies: list[Copy] = []
     late: list[int] = []
@@ -91,17 +91,19 @@ def compared(ours: CopyTimes, theirs: CopyTimes) -> Lateness:
         sender.append(copy.sender_wait_ns() - other.sender_wait_ns())
         receiver.append(copy.receiver_wait_ns() - other.receiver_wait_ns())
     return Lateness(
-        mean=mean(late) / MEAN_RTT_NS,
-        sender=mean(sender) / MEAN_RTT_NS,
-        receiver=mean(receiver) / MEAN_RTT_NS,
+        mean=middle_mean(late) / MEAN_RTT_NS,
+        sender=middle_mean(sender) / MEAN_RTT_NS,
+        receiver=middle_mean(receiver) / MEAN_RTT_NS,
         longest=max(late) / GREATEST_RTT_NS,
         least=min(late) / GREATEST_RTT_NS,
         per_buffered=max([copy.sender_wait_ns() / (1 + int(copy.ahead)) for copy in copies])
         / GREATEST_RTT_NS,
-        latency=mean([copy.latency_ns() for copy in copies]) / ONE_WAY_NS,
+        trend=trend(copies, messages_each),
     )
 
 
-def mean(durations: list[int]) -> float:
-    """The mean of at least one."""
-    return sum(durations) / len(durations)
+def middle_mean(durations: list[int]) -> float:
+    """The mean of at least one, without the first and the last quarter."""
+    quarter = len(durations) // 4
+    middle = durations[quarter : len(durations) - quarter]
+    return sum(middle) / len(middle)

@@ -26,6 +26,7 @@ from antecede.lab.comparison.claims import (
 )
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.growth import exponent, name_of
+from antecede.lab.comparison.holdings import ACKNOWLEDGED, HOLDINGS
 from antecede.lab.comparison.latency_words import (
     how_late,
     how_optimal,
@@ -52,6 +53,8 @@ class Observation:
     detail: str
     powers: tuple[float | None, float | None] = (None, None)
     """For growth: the power of n, when everybody has a few peers, when all are peers."""
+    leak: float | None = None
+    """For state: the power with which it grows with messages that are done with."""
 
 
 Observe: TypeAlias = Callable[[str, Readings], Observation | None]
@@ -95,7 +98,23 @@ def see_message_space(protocol: str, readings: Readings) -> Observation | None:
 
 def see_process_space(protocol: str, readings: Readings) -> Observation | None:
     """How the state of a process grows."""
-    return see_growth(protocol, readings, measured.STATE, None)
+    seen = see_growth(protocol, readings, measured.STATE, None)
+    if seen is None:
+        return None
+    held = {holding: readings.series(protocol, measured.HOLDING, holding) for holding in HOLDINGS}
+    details = [f"{holding}: {held_text(points)}" for holding, points in held.items() if points]
+    return Observation(
+        word=seen.word,
+        detail="; ".join([seen.detail, *details]),
+        powers=seen.powers,
+        leak=exponent(held[ACKNOWLEDGED]),
+    )
+
+
+def held_text(points: list[tuple[float, float]]) -> str:
+    """How state grows with what is held."""
+    (few, low), (many, high) = points[0], points[-1]
+    return f"{low:,.0f} integers with {few:,.0f} messages, {high:,.0f} with {many:,.0f}"
 
 
 def see_sender(protocol: str, readings: Readings) -> Observation | None:

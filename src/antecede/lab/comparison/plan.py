@@ -9,6 +9,7 @@ from antecede.lab.comparison import claims
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.effort import Effort, reach_of
 from antecede.lab.comparison.footprint import knowledge_spreads
+from antecede.lab.comparison.holdings import HOLDINGS
 from antecede.lab.comparison.interpreted import can_count
 from antecede.lab.comparison.readings import Readings
 from antecede.lab.comparison.traffic import NEIGHBOURS, situations_of
@@ -119,7 +120,7 @@ class Planner:
         if family == NETWORK:
             return tasks_at(family, entrant, "trials", (LOSING, REORDERING), effort.trial_processes)
         if family == SPACE:
-            return self._footprints(entrant)
+            return self._footprints(entrant) + self._holdings(entrant)
         if family == STEPS:
             if not can_count():
                 reason = "compiled code executes no lines, and there are no sources beside it"
@@ -129,7 +130,8 @@ class Planner:
         if family == LATENCY:
             late = tasks_at(family, entrant, "lateness", ("",), effort.loads)
             late += tasks_at(family, entrant, "patience", ("",), effort.patiences_ms)
-            return late + self._script_tasks(entrant, "conversation") + self._starvation(entrant)
+            late += self._script_tasks(entrant, "conversation") + self._starvation(entrant)
+            return late + self._group_runs(entrant)
         if family == THROUGHPUT:
             return tasks_at(family, entrant, "flow", (STREAM, SERVICES), effort.distances_ms)
         if family == LIVENESS:
@@ -150,6 +152,22 @@ class Planner:
                 sizes = tuple([size for size in sizes if size not in slow])
             tasks += tasks_at(SPACE, entrant, "footprint", (situation,), sizes)
         return tasks
+
+    def _holdings(self, entrant: Entrant) -> list[Task]:
+        """What a process holds is sent to one peer at a time."""
+        if entrant.info.broadcast_only:
+            reason = "it only broadcasts, and this sends to one process at a time"
+            self._readings.leave_out(entrant.name, "state by what is held", reason)
+            return []
+        return tasks_at(SPACE, entrant, "holding", HOLDINGS, self._effort.holdings)
+
+    def _group_runs(self, entrant: Entrant) -> list[Task]:
+        """Conversations in groups need multicast."""
+        if not entrant.info.multicast or entrant.info.broadcast_only:
+            reason = "it does not multicast to groups"
+            self._readings.leave_out(entrant.name, "latency in groups", reason)
+            return []
+        return tasks_at(LATENCY, entrant, "groups", ("",), self._effort.group_messages)
 
     def _spreads(self, entrant: Entrant, situation: str, size: int) -> bool:
         return knowledge_spreads(entrant.info, self._effort, situation, size)

@@ -26,6 +26,8 @@ LOAD: Final = "sends per process and one-way delay"
 DISTANCE: Final = "one-way delay in ms"
 TURNS: Final = "turns"
 PATIENCE: Final = "patience in ms"
+HELD: Final = "messages held of that sort"
+LENGTH: Final = "messages in a run"
 
 SHARE: Final = "share"
 """The unit of what a run does or does not do."""
@@ -71,6 +73,12 @@ STATE_MAX: Final = Quantity(
     unit="integers",
     against=PROCESSES,
     meaning="the same, where there were most",
+)
+HOLDING: Final = Quantity(
+    name="integers in a process by what it holds",
+    unit="integers",
+    against=HELD,
+    meaning="integers in the state of one of four processes that holds so many of this sort",
 )
 CONTROL_PACKETS: Final = Quantity(
     name="control packets",
@@ -124,7 +132,40 @@ LATENCY: Final = Quantity(
     name="latency",
     unit="one-way delays",
     against=LOAD,
-    meaning="from submission to delivery, on average, in mean one-way delays",
+    meaning="from submission to delivery, on average over the middle half of a run's messages, in "
+    "mean one-way delays; where that still grows, a rate instead",
+)
+STEADINESS: Final = Quantity(
+    name="latency of later messages",
+    unit="of that of earlier ones",
+    against=LOAD,
+    meaning="the mean latency of the third quarter of a run's messages, of that of the second: "
+    "more than 1.2 means that nothing has settled",
+)
+GROWTH: Final = Quantity(
+    name="growth of latency",
+    unit="one-way delays per message",
+    against=LOAD,
+    meaning="by how much latency grows from one message of a process to its next, in the middle "
+    "half of a run",
+)
+CARRIED: Final = Quantity(
+    name="carried load",
+    unit="of what is offered",
+    against=LOAD,
+    meaning="copies delivered while the middle half of a run was submitted, of those submitted",
+)
+GROUP_LATENCY: Final = Quantity(
+    name="latency in groups by length of run",
+    unit="one-way delays",
+    against=LENGTH,
+    meaning="from submission to delivery, on average, in conversations of overlapping groups",
+)
+GROUP_LONGEST: Final = Quantity(
+    name="longest latency in groups by length of run",
+    unit="one-way delays",
+    against=LENGTH,
+    meaning="the same of the copy that took longest",
 )
 TIMED: Final = Quantity(
     name="longest non-causal latency by patience",
@@ -176,9 +217,10 @@ STARVED: Final = Quantity(
 )
 
 QUANTITIES: Final = (
-    CLEAN, INTEGERS, INTEGERS_MAX, BYTES, BYTES_MAX, STATE, STATE_MAX, CONTROL_PACKETS, SENDER,
-    RECEIVER, LATE, LATE_SENDER, LATE_RECEIVER, LATEST, EARLIEST, LATENCY, TIMED, REPORTED,
-    REPORTED_PER_BUFFERED, PER_BUFFERED, RATE, FLYING, FINISHED, STARVED,
+    CLEAN, INTEGERS, INTEGERS_MAX, BYTES, BYTES_MAX, STATE, STATE_MAX, HOLDING, CONTROL_PACKETS,
+    SENDER, RECEIVER, LATENCY, STEADINESS, GROWTH, CARRIED, LATE, LATE_SENDER, LATE_RECEIVER,
+    LATEST, EARLIEST, TIMED, GROUP_LATENCY, GROUP_LONGEST, REPORTED, REPORTED_PER_BUFFERED,
+    PER_BUFFERED, RATE, FLYING, FINISHED, STARVED,
 )  # fmt: skip
 
 

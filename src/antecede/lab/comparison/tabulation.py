@@ -9,6 +9,7 @@ from antecede.lab.comparison.claims import COLUMNS, TABLE
 from antecede.lab.comparison.observations import observe
 from antecede.lab.comparison.plan import FAMILY_OF, Entrant
 from antecede.lab.comparison.readings import QUANTITIES, SHARE, Quantity, Reading, Readings
+from antecede.lab.comparison.stationarity import is_unsettled
 from antecede.lab.comparison.traffic import dense_situation
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, Verdict, verdicts_on
 
@@ -16,6 +17,18 @@ MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
 """How an outcome is shown in a cell."""
 
 NOT_MEASURED: Final = "·"
+
+GROWS: Final = "grows"
+"""In place of a figure that depends on how long the run was."""
+
+UNSETTLING: Final = (
+    measured.LATENCY,
+    measured.LATE,
+    measured.LATE_SENDER,
+    measured.LATE_RECEIVER,
+    measured.LATEST,
+)
+"""What means nothing where latency still grows."""
 
 LEAST_SHOWN: Final = 0.005
 """Numbers nearer to nothing than this are shown as nothing, without a sign."""
@@ -160,7 +173,8 @@ def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:
     places: dict[float, bool] = {}
     for row in readings.rows:
         if row.quantity == quantity:
-            figures.setdefault((row.protocol, row.situation), {})[row.at] = figure_text(row)
+            text = figure_text(row, readings)
+            figures.setdefault((row.protocol, row.situation), {})[row.at] = text
             places[row.at] = True
     if not figures:
         return None
@@ -174,9 +188,17 @@ def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:
     return TextTable(title=title, head=head, rows=tuple(rows))
 
 
-def figure_text(row: Reading) -> str:
-    """A figure with its interval; a share of runs as a count, because runs either fail or not."""
+def figure_text(row: Reading, readings: Readings) -> str:
+    """A figure with its interval; a share of runs as a count, because runs either fail or not.
+
+    A mean latency that still grew when the run ended is told as the rate at which it grew.
+    """
     figure = row.figure
+    if row.quantity in UNSETTLING and is_unsettled(row.protocol, row.at, readings):
+        if row.quantity != measured.LATENCY:
+            return GROWS
+        growth = dict(readings.series(row.protocol, measured.GROWTH, row.situation))
+        return f"{GROWS} by {number(growth[row.at])} a message"
     if row.quantity.unit == SHARE:
         return f"{round(figure.mean * figure.samples)} of {figure.samples}"
     if figure.half_width is None:

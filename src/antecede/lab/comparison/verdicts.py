@@ -34,6 +34,9 @@ REFUTED: Final = "refuted"
 TOLERANCE: Final = 0.35
 """How far a measured power of n may be from the claimed one and still be the same growth."""
 
+BY_HOLDINGS: Final = "O(i+o+b+p+u)"
+"""A bound by what a process holds, so that what it is done with must not count."""
+
 GROWTH_ASPECTS: Final = (MESSAGE_SPACE, PROCESS_SPACE, SENDER_STEPS, RECEIVER_STEPS)
 
 MAGNITUDES: Final = ("0", "O(r)", "O(b r)", "unbounded")
@@ -102,6 +105,8 @@ def judge_growth(claim: Claim, observation: Observation) -> tuple[str, str]:
         if few is None:
             return REFUTED, f"it grows like n^{everybody:.1f}"
         return QUALIFIED, f"only if peers are few: with all as peers it is n^{everybody:.1f}"
+    if claim.says == BY_HOLDINGS and observation.leak is not None and observation.leak > TOLERANCE:
+        return QUALIFIED, "it also grows with what was acknowledged, behind a message that was not"
     if everybody < all_claimed - TOLERANCE:
         return QUALIFIED, f"the bound holds; here it grew like n^{everybody:.1f} only"
     return CONFIRMED, ""
