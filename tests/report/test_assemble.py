@@ -67,7 +67,7 @@ def test_the_table_of_runs_has_their_figures(tmp_path: Path) -> None:
     write_events(tmp_path / "chat.jsonl", scribe.log)
     cells = re.findall(r"<t[dh][^>]*>(?:<b[^>]*>)?([^<]*)", report_of(tmp_path).opening)
 
-    assert cells[-9:] == ["chat", "100", "2", "149 ms", "0", "1 ms", "50 ms", "0", "2"]
+    assert cells[-9:] == ["chat", "0", "100", "2", "149 ms", "1 ms", "50 ms", "0", "2"]
 
 
 def test_an_audit_speaks_for_the_runs_that_it_has_judged(tmp_path: Path) -> None:

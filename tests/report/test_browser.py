@@ -19,7 +19,7 @@ from antecede.trace.files import write_events
 from antecede.trace.log import EventLog
 from antecede.trace.processes import write_processes
 from tests.report.chromium import Opened, chromium, write_page
-from tests.report.logs import overtaken, simulated
+from tests.report.logs import Scribe, overtaken, simulated
 from tests.report.results import swept_run, write_comparison, write_evaluation, write_sweep
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -409,4 +409,65 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(
     assert tops[0] is not None
     assert tops[1] is not None
     assert tops[1]["y"] > tops[0]["y"] + tops[0]["height"]
+    page.close()
+
+
+def hours_long(start_ms: int) -> EventLog:
+    """Ten messages, one in ten minutes."""
+    scribe = Scribe()
+    for number in range(1, 11):
+        at = start_ms + number * 600_000
+        scribe.submit(at, 0, number, 1)
+        scribe.deliver(at + 1_500, 1, 0, number)
+    return scribe.log
+
+
+def axis_of(browser: Browser, tmp_path: Path, *logs: tuple[str, EventLog]) -> tuple[list[str], str]:
+    for name, log in logs:
+        write_events(tmp_path / f"{name}.jsonl", log)
+    file = write_page(tmp_path, make_report([tmp_path], Wanted()))
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    opened = Opened(page, file).ready()
+    opened.page.get_by_role("button", name="Show the whole run").first.click()
+    texts = opened.drawn().panel("panel.scene.axis.map(({ text }) => text)")
+    assert isinstance(texts, list)
+    told = " ".join(page.locator(".panel p").all_inner_texts())
+    page.close()
+    return texts, told
+
+
+def test_long_runs_are_told_by_the_clock(browser: Browser, tmp_path: Path) -> None:
+    texts, _ = axis_of(browser, tmp_path, ("long", hours_long(0)))
+    assert "10:00" in texts
+    assert "1:10:00" in texts
+
+
+def test_recorded_runs_have_times_of_day(browser: Browser, tmp_path: Path) -> None:
+    texts, told = axis_of(browser, tmp_path, ("recorded", hours_long(1_700_000_000_000)))
+    assert "23:00:00" in texts
+    assert all(text.endswith(":00") for text in texts)
+    assert "Began 2023-11-14 22:23:20" in told
+
+
+def test_beside_another_a_run_counts_from_its_beginning(browser: Browser, tmp_path: Path) -> None:
+    log = hours_long(1_700_000_000_000)
+    texts, _ = axis_of(browser, tmp_path, ("one", log), ("other", log))
+    assert "10:00" in texts
+
+
+def test_a_second_panel_shows_the_other_run(browser: Browser, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_events(tmp_path / f"{name}.jsonl", hours_long(0))
+    file = write_page(tmp_path, make_report([tmp_path], Wanted()))
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    opened = Opened(page, file).ready()
+    both = page.get_by_label("two runs")
+    both.uncheck()
+    page.locator("select").first.select_option("other")
+    opened.drawn()
+    both.check()
+    page.wait_for_function("document.querySelectorAll('canvas.spacetime').length === 2")
+    opened.drawn()
+    assert opened.panel("panel.picker.value", 0) == "other"
+    assert opened.panel("panel.picker.value", 1) == "one"
     page.close()

@@ -160,3 +160,73 @@ def test_every_protocol_of_the_catalogue_has_a_look_of_its_own() -> None:
     assert len(set(looks)) == len(looks)
     assert look_of("rst+link") == look_of("rst")
     assert look_of("mine", 0) != look_of("mine", 1)
+
+
+def marker_shapes(figure: ET.Element, name: str) -> set[str]:
+    """What the points of a line look like, without their places."""
+    [group] = [g for g in figure.iter("g") if g.attrib.get("data-series") == name]
+    return {
+        f"{shape.tag} {shape.attrib['class']} {shape.attrib.get('d', '')}"
+        for shape in group
+        if shape.attrib.get("class", "").startswith("marker")
+    }
+
+
+def test_lines_differ_without_their_colours() -> None:
+    """Pairs that some people see in one colour: they must differ in shape or dashes."""
+    names = list(FAMILIES)
+    looks = {(look_of(name).marker, look_of(name).dashes) for name in names}
+    assert len(looks) == len(names)
+    rst = Series(name="rst", points=((1, 1), (2, 2)), look=look_of("rst"))
+    ks = Series(name="ks", points=((1, 3), (2, 4)), look=look_of("ks"))
+    figure = drawn(line_chart(rst, ks))
+    assert marker_shapes(figure, "rst") != marker_shapes(figure, "ks")
+
+
+def test_a_curve_has_a_few_markers_that_tell_it_from_others() -> None:
+    points = tuple((float(n), float(n)) for n in range(1, 101))
+    curve = Series(name="curve", points=points, look=look_of("rst"), dots=False)
+    [group] = [
+        g for g in drawn(line_chart(curve, log=False)).iter("g") if "data-series" in g.attrib
+    ]
+    markers = [shape for shape in group if shape.attrib.get("class", "").startswith("marker")]
+    assert 2 <= len(markers) <= 10
+
+
+def test_lines_that_lie_on_each_other_take_turns() -> None:
+    same = [
+        Series(name=name, points=((1, 1), (10, 10)), look=look_of(name))
+        for name in ("rst", "ks", "mf")
+    ]
+    other = Series(name="cykas", points=((1, 2), (10, 20)), look=look_of("cykas"))
+    figure = drawn(line_chart(*same, other))
+    dashes = {
+        group.attrib["data-series"]: (
+            group[0].attrib["stroke-dasharray"],
+            group[0].attrib.get("stroke-dashoffset"),
+        )
+        for group in figure.iter("g")
+        if "data-series" in group.attrib
+    }
+    assert dashes["rst"] == ("7 14", "0")
+    assert dashes["ks"] == ("7 14", "-7")
+    assert dashes["mf"] == ("7 14", "-14")
+    assert dashes["cykas"][1] is None
+
+
+def test_a_logarithmic_axis_says_so() -> None:
+    points = ((1.0, 1.0), (2.0, 2.0))
+    line = Series(name="x", points=points, look=BLUE)
+    assert "bytes (log scale)" in texts(drawn(line_chart(line)))
+    assert "bytes" in texts(drawn(line_chart(line, log=False)))
+
+
+def test_a_value_beyond_the_end_of_an_axis_is_shown_as_such() -> None:
+    chart = LineChart(
+        title="t",
+        x=Axis(title="n"),
+        y=Axis(title="time", unit="time", log=True, low=1000.0),
+        series=(Series(name="x", points=((1, 24.0), (2, 5000.0)), look=BLUE),),
+    )
+    beyond = [path for path in drawn(chart).iter("path") if path.attrib.get("class") == "beyond"]
+    assert len(beyond) == 1

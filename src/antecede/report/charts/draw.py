@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from antecede.report.charts.markers import along_curve, draw_marker
 from antecede.report.charts.scale import (
     Scale,
     Text,
@@ -40,6 +41,9 @@ BOTTOM: Final = 44
 
 MARK_ROOM: Final = 30
 """So far apart are marks at least that measurements put where they are."""
+
+SHARED_DASH: Final = 7
+"""Lines that lie on each other take turns of this length."""
 
 LABEL_ROOM: Final = 60
 """Labels of points nearer to each other than this stand above each other."""
@@ -128,11 +132,17 @@ def draw_axes(x: Axis, y: Axis, across: Scale, up: Scale) -> Markup:
         pieces.append(element("text", label, x=at, y=floor + 16, text_anchor="middle"))
     pieces.append(element("line", class_="axis", x1=LEFT, x2=WIDTH - RIGHT, y1=floor, y2=floor))
     middle = (LEFT + WIDTH - RIGHT) / 2
+    title = titled(x)
     pieces.append(
-        element("text", x.title, class_="title", x=middle, y=HEIGHT - 6, text_anchor="middle")
+        element("text", title, class_="title", x=middle, y=HEIGHT - 6, text_anchor="middle")
     )
-    pieces.append(element("text", y.title, class_="title", x=2, y=14))
+    pieces.append(element("text", titled(y), class_="title", x=2, y=14))
     return joined(pieces)
+
+
+def titled(axis: Axis) -> str:
+    """The title of an axis, which says if equal steps are not equal differences."""
+    return f"{axis.title} (log scale)" if axis.log else axis.title
 
 
 def canvas(*children: Markup, height: int = HEIGHT, **attributes: str) -> Markup:
@@ -153,7 +163,11 @@ def draw_lines(chart: LineChart) -> Markup:
     up = scale_of(chart.y, reached(chart), HEIGHT - BOTTOM, TOP)
     if across is None or up is None:
         return NOTHING
-    lines = [draw_series(series, chart, across, up) for series in chart.series]
+    turns = shared_turns(chart, across, up)
+    lines = [
+        draw_series(series, chart, across, up, number, turns[number])
+        for number, series in enumerate(chart.series)
+    ]
     return canvas(
         draw_axes(chart.x, chart.y, across, up),
         *lines,
@@ -175,20 +189,69 @@ def reached(chart: LineChart) -> list[float]:
     return heights
 
 
-def draw_series(series: Series, chart: LineChart, across: Scale, up: Scale) -> Markup:
-    """One line with its points and intervals."""
+def shared_turns(chart: LineChart, across: Scale, up: Scale) -> list[tuple[int, int]]:
+    """For each line: how many lie exactly where it does, and the how-manieth of them it is."""
+    drawn = [tuple(places_of(series, chart, across, up)) for series in chart.series]
+    return [
+        (drawn.count(places), drawn[:number].count(places)) for number, places in enumerate(drawn)
+    ]
+
+
+def places_of(
+    series: Series, chart: LineChart, across: Scale, up: Scale
+) -> list[tuple[float, float]]:
+    """Where the points of a line go, to a tenth of a unit."""
     shown = [point for point in series.points if point[1] > 0 or not chart.y.log]
-    places = [(across.place(x), up.place(y)) for x, y in shown]
-    pieces = [element("path", d=path_of(places, chart.stairs), stroke_dasharray=series.look.dashes)]
+    return [(round(across.place(x), 1), round(up.place(y), 1)) for x, y in shown]
+
+
+def dashes_of(series: Series, turn: tuple[int, int]) -> dict[str, str]:
+    """Its own dashes, or its turns where it shares its place with others."""
+    sharing, number = turn
+    if sharing == 1:
+        return {"stroke_dasharray": series.look.dashes}
+    gap = SHARED_DASH * (sharing - 1)
+    return {
+        "stroke_dasharray": f"{SHARED_DASH} {gap}",
+        "stroke_dashoffset": f"{-SHARED_DASH * number}",
+    }
+
+
+def draw_series(
+    series: Series,
+    chart: LineChart,
+    across: Scale,
+    up: Scale,
+    number: int,
+    turn: tuple[int, int],
+) -> Markup:
+    """One line with its points and intervals."""
+    places = places_of(series, chart, across, up)
+    pieces = [element("path", d=path_of(places, chart.stairs), **dashes_of(series, turn))]
     for (x, y), half in zip(series.points, series.spread, strict=False):
         low = max(y - half, up.low)
         at = across.place(x)
         if half > 0 and (y > 0 or not chart.y.log):
             pieces.append(element("line", x1=at, x2=at, y1=up.place(low), y2=up.place(y + half)))
-    if series.dots:
-        pieces += [element("circle", cx=x, cy=y, r=3) for x, y in places]
+    marked = places if series.dots else along_curve(places, number)
+    pieces += [draw_marker(series.look.marker, x, y) for x, y in marked]
+    pieces += beyond(series, across, up)
     classes = f"line c{series.look.colour}"
     return element("g", *pieces, class_=classes, data_series=series.name)
+
+
+def beyond(series: Series, across: Scale, up: Scale) -> list[Markup]:
+    """Arrows at points that lie beyond an end of the axis: they are not where they seem to be."""
+    arrows: list[Markup] = []
+    for x, y in series.points:
+        if up.low <= y <= up.high or y <= 0:
+            continue
+        at, end = across.place(x), up.place(y)
+        tip = 9 if y < up.low else -9
+        title = element("title", f"{series.name}: beyond the end of the axis")
+        outline = f"M{at - 4:.1f} {end:.1f}L{at:.1f} {end + tip:.1f}L{at + 4:.1f} {end:.1f}"
+        arrows.append(element("path", title, d=outline, class_="beyond"))
+    return arrows
 
 
 def point_labels(chart: LineChart, across: Scale, up: Scale) -> list[Markup]:

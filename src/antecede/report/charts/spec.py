@@ -9,9 +9,26 @@ DASHES: Final = ("", "6 3", "2 3", "8 3 2 3", "1 2")
 """So that lines can be told apart without colours too."""
 
 
+Marker: TypeAlias = Literal[
+    "circle", "square", "triangle", "diamond", "wedge", "plus", "cross", "ring"
+]
+
+MARKERS: Final[tuple[Marker, ...]] = (
+    "circle",
+    "square",
+    "triangle",
+    "diamond",
+    "wedge",
+    "plus",
+    "cross",
+    "ring",
+)
+"""One for each colour: whoever cannot tell the colours apart goes by these."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The colour of a line, by its number in the page's palette, and its dashes."""
+    """The colour of a line, by its number in the page's palette, its dashes and its points."""
 
     colour: int
     dash: int = 0
@@ -20,6 +37,11 @@ class Look:
     def dashes(self) -> str:
         """The dashes as SVG writes them."""
         return DASHES[self.dash % len(DASHES)]
+
+    @property
+    def marker(self) -> Marker:
+        """The shape of its points."""
+        return MARKERS[(self.colour - 1) % len(MARKERS)]
 
 
 FAMILIES: Final[dict[str, Look]] = {

@@ -17,7 +17,10 @@ LOOKS = {
 
 def buffers_section(recordings: Sequence[Recording]) -> Section | None:
     """A chart for each run in which anything was ever buffered or under way."""
-    charts = [chart for recording in recordings if (chart := chart_of(recording)) is not None]
+    longest_ns = max((recording.run.span_ns for recording in recordings), default=1)
+    charts = [
+        chart for recording in recordings if (chart := chart_of(recording, longest_ns)) is not None
+    ]
     if not charts:
         return None
     return Section(
@@ -29,8 +32,8 @@ def buffers_section(recordings: Sequence[Recording]) -> Section | None:
     )
 
 
-def chart_of(recording: Recording) -> LineChart | None:
-    """The levels of one run; None if the log does not know of buffers."""
+def chart_of(recording: Recording, longest_ns: int) -> LineChart | None:
+    """The levels of one run, on an axis that all runs share; None if its log knows no buffers."""
     levels = levels_of(recording.run)
     columns = (levels.sending, levels.travelling, levels.receiving)
     if not any(map(any, columns)):
@@ -46,7 +49,7 @@ def chart_of(recording: Recording) -> LineChart | None:
     )
     return LineChart(
         title=recording.run.name,
-        x=Axis(title="time since the start", unit="time"),
+        x=Axis(title="time since the start", unit="time", low=0.0, high=float(longest_ns)),
         y=Axis(title="copies", low=0.0),
         series=series,
         stairs=True,

@@ -41,6 +41,9 @@ LATENCY_AXIS: Final = Axis(title="from submission to delivery", unit="time", log
 QUICKEST: Final = 0.001
 """So small a share of messages may lie left of a logarithmic axis."""
 
+FEW: Final = 200
+"""With so few messages a smooth line would promise more than is known: steps are drawn."""
+
 PARTS: Final = ("sender_wait_mean_ns", "channel_mean_ns", "receiver_wait_mean_ns")
 
 
@@ -78,24 +81,30 @@ def recorded_latencies(recordings: Sequence[Recording]) -> list[Markup]:
     looks: list[tuple[str, Look]] = []
     lines: list[Series] = []
     stacks: list[Chart] = []
+    few = False
+    slowest_ns = 0
     for number, recording in enumerate(recordings):
         values = latencies_ns(recording.run)
         if not values:
             continue
+        slowest_ns = max(slowest_ns, values[-1])
         look = run_look(number)
         looks.append((recording.run.name, look))
+        few = few or len(values) < FEW
         lines.append(Series(name=recording.run.name, points=cdf_of(values), look=look, dots=False))
-        stack = stack_of(recording)
-        if stack is not None:
-            stacks.append(stack)
     if not lines:
         return []
+    for recording in recordings:
+        stack = stack_of(recording, slowest_ns)
+        if stack is not None:
+            stacks.append(stack)
     chart = LineChart(
         title="Recorded runs",
         note="share of messages delivered after at most so long",
         x=LATENCY_AXIS,
         y=SHARE_AXIS,
         series=tuple(lines),
+        stairs=few,
     )
     pieces = [element("h3", "Recorded runs"), legend(looks)]
     if stacks:
@@ -103,8 +112,11 @@ def recorded_latencies(recordings: Sequence[Recording]) -> list[Markup]:
     return [*pieces, chart_grid([chart, *stacks])]
 
 
-def stack_of(recording: Recording) -> StackChart | None:
-    """Messages from the quickest to the slowest: what their time consisted of."""
+def stack_of(recording: Recording, slowest_ns: int) -> StackChart | None:
+    """Messages from the quickest to the slowest: what their time consisted of.
+
+    The axis goes to the slowest of all runs, so that runs can be compared by looking.
+    """
     parts = parts_of(recording.run)
     if parts is None:
         return None
@@ -112,7 +124,7 @@ def stack_of(recording: Recording) -> StackChart | None:
         title=recording.run.name,
         note="messages from the quickest to the slowest: where each spent its time",
         x=Axis(title="share of messages", unit="share", low=0.0, high=1.0),
-        y=Axis(title="latency", unit="time"),
+        y=Axis(title="latency", unit="time", high=float(slowest_ns)),
         places=parts.shares,
         parts=WAITS,
         classes=WAIT_CLASSES,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from antecede.report.charts.draw import draw
+from antecede.report.charts.markers import draw_marker
 from antecede.report.charts.spec import WAIT_CLASSES, WAITS, Chart, Look
 from antecede.report.page.markup import Child, Markup, element, joined
 
@@ -33,6 +34,7 @@ def legend(looks: Iterable[tuple[str, Look]]) -> Markup:
             element(
                 "svg",
                 element("path", d="M1 6H29", stroke_dasharray=look.dashes),
+                draw_marker(look.marker, 15, 6),
                 viewBox="0 0 30 12",
                 class_=f"line c{look.colour}",
                 aria_hidden="true",

@@ -11,7 +11,7 @@ import { buildScene } from "./scene.js";
 import { sceneAsSvg } from "./svg_pen.js";
 import { hideTip, showTip } from "./tip.js";
 import { AXIS, Viewport } from "./viewport.js";
-import { counted, make, shortened } from "./words.js";
+import { counted, make, shortened, wallText } from "./words.js";
 
 const FONT = "system-ui, sans-serif";
 const TALLEST = 600;
@@ -123,7 +123,8 @@ export class Panel {
       "aria-label",
       `Spacetime diagram of ${run.name}: ${counted(run.copyCount, "message copy", "message copies")} between ${counted(run.names.length, "process", "processes")}`,
     );
-    this.note.textContent = run.note;
+    const began = run.wallMs === null ? "" : `Began ${wallText(run.wallMs, 0, 1e9, true)}. `;
+    this.note.textContent = began + run.note;
     this.overview.take(run);
     this.faults.hidden = run.violations.length === 0;
     this.clear();

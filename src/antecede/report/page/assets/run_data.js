@@ -9,6 +9,8 @@ const ARRIVED = 4;
 const DELIVERED = 8;
 
 const SAMPLED_FLIGHTS = 2000;
+/** Simulated clocks begin at zero; what is later than the year 2000 is a time of day. */
+const WALL_CLOCK_MS = 946684800000;
 
 export const AGAIN = 1;
 export const DOUBLED = 2;
@@ -33,6 +35,9 @@ export class RunData {
     this.name = /** @type {string} */ (packed.name);
     this.note = /** @type {string} */ (packed.note);
     this.span = /** @type {number} */ (packed.span);
+    const startMs = Number(packed.start) / 1e6;
+    /** When it began, in milliseconds since 1970; null if its clock began with the run. */
+    this.wallMs = startMs > WALL_CLOCK_MS ? startMs : null;
     this.names = /** @type {string[]} */ (packed.names);
     this.kinds = /** @type {string[]} */ (packed.kinds);
     this.styles = /** @type {string[]} */ (packed.styles);

@@ -3,7 +3,7 @@
 
 import { AGAIN } from "./run_data.js";
 import { roundTimes } from "./viewport.js";
-import { momentText } from "./words.js";
+import { momentText, wallText } from "./words.js";
 
 /**
  * So many shapes of a sort are drawn at most. Where there are more arrows, a few of them are drawn, so
@@ -53,6 +53,16 @@ const LABEL_LENGTH = 56;
  */
 
 /**
+ * @param {number} time
+ * @param {import("./viewport.js").Viewport} view
+ * @returns {string}
+ */
+function axisText(time, view) {
+  const visible = view.to - view.from;
+  return view.wallMs === null ? momentText(time, visible) : wallText(view.wallMs, time, visible, false);
+}
+
+/**
  * @param {import("./run_data.js").RunData} run
  * @param {import("./viewport.js").Viewport} view
  * @param {Focus | null} focus
@@ -67,7 +77,7 @@ export function buildScene(run, view, focus, hidden) {
     gutter: view.gutter,
     axis: roundTimes(view, 96).map((time) => ({
       x: view.x(time),
-      text: momentText(time, view.to - view.from),
+      text: axisText(time, view),
     })),
     rows: [],
     arrows: new Map(),

@@ -77,8 +77,9 @@ export class Viewer {
    * @param {number} count
    * @param {number[]} [runs]
    */
-  async #setPanels(count, runs = [0, 1]) {
+  async #setPanels(count, runs = []) {
     while (this.panels.length > count) this.panels.pop()?.element.remove();
+    this.#tellTime();
     this.beside.classList.toggle("two", count > 1);
     const fresh = [];
     while (this.panels.length < count) {
@@ -93,7 +94,25 @@ export class Viewer {
       this.panels.push(panel);
       this.beside.append(panel.element);
     }
-    for (const panel of fresh) await this.load(panel, runs[this.panels.indexOf(panel)] ?? 0);
+    for (const panel of fresh) await this.load(panel, runs[this.panels.indexOf(panel)] ?? this.#unshown(panel));
+  }
+
+  /**
+   * A run that no other panel shows: beside a run one wants to see another.
+   * @param {Panel} panel
+   */
+  #unshown(panel) {
+    const shown = this.panels.filter((one) => one !== panel && one.run).map((one) => one.picker.selectedIndex);
+    const free = this.names.findIndex((_, number) => !shown.includes(number));
+    return free < 0 ? 0 : free;
+  }
+
+  /** Alone, a recorded run has times of day; beside another, both count from their beginning. */
+  #tellTime() {
+    for (const panel of this.panels) {
+      panel.view.wallMs = this.panels.length === 1 ? (panel.run?.wallMs ?? null) : null;
+      panel.redraw();
+    }
   }
 
   /** Let the panels look at the same stretch of time: all of it if that is short. */
@@ -115,6 +134,7 @@ export class Viewer {
     }
     panel.take(await run, number);
     this.#align();
+    this.#tellTime();
   }
 
   /**

@@ -21,6 +21,8 @@ export class Viewport {
     this.rows = 1;
     /** What stands beside each row. @type {string[]} */
     this.labels = [];
+    /** When the run began by the clock on the wall, in milliseconds; null: show time since then. */
+    this.wallMs = /** @type {number | null} */ (null);
   }
 
   /** @param {number} time */
@@ -106,17 +108,29 @@ export class Viewport {
   }
 }
 
+const CLOCK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
 /**
- * Round times for an axis, about one in so many pixels.
+ * Round times for an axis, about one in so many pixels; from a second on, as clocks count.
  * @param {Viewport} view
  * @param {number} pixels
  * @returns {number[]}
  */
 export function roundTimes(view, pixels) {
-  const rough = view.grain * pixels;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * (rough <= power * 1.0001 ? 1 : rough <= 2 * power ? 2 : rough <= 5 * power ? 5 : 10);
+  const step = roundStep(view.grain * pixels);
+  const shift = view.wallMs === null ? 0 : (view.wallMs % (step / 1e6)) * 1e6;
   const times = [];
-  for (let time = Math.ceil(view.from / step) * step; time <= view.to; time += step) times.push(time);
+  for (let time = Math.ceil((view.from + shift) / step) * step - shift; time <= view.to; time += step)
+    times.push(time);
   return times;
+}
+
+/** @param {number} rough */
+function roundStep(rough) {
+  if (rough > 0.5e9) {
+    const seconds = CLOCK_STEPS.find((step) => step * 1e9 >= rough);
+    if (seconds) return seconds * 1e9;
+  }
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return power * (rough <= power * 1.0001 ? 1 : rough <= 2 * power ? 2 : rough <= 5 * power ? 5 : 10);
 }

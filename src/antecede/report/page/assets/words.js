@@ -37,16 +37,67 @@ export function plainNumber(value, digits = 3) {
   return value.toLocaleString("en", { maximumFractionDigits: decimals });
 }
 
+const CLOCK_FROM = 120e9;
+const DAY = 86400e9;
+
 /**
  * A moment of a run, precise enough to tell it from others when so much of the run is visible.
+ * Beyond two minutes as on a clock: 1:45:30 says more than 105.5 min.
  * @param {number} ns
  * @param {number} visibleNs
  * @returns {string}
  */
 export function momentText(ns, visibleNs) {
   if (ns === 0) return "0";
+  if (Math.abs(ns) >= CLOCK_FROM) return clockText(ns, visibleNs);
   const magnitude = Math.log10(Math.max(Math.abs(ns), 1) / Math.max(visibleNs, 1));
   return durationText(ns, Math.max(3, Math.ceil(magnitude) + 3));
+}
+
+/**
+ * Hours, minutes and seconds, with as many decimals as the visible stretch of time asks for.
+ * @param {number} ns
+ * @param {number} visibleNs
+ * @returns {string}
+ */
+function clockText(ns, visibleNs) {
+  const size = Math.abs(ns);
+  const days = Math.floor(size / DAY);
+  const hours = Math.floor((size % DAY) / 3600e9);
+  const minutes = Math.floor((size % 3600e9) / 60e9);
+  const seconds = (size % 60e9) / 1e9;
+  const decimals = decimalsFor(visibleNs);
+  const tail = `${two(minutes)}:${seconds.toFixed(decimals).padStart(decimals ? decimals + 3 : 2, "0")}`;
+  const clock = days || hours ? `${hours}:${tail}` : tail.replace(/^0/, "");
+  return `${ns < 0 ? "-" : ""}${days ? `${days} d ` : ""}${clock}`;
+}
+
+/**
+ * A moment by the clock on the wall, in coordinated universal time; with its date, if asked for.
+ * @param {number} startMs  when the run began, in milliseconds since 1970
+ * @param {number} ns
+ * @param {number} visibleNs
+ * @param {boolean} dated
+ * @returns {string}
+ */
+export function wallText(startMs, ns, visibleNs, dated) {
+  const whole = Math.floor(startMs + ns / 1e6);
+  const date = new Date(whole);
+  const decimals = decimalsFor(visibleNs);
+  const seconds = date.getUTCSeconds() + ((startMs + ns / 1e6) % 1000) / 1000;
+  const shown = seconds.toFixed(decimals).padStart(decimals ? decimals + 3 : 2, "0");
+  const clock = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${shown}`;
+  return dated ? `${date.toISOString().slice(0, 10)} ${clock} UTC` : clock;
+}
+
+/** @param {number} visibleNs */
+function decimalsFor(visibleNs) {
+  return Math.max(0, Math.min(6, Math.ceil(9.7 - Math.log10(Math.max(visibleNs, 1)))));
+}
+
+/** @param {number} value */
+function two(value) {
+  return String(value).padStart(2, "0");
 }
 
 /**
