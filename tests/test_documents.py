@@ -47,7 +47,7 @@ def carol_reads(protocol: str) -> list[str]:
     return [line.removeprefix("Carol reads: ") for line in lines if line.startswith("Carol")]
 
 
-@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-csps"])
+@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-sps", "hybrid-csps"])
 def test_triangle_is_ordered_by_causal_protocols(protocol: str) -> None:
     assert PROTOCOLS[protocol].ordering == "causal"
     assert carol_reads(protocol) == ["Lunch at noon?", "I am coming too!"]

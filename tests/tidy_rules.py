@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 LINE_COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 70
-FILE_LINES_MAX = 500
+FILE_LINES_MAX = 700
 FILE_BYTES_MAX = 512 * 1024
 
 VAGUE_NAMES = ("utils.py", "util.py", "common.py", "helpers.py", "misc.py")

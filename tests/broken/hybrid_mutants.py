@@ -3,11 +3,13 @@
 from tests.broken.mutants import Mutant
 
 
-def hybrid(name: str, why: str, *changes: tuple[str, str], caught_by: str) -> Mutant:
+def hybrid(
+    name: str, why: str, *changes: tuple[str, str], caught_by: str, protocol: str = "hybrid"
+) -> Mutant:
     """A mutant of the product's own protocol."""
     return Mutant(
         name=name,
-        protocol="hybrid",
+        protocol=protocol,
         source="hybrid.py",
         process="HybridProcess",
         why=why,
@@ -45,7 +47,7 @@ HYBRID_MUTANTS = [
             "outbox.transmit(peer.id, Permit(peer.due))",
             "outbox.transmit(peer.id, Permit(peer.due + 1))",
         ),
-        caught_by="order optimal search",
+        caught_by="optimal search",
     ),
     hybrid(
         "permit-across-senders",
@@ -70,7 +72,7 @@ HYBRID_MUTANTS = [
         "ack-all-destinations",
         "the ack of one destination counts for all",
         ("            entry.acknowledged_by(peer.place)\n", "            entry.unacked = 0\n"),
-        caught_by="order loss optimal search",
+        caught_by="order optimal search",
     ),
     hybrid(
         "no-watermark",
@@ -96,7 +98,7 @@ HYBRID_MUTANTS = [
     hybrid(
         "releases-at-once",
         "nothing is held back for missing permits",
-        ("if entry.permits_before > first_missing:", "if entry.permits_before < 0:"),
+        ("if entry.permits_before > first_missing and", "if entry.permits_before < 0 and"),
         caught_by="order optimal search",
     ),
     hybrid(
@@ -104,11 +106,47 @@ HYBRID_MUTANTS = [
         "what goes to the sender of the first missing permit does not wait for the others",
         ("if entry.permits_before > self._missing.second:", "if entry.permits_before < 0:"),
         caught_by="order optimal search",
+        protocol="hybrid-sps",
     ),
     hybrid(
         "never-releases-early",
         "CSPS where SPS was promised: safe, but later than need be",
-        ("if self._sps and first_missing < self._missing.next:", "if not self._sps:"),
+        ("if self._overtakes and first_missing < self._missing.next:", "if not self._sps:"),
+        caught_by="optimal",
+        protocol="hybrid-sps",
+    ),
+    hybrid(
+        "exempts-multicasts",
+        "a multicast that contains the process that owes the permit need not wait for it",
+        (
+            "            and len(entry.targets) == 1\n",
+            "            and entry.targets\n",
+        ),
+        (
+            "and self._roster[entry.targets[0]].id == self._missing.first_sender()",
+            "and self._missing.first_sender() in [self._roster[at].id for at in entry.targets]",
+        ),
+        caught_by="order optimal search",
+    ),
+    hybrid(
+        "exempts-past-second-sender",
+        "the head is exempt although somebody else owes a permit, too",
+        ("            and entry.permits_before <= self._missing.second\n", ""),
+        caught_by="optimal search",
+    ),
+    hybrid(
+        "never-exempts",
+        "the head waits for permits that its only target owes: safe, but later than need be",
+        (
+            "            self._ordered\n            and len",
+            "            self._overtakes\n            and len",
+        ),
+        caught_by="optimal",
+    ),
+    hybrid(
+        "exempt-copies-overtake",
+        "as in plain SPS a copy overtakes what was submitted before it: safe, but without a bound",
+        ("self._overtakes: Final = rule == SPS", "self._overtakes: Final = rule != CSPS"),
         caught_by="optimal",
     ),
     hybrid(
@@ -135,7 +173,7 @@ HYBRID_MUTANTS = [
             "            outbox.transmit(peer.id, DataPacket(entry.message, previous, False))\n"
             "            previous = entry.sequence\n",
         ),
-        caught_by="order search",
+        caught_by="search",
     ),
     hybrid(
         "never-repeats",

@@ -14,7 +14,8 @@ RUNS = 40
 """Random schedules per protocol and network, enough for every mutant that a schedule can catch."""
 
 DEFINITIONS = {
-    "hybrid": Definition(sps=True),
+    "hybrid": Definition(sps=True, ordered=True),
+    "hybrid-sps": Definition(sps=True),
     "hybrid-csps": Definition(sps=False),
     "paper-basic": Definition(sps=False, cumulative=False),
     "paper-sps": Definition(sps=True, cumulative=False),
@@ -24,6 +25,7 @@ PROGRAMS = (
     "0 sends a to 2, b to 1; 1 sends c to 2 after b",
     "0 sends a to 1, b to 1, c to 1",
     "0 sends a to 1+2; 1 sends b to 2 after a",
+    "0 sends a to 2, b to 1; 1 sends c to 0+2 after b",
     "0 sends a to 1, b to 2; 1 sends c to 2 after a; 2 sends d to 1 after b",
     "0 sends a to 2, b to 1; 1 sends c to 1 after b, d to 2",
     "0 sends a to 1, b to 2, c to 1; 1 sends d to 2 after c",

@@ -66,4 +66,5 @@ def info_like(info: ProtocolInfo, name: str, process: type) -> ProtocolInfo:
         paper=info.paper,
         broadcast_only=info.broadcast_only,
         needs_membership=info.needs_membership,
+        options=info._options,
     )

@@ -100,7 +100,7 @@ def test_completion_scripts_ask_this_program(shell: str) -> None:
         ("antecede sim", ["simulate"]),
         ("antecede bench li", ["live"]),
         ("antecede demo --q", ["--quick"]),
-        ("antecede chat --order hy", ["hybrid", "hybrid-csps"]),
+        ("antecede chat --order hy", ["hybrid", "hybrid-sps", "hybrid-csps"]),
         ("antecede completion ", list(SHELLS)),
     ],
 )

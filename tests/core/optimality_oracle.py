@@ -10,6 +10,9 @@ counters, no frontier.
   its permit leaves at the first moment at which it is.
 - *Release*: a copy to j leaves at the first moment when no permit is missing of the messages that
   were delivered before it was submitted, not counting (SPS) those that j itself sent.
+- *Ordered release*: a message leaves with all its copies at the first moment when all messages
+  before it have left and no permit is missing of those delivered before it was submitted, not
+  counting, if it has a single target, those that this target sent.
 
 Where acks and permits are cumulative, n stands for everything up to n between those two processes,
 and an unflagged message n is a permit of n. Where they are not, a permit stands for one message,
@@ -30,6 +33,7 @@ class Definition:
 
     sps: bool
     cumulative: bool = True
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,9 @@ def is_missing(history: History, message: Delivery, rule: Definition) -> bool:
 
 
 def may_leave(history: History, message: Submission, target: int, rule: Definition) -> bool:
-    """Whether nothing holds this copy back."""
+    """Whether nothing holds this copy back, what was submitted before it aside."""
+    if rule.ordered and len(message.targets) > 1:
+        target = history.me
     return not any(
         is_missing(history, delivery, rule)
         for delivery in history.delivered[: message.delivered_before]
@@ -156,12 +162,14 @@ def copies_due(history: History, rule: Definition, counted: Decisions) -> list[C
     """The copies that had not left before this step and may leave now, with their flags."""
     gone = {(copy.sequence, copy.target) for copy in history.transmitted}
     due = []
+    passed = True
     for message in history.submitted:
         for target in message.targets:
             if (message.sequence, target) in gone:
                 continue
-            if not may_leave(history, message, target, rule):
+            if not passed or not may_leave(history, message, target, rule):
                 counted.held_back += 1
+                passed = not rule.ordered
                 continue
             flagged = not is_permitted(history, message.sequence, target, rule)
             counted.released += 1

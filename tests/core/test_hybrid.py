@@ -9,7 +9,7 @@ from antecede.core.packets import Ack, DataPacket, Permit
 ALICE, BOB, CAROL, DAVE = range(4)
 EVERYONE = [ALICE, BOB, CAROL, DAVE]
 
-both_variants = pytest.mark.parametrize("variant", ["hybrid", "hybrid-csps"])
+both_variants = pytest.mark.parametrize("variant", ["hybrid", "hybrid-sps", "hybrid-csps"])
 
 
 def process(me: int, variant: str = "hybrid") -> CausalProcess:
@@ -176,8 +176,8 @@ def test_an_answer_to_the_sender_itself_waits_for_no_permit_of_its() -> None:
     assert cautious.arrive(ALICE, Permit(1), 0) == [Transmit(ALICE, answer)]
 
 
-def test_one_copy_of_a_multicast_may_leave_before_another() -> None:
-    bob = process(BOB)
+def test_one_copy_of_a_multicast_may_leave_before_another_under_the_papers_rule() -> None:
+    bob = process(BOB, "hybrid-sps")
     bob.arrive(ALICE, from_alice(1, 0, flagged=True), 0)
 
     copy = DataPacket(Message(BOB, 1, b"all"), 0, True)

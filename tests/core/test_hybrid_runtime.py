@@ -17,6 +17,7 @@ from antecede.core.protocols.hybrid import (
     RESEND_BATCH,
     SEND_LIMIT,
     HybridProcess,
+    Rule,
 )
 
 ALICE, BOB, CAROL, DAVE = range(4)
@@ -25,11 +26,15 @@ PATIENCE_NS = 100
 
 
 def process(
-    me: int, send_limit: int = SEND_LIMIT, receive_limit: int = RECEIVE_LIMIT
+    me: int,
+    send_limit: int = SEND_LIMIT,
+    receive_limit: int = RECEIVE_LIMIT,
+    rule: Rule = "ordered",
 ) -> HybridProcess:
     return HybridProcess(
         me,
         EVERYONE,
+        rule=rule,
         send_limit=send_limit,
         receive_limit=receive_limit,
         patience_ns=PATIENCE_NS,
@@ -257,7 +262,7 @@ def test_nothing_is_transmitted_again_that_is_not_under_way(target: int, sequenc
 
 
 def test_a_process_can_say_what_is_held_back_and_by_what() -> None:
-    bob = process(BOB)
+    bob = process(BOB, rule="sps")
     bob.arrive(ALICE, own(1, 0, flagged=True), 0)
     bob.submit([CAROL], b"", 0)
     bob.arrive(DAVE, DataPacket(Message(DAVE, 4, b""), 0, True), 0)
@@ -271,6 +276,29 @@ def test_a_process_can_say_what_is_held_back_and_by_what() -> None:
     bob.arrive(ALICE, Permit(1), 0)
     assert [repr(held) for held in bob.waiting()] == [
         "message 2 to 2 waits for the permits of 4 of 3"
+    ]
+    bob.arrive(DAVE, Permit(4), 0)
+    assert bob.waiting() == []
+
+
+def test_what_is_held_back_in_order_waits_for_what_those_before_it_wait_for() -> None:
+    bob = process(BOB)
+    bob.arrive(ALICE, own(1, 0, flagged=True), 0)
+    bob.submit([CAROL], b"", 0)
+    bob.arrive(DAVE, DataPacket(Message(DAVE, 4, b""), 0, True), 0)
+    bob.submit([DAVE], b"", 0)
+    bob.submit([DAVE, CAROL], b"", 0)
+
+    assert [repr(held) for held in bob.waiting()] == [
+        "message 1 to 2 waits for the permits of 1 of 0",
+        "message 2 to 3 waits for the permits of 1 of 0",
+        "message 3 to 3 waits for the permits of 1 of 0, 4 of 3",
+        "message 3 to 2 waits for the permits of 1 of 0, 4 of 3",
+    ]
+    bob.arrive(ALICE, Permit(1), 0)
+    assert [repr(held) for held in bob.waiting()] == [
+        "message 3 to 3 waits for the permits of 4 of 3",
+        "message 3 to 2 waits for the permits of 4 of 3",
     ]
     bob.arrive(DAVE, Permit(4), 0)
     assert bob.waiting() == []

@@ -15,14 +15,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("name", ["hybrid", "hybrid-csps"])
+@pytest.mark.parametrize("name", ["hybrid", "hybrid-sps", "hybrid-csps"])
 def test_steps_per_message_do_not_grow_with_the_processes(name: str) -> None:
     series = [steps_with_processes(name, processes) for processes in PROCESSES]
 
     assert spread(series) < SPREAD_MAX, series
 
 
-@pytest.mark.parametrize("name", ["hybrid", "hybrid-csps", "paper-basic", "paper-sps"])
+@pytest.mark.parametrize(
+    "name", ["hybrid", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps"]
+)
 def test_steps_per_message_do_not_grow_with_the_unacked(name: str) -> None:
     """100 000 unacknowledged messages cost no more steps than a hundred (E6, among others)."""
     series = [steps_with_unacked(name, unacked) for unacked in UNACKED]

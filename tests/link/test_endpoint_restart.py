@@ -94,7 +94,7 @@ def test_a_peer_that_restarts_is_recognised_and_reported(knows_ann: bool) -> Non
     assert (payloads(bob), payloads(story.ann)) == ([b"a4"], [b"new b1"])
 
 
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-csps", "fifo", "none"])
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"])
 def test_what_the_dead_one_missed_is_reported_whatever_the_order(order: str) -> None:
     limits = Limits(send_bytes=1 << 16)
     post = Post()

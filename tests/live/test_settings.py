@@ -177,7 +177,7 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
         (
             "order",
             "causal",
-            "'causal' is none of them; it must be one of hybrid, hybrid-csps,",
+            "'causal' is none of them; it must be one of hybrid, hybrid-sps,",
         ),
         ("mtu", 100, "setting 'mtu': 100 is out of range; it must be auto, or bytes or a size"),
         ("mtu", "big", "'big' is not a size"),

@@ -8,9 +8,9 @@ from tests.papers.carrying import HandCarried
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 CSPS = ["paper-basic", "paper-multicast", "hybrid-csps"]
-SPS = ["paper-sps", "hybrid"]
-HYBRID_FAMILY = CSPS + SPS
-MULTICAST = ["paper-multicast", "hybrid", "hybrid-csps"]
+SPS = ["paper-sps", "hybrid-sps"]
+HYBRID_FAMILY = [*CSPS, *SPS, "hybrid"]
+MULTICAST = ["paper-multicast", "hybrid", "hybrid-sps", "hybrid-csps"]
 NON_CUMULATIVE = ["paper-basic", "paper-sps", "paper-multicast"]
 PAPER_FILES = ("paper_basic.py", "paper_sps.py", "paper_multicast.py", "hybrid.py", "sliding.py")
 

@@ -14,7 +14,7 @@ from antecede.core.catalogue import PROTOCOLS
 from tests.papers.carrying import HandCarried, Identity, Letter
 
 CSPS = ["paper-basic", "paper-multicast", "hybrid-csps"]
-SPS = ["paper-sps", "hybrid"]
+SPS = ["paper-sps", "hybrid-sps", "hybrid"]
 HYBRID_FAMILY = CSPS + SPS
 CONTROLS = ["fifo", "none"]
 SEEDS = range(40)

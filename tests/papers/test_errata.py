@@ -13,7 +13,7 @@ from tests.papers.carrying import HandCarried, Letter
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 PAPER = ["paper-basic", "paper-sps", "paper-multicast"]
-HYBRID = ["hybrid", "hybrid-csps"]
+HYBRID = ["hybrid", "hybrid-sps", "hybrid-csps"]
 CONTROLS = ["fifo", "none"]
 EVERY = PAPER + HYBRID + CONTROLS
 

@@ -9,7 +9,14 @@ import pytest
 from antecede.core.packets import Ack, DataPacket, Permit
 from tests.papers.carrying import HandCarried, Sending, Timed
 
-HYBRID_FAMILY = ["paper-basic", "paper-sps", "paper-multicast", "hybrid", "hybrid-csps"]
+HYBRID_FAMILY = [
+    "paper-basic",
+    "paper-sps",
+    "paper-multicast",
+    "hybrid",
+    "hybrid-sps",
+    "hybrid-csps",
+]
 
 X, Y, J, K, I, R = range(6)  # noqa: E741 (the figure calls that process i)
 

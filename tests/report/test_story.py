@@ -37,7 +37,7 @@ def test_a_story_is_a_page_with_a_diagram_for_each_act(name: str) -> None:
 def test_the_figure_begins_with_cykas_against_hybrid() -> None:
     report = told("figure")
 
-    assert 'data-pair="0,3"' in report.sections[0].body
+    assert 'data-pair="0,4"' in report.sections[0].body
     assert [section.title for section in report.sections] == [
         "Spacetime diagram",
         "What became of it",

@@ -12,6 +12,7 @@ NAMES = [
     "triangle",
     "figure",
     "starvation",
+    "conversation",
     "yct-overtakes",
     "cykas-skip",
     "multicast-is-not-unicasts",
@@ -158,6 +159,19 @@ def test_duplicated_datagram() -> None:
         assert performance.when("arrived", "pay") == [1.0, 3.0]
         assert performance.when("delivered", "pay") == [1.0]
         assert performance.when("refused", "pay") == ([3.0] if protocol == "rst" else [])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "wait"), [("hybrid-sps", 48.0), ("hybrid", 2.0), ("hybrid-csps", 2.0)]
+)
+def test_conversation(protocol: str, wait: float) -> None:
+    """The last report waits for a round trip per turn, or for one in all."""
+    performance = play("conversation", protocol)
+
+    [wanted] = performance.when("submitted", "report 25")
+    [left] = performance.when("transmitted", "report 25")
+    assert left - wanted == wait
+    assert performance.verdict.ok
 
 
 def test_rst_self_send() -> None:

@@ -17,8 +17,10 @@ ROUGH = Faults(
 )
 
 DIGESTS: dict[tuple[str, str, str], str] = {
-    ("hybrid", "poisson", "lossy"): "2665686b667c0f2d0471af06793bbb29",
-    ("hybrid", "groups", "wan"): "4211b46342bd791db3bba3ce66a8f1f2",
+    ("hybrid", "poisson", "lossy"): "b8e9a97e776a4103eab201d3a433c018",
+    ("hybrid", "groups", "wan"): "836f4ae1be65a41deba79f8c9fee5da6",
+    ("hybrid-sps", "poisson", "lossy"): "2665686b667c0f2d0471af06793bbb29",
+    ("hybrid-sps", "groups", "wan"): "4211b46342bd791db3bba3ce66a8f1f2",
     ("hybrid-csps", "service-dag", "lan"): "65df405f4fec6fdaaba0d5ee4bbd2bfa",
     ("paper-multicast", "broadcast", "lossy"): "6427c581d0606aa35ca5cacb423c7198",
     ("rst", "request-reply", "reliable"): "af321454112c471758882c480d01b65c",

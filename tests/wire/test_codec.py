@@ -99,7 +99,7 @@ def test_a_hybrid_message_costs_at_most_twelve_bytes(
     assert metadata_size(packet) <= 12
 
 
-@pytest.mark.parametrize("name", ["hybrid", "hybrid-csps"])
+@pytest.mark.parametrize("name", ["hybrid", "hybrid-sps", "hybrid-csps"])
 def test_the_metadata_of_a_message_does_not_depend_on_how_many_processes_there_are(
     name: str,
 ) -> None:

@@ -59,7 +59,7 @@ class ChatFailed(click.ClickException):
 )
 @click.option(
     "--order",
-    type=click.Choice(["hybrid", "hybrid-csps", "fifo", "none"]),
+    type=click.Choice(["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]),
     default="hybrid",
     show_default=True,
     help="The protocol: the first two are causal. All must use the same.",

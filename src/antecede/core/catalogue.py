@@ -99,7 +99,16 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             ordering="causal",
             multicast=True,
             network="lossy",
+            paper=HYBRID_PAPER + ", released in order, with multicast and cumulative permits",
+        ),
+        ProtocolInfo(
+            "hybrid-sps",
+            HybridProcess,
+            ordering="causal",
+            multicast=True,
+            network="lossy",
             paper=HYBRID_PAPER + ", with SPS-optimal multicast and cumulative permits",
+            options={"rule": "sps"},
         ),
         ProtocolInfo(
             "hybrid-csps",
@@ -108,7 +117,7 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             multicast=True,
             network="lossy",
             paper=HYBRID_PAPER + ", conservative (CSPS), with cumulative permits",
-            options={"sps": False},
+            options={"rule": "csps"},
         ),
         ProtocolInfo(
             "paper-basic",

@@ -31,7 +31,7 @@ from antecede.live.setting_rules import (
 
 MiB: Final = 1 << 20
 
-Order: TypeAlias = Literal["hybrid", "hybrid-csps", "fifo", "none"]
+Order: TypeAlias = Literal["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
 Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
 
@@ -52,7 +52,7 @@ class Settings:
     peers: Mapping[str, Address | None] = field(default_factory=dict)
     """Whom it knows from the start, and where; a peer without an address says hello first."""
     order: Order = "hybrid"
-    """The protocol: `hybrid` and `hybrid-csps` are causal, the others order less."""
+    """The protocol: those called hybrid are causal, the others order less."""
     accept_unknown: bool = False
     """Whether a peer that was never introduced may say hello and take part."""
     mtu: int | Literal["auto"] = "auto"
@@ -117,7 +117,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "name": NAME,
     "bind": ADDRESS,
     "peers": PEERS,
-    "order": choice("hybrid", "hybrid-csps", "fifo", "none"),
+    "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
     "accept_unknown": FLAG,
     "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
     "gso": SWITCH,

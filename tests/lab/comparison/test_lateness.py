@@ -57,13 +57,15 @@ def test_detour_is_on_neither_side() -> None:
     assert abs(seen.receiver) < 0.01
 
 
-@pytest.mark.parametrize("name", ["hybrid", "paper-sps"])
+@pytest.mark.parametrize("name", ["hybrid-sps", "paper-sps"])
 def test_reports_fall_further_behind_with_every_turn_under_sps(name: str) -> None:
     """A word takes half a round trip, a report one and a half: one more to wait for each turn."""
     assert [conversation_waits(PROTOCOLS[name], turns).longest for turns in (5, 10)] == [4.0, 9.0]
 
 
-@pytest.mark.parametrize("name", ["hybrid-csps", "paper-basic", "paper-multicast", "cykas", "mf"])
+@pytest.mark.parametrize(
+    "name", ["hybrid", "hybrid-csps", "paper-basic", "paper-multicast", "cykas", "mf"]
+)
 def test_reports_wait_for_one_round_trip_where_words_wait_too(name: str) -> None:
     assert [conversation_waits(PROTOCOLS[name], turns).longest for turns in (5, 10)] == [1.0, 1.0]
 

@@ -22,7 +22,7 @@ def clean_runs(name: str, trouble: str) -> int:
     return sum(is_clean(PROTOCOLS[name], trouble, TINY, seed) for seed in SEEDS)
 
 
-@pytest.mark.parametrize("name", ["hybrid", "hybrid-csps", "paper-basic", "mf"])
+@pytest.mark.parametrize("name", ["hybrid", "hybrid-sps", "hybrid-csps", "paper-basic", "mf"])
 def test_any_network_will_do_for_protocols_that_repeat_what_is_lost(name: str) -> None:
     assert clean_runs(name, LOSING) == clean_runs(name, REORDERING) == len(SEEDS)
 

@@ -14,7 +14,7 @@ LARGE = ["crossing", "two-permits", "multicast-mix", "broadcast-race", "broadcas
 def test_a_million_states_with_a_loss_hold_nothing_wrong() -> None:
     """The largest programs on the product's own protocol, every one of their states."""
     states = 0
-    for protocol in ("hybrid", "hybrid-csps"):
+    for protocol in ("hybrid", "hybrid-sps", "hybrid-csps"):
         for name in LARGE:
             result = check(PROTOCOLS[protocol], PROGRAMS[name], losses=1)
             assert result.failure is None

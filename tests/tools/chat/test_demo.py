@@ -14,7 +14,7 @@ def texts(shown: list[Shown], screen: str) -> list[str]:
     return [event.line.text for event in shown if event.screen == screen]
 
 
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-csps"])
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-sps", "hybrid-csps"])
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_in_causal_order_no_answer_comes_before_what_it_answers(order: str, seed: int) -> None:
     shown = run_demo(order, seed=seed)

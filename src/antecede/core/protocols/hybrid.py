@@ -4,7 +4,9 @@ A sender flags a copy if its receiver could not safely act on it yet, because an
 another copy of this one) may still be undelivered elsewhere; when all of those are acknowledged it
 sends the receiver a *permit*. A receiver delivers in FIFO order per sender, at once, but keeps what
 it then wants to send in a buffer until the permits of everything it has delivered before are there.
-FIFO per pair plus this *sender permission to send* (SPS) implies causal delivery.
+FIFO per pair plus this *sender permission to send* (SPS) implies causal delivery. Messages leave
+whole and in the order of their submission (`rule="ordered"`), which bounds every wait; the paper's
+own rule ("sps") lets copies overtake and is optimal in each decision, but unbounded.
 
 Paper: P. S. Almeida, "Space-Optimal, Computation-Optimal, Topology-Agnostic, Throughput-Scalable
 Causal Delivery through Hybrid Buffering", extended by SPS-optimal multicast and by cumulative acks
@@ -17,7 +19,7 @@ Names against the paper: `_unacked` is u, `_settled` u2, `_released` m1, `_missi
 """
 
 from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from typing import Final, Literal, Self, TypeAlias, final
 
 from mypy_extensions import i64
 
@@ -33,7 +35,7 @@ from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.permits import Debt, MissingPermits
+from antecede.core.permits import Debt, MissingPermit, MissingPermits
 from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
 from antecede.core.protocols.hybrid_state import (
     Entry,
@@ -41,6 +43,7 @@ from antecede.core.protocols.hybrid_state import (
     Peer,
     find_copy,
     find_from,
+    holding_back,
     note_due,
 )
 from antecede.core.sliding import SlidingArray
@@ -56,16 +59,25 @@ RESEND_BATCH: Final = 64
 """Copies transmitted again to one peer when its alarm rings, oldest first."""
 
 
+Rule: TypeAlias = Literal["ordered", "sps", "csps"]
+
+ORDERED: Final = "ordered"
+SPS: Final = "sps"
+CSPS: Final = "csps"
+RULES: Final = (ORDERED, SPS, CSPS)
+"""When a copy may leave: `hybrid`, `hybrid-sps` and `hybrid-csps` of the catalogue."""
+
+
 @final
 class HybridProcess(NodeProcess):
-    """The product's own protocol; `sps=False` makes it conservative (CSPS)."""
+    """The product's own protocol, under one of three rules of release."""
 
     def __init__(
         self,
         me: int,
         processes: Collection[int],
         *,
-        sps: bool = True,
+        rule: Rule = ORDERED,
         send_limit: int = SEND_LIMIT,
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
@@ -74,7 +86,13 @@ class HybridProcess(NodeProcess):
         # Peers come into being at first contact: state follows who talks, not who exists.
         self._known: Final = known_processes(me, processes)
         self._me: Final[i64] = me
-        self._sps: Final = sps
+        if rule not in RULES:
+            raise LocalError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
+        self._rule: Final = rule
+        self._ordered: Final = rule == ORDERED
+        self._overtakes: Final = rule == SPS
+        # Permits are conservative (CSPS) or not; the ordered rule shares them with SPS.
+        self._sps: Final = rule != CSPS
         self._send_limit: Final[i64] = send_limit
         self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
@@ -154,19 +172,21 @@ class HybridProcess(NodeProcess):
         """What has been submitted and may not leave yet, and by which permits it is held back."""
         held: list[HeldBack] = []
         missing = self._missing.missing()
+        before_it: list[MissingPermit] = []
         for entry in self._unacked:
             if entry.unsent == 0:
                 continue
-            for peer in [self._roster[place] for place in entry.targets]:
-                if peer.last_transmitted >= entry.sequence:
-                    continue
-                owed = [
-                    (int(permit.sender), int(permit.sequence))
-                    for permit in missing
-                    if permit.position < entry.permits_before
-                    and not (self._sps and permit.sender == peer.id)
-                ]
-                held.append(HeldBack(entry.sequence, peer.id, owed))
+            targets = [self._roster[place] for place in entry.targets]
+            if self._ordered:
+                # The message before it leaves first, so it waits for the same permits, too.
+                alone = targets[0].id if len(targets) == 1 else self._me
+                own = holding_back(entry, missing, alone)
+                before_it = [permit for permit in missing if permit in own or permit in before_it]
+            for peer in targets:
+                if peer.last_transmitted < entry.sequence:
+                    exempt = peer.id if self._sps else self._me
+                    owed = before_it if self._ordered else holding_back(entry, missing, exempt)
+                    held.append(HeldBack(entry.sequence, peer.id, owed))
         return held
 
     def buffered(self) -> int:
@@ -322,7 +342,7 @@ class HybridProcess(NodeProcess):
         while index < unacked.next:
             entry = unacked.at(index)
             if entry.unsent > 0:
-                if entry.permits_before > first_missing:
+                if entry.permits_before > first_missing and not self._is_exempt(entry):
                     break
                 for place in entry.targets:
                     peer = self._roster[place]
@@ -330,11 +350,20 @@ class HybridProcess(NodeProcess):
                         self._transmit_first(peer, entry, now_ns, outbox)
             index += 1
         self._released = index
-        if self._sps and first_missing < self._missing.next:
+        if self._overtakes and first_missing < self._missing.next:
             self._release_to(self._peers[self._missing.first_sender()], now_ns, outbox)
 
+    def _is_exempt(self, entry: Entry) -> bool:
+        """Whether all permits missing before the head are owed by its only target."""
+        return (
+            self._ordered
+            and len(entry.targets) == 1
+            and entry.permits_before <= self._missing.second
+            and self._roster[entry.targets[0]].id == self._missing.first_sender()
+        )
+
     def _release_to(self, owing: Peer, now_ns: i64, outbox: Outbox) -> None:
-        """What waits only for permits of its own receiver need not wait (the P in SPS)."""
+        """Plain SPS: what waits only for permits of its own receiver overtakes the rest."""
         while owing.unsent_at < owing.copies.next:
             entry = owing.copies.at(owing.unsent_at)
             if entry.permits_before > self._missing.second:
@@ -453,7 +482,7 @@ class HybridProcess(NodeProcess):
         twin = HybridProcess(
             self._me,
             self._known,
-            sps=self._sps,
+            rule=self._rule,
             send_limit=self._send_limit,
             receive_limit=self._receive_limit,
             payload_limit=self._payload_limit,

@@ -6,7 +6,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import Alarm
 from antecede.core.packets import DataPacket
-from antecede.core.permits import Debt
+from antecede.core.permits import Debt, MissingPermit
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
 
@@ -227,11 +227,20 @@ class HeldBack:
 
     __slots__ = ("missing", "sequence", "target")
 
-    def __init__(self, sequence: i64, target: i64, missing: list[tuple[int, int]]) -> None:
+    def __init__(self, sequence: i64, target: i64, missing: list[MissingPermit]) -> None:
         self.sequence: Final[i64] = sequence
         self.target: Final[i64] = target
-        self.missing: Final = missing
+        self.missing: Final = [(int(permit.sender), int(permit.sequence)) for permit in missing]
 
     def __repr__(self) -> str:
         owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
         return f"message {self.sequence} to {self.target} waits for the permits of {owed}"
+
+
+def holding_back(entry: Entry, missing: list[MissingPermit], exempt: i64) -> list[MissingPermit]:
+    """The permits missing before `entry` was submitted, but for those that `exempt` owes."""
+    return [
+        permit
+        for permit in missing
+        if permit.position < entry.permits_before and permit.sender != exempt
+    ]

@@ -23,6 +23,8 @@ class Send:
     delays: dict[str, float] = field(default_factory=dict)
     again: dict[str, float] = field(default_factory=dict)
     """Targets that the network brings a second copy, and how long that one takes."""
+    after: str = ""
+    """An answer: `at` counts from the moment at which the sender has delivered this message."""
 
 
 @final

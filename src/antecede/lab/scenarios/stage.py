@@ -81,6 +81,9 @@ class Stage:
         self.log: Final = EventLog()
         self.now_ns: int = 0
         self._delays: Final = copy_delays(script)
+        self._answers: Final[dict[str, list[Send]]] = {}
+        for line in script.sends:
+            self._answers.setdefault(line.after, []).append(line)
         self._submitted: Final = [0 for _ in everyone]
         self._refused: Final[list[deque[Send]]] = [deque() for _ in everyone]
         self._names: Final[dict[tuple[int, int], str]] = {}
@@ -90,8 +93,7 @@ class Stage:
 
     def play(self) -> None:
         """Do everything in order of time, ties in the order in which they came up."""
-        for line in self.script.sends:
-            self._plan(units_ns(line.at), line, None)
+        self._plan_answers(NOTHING, NOTHING)
         until_ns = units_ns(self.script.until)
         while True:
             timer_ns, sleeper = self._earliest_timer(until_ns + 1)
@@ -105,6 +107,12 @@ class Stage:
                 self.now_ns = max(self.now_ns, timer_ns)
                 self._perform(sleeper, self.processes[sleeper].expire(self.now_ns))
                 self._retry(sleeper)
+
+    def _plan_answers(self, name: str, deliverer: str) -> None:
+        """The lines that wait for this delivery; without a name those that wait for none."""
+        for line in self._answers.get(name, []):
+            if deliverer in (NOTHING, line.sender):
+                self._plan(self.now_ns + units_ns(line.at), line, None)
 
     def _plan(self, time_ns: int, line: Send | None, arrival: Arrival | None) -> None:
         heappush(self._agenda, (time_ns, self._count, line, arrival))
@@ -164,8 +172,10 @@ class Stage:
             if isinstance(effect, Deliver):
                 message = effect.message
                 sender, sequence = int(message.sender), int(message.sequence)
-                self._note("delivered", me, NOTHING, "message", self._names[(sender, sequence)])
+                name = self._names[(sender, sequence)]
+                self._note("delivered", me, NOTHING, "message", name)
                 self._write(me, DELIVERED, sender, sequence, me)
+                self._plan_answers(name, self.script.processes[me])
             else:
                 self._transmit(me, int(effect.target), effect.packet)
 

@@ -16,6 +16,7 @@ from antecede.pipeline.profile.drawing import DOTS_PER_INCH, FORMATS, LOOKS
 
 COLOURS: Final = {
     "hybrid": "#0072B2",
+    "hybrid-sps": "#003B5C",
     "hybrid-csps": "#56B4E9",
     "rst": "#D55E00",
     "ks": "#E69F00",
