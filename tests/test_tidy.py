@@ -155,7 +155,7 @@ def work() -> None:  # noqa: ANN001 the reason, which may be so long that the li
 # Some are put together from halves, because this file is checked too.
 BAD_SAMPLES: list[tuple[Rule, str, list[str]]] = [
     (rules.long_lines, "x" * 100 + "\n" + "y" * 101, ["2: 101 columns"]),
-    (rules.long_lines, "y" * 101 + "  # no" + "qa: E701 the reason", ["1: 101 columns"]),
+    (rules.long_lines, "y" * 101 + "  # no" + "qa: E501 the reason", ["1: 101 columns"]),
     (rules.long_file, "x\n" * 701, ["701 lines"]),
     (rules.long_functions, "def f():\n" + "    x\n" * 70, ["1: f has 71 lines"]),
     (rules.missing_docstrings, "x = 1", ["the module has no docstring"]),
@@ -167,7 +167,7 @@ BAD_SAMPLES: list[tuple[Rule, str, list[str]]] = [
     ),
     (rules.bare_ignores, "x = 1  # type" + ": ignore", ["1: type: ignore without a code"]),
     (rules.bare_noqas, "x = 1  # no" + "qa", ["1: noqa without a code and a reason"]),
-    (rules.bare_noqas, "x = 1  # no" + "qa: E701", ["1: noqa without a code and a reason"]),
+    (rules.bare_noqas, "x = 1  # no" + "qa: E501", ["1: noqa without a code and a reason"]),
     (rules.bare_noqas, "# ruff: no" + "qa", ["1: noqa without a code and a reason"]),
     (rules.unfinished_places, "x = 1\n# TODO later", ["2: TODO"]),
     (rules.unfinished_places, "raise NotImplementedError", ["1: NotImplemented"]),

@@ -1,8 +1,9 @@
 """Sans-I/O protocols: told things by method calls, answering with effects."""
 
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError
-from antecede.core.process import NEVER_NS, CausalProcess, EffectList, NodeProcess, Outbox
+from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError
+from antecede.core.process import NEVER_NS, CausalProcess, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
 from antecede.core.values import Message, Packet
 
 __all__ = [
@@ -13,11 +14,18 @@ __all__ = [
     "Deliver",
     "Effect",
     "EffectList",
+    "Expelled",
+    "Fenced",
+    "HeldBack",
     "LocalError",
     "Message",
     "NodeProcess",
     "Outbox",
     "Packet",
+    "Refused",
     "RemoteError",
+    "Report",
+    "Stopped",
     "Transmit",
+    "Unconfirmed",
 ]

@@ -42,6 +42,14 @@ def known_processes(me: int, processes: object) -> Collection[int]:
     return frozenset([me, *checked_processes(me, processes)])
 
 
+def joined(process: int, known: Collection[int]) -> Collection[int]:
+    """The known processes and one more, or `LocalError` if it cannot join."""
+    check_ids(process, process)
+    if process in known:
+        raise LocalError(f"process {process} is known already")
+    return frozenset([process, *known])
+
+
 def check_ids(low: int, high: int) -> None:
     """`LocalError` if ids from `low` to `high` do not fit the event log."""
     if low < 0 or high >= ID_LIMIT:

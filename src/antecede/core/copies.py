@@ -73,6 +73,14 @@ class Copies:
         """How many messages `receiver` has not acknowledged."""
         return len(self._packets.get(receiver, {}))
 
+    def lost(self, receiver: i64, first: i64, last: i64) -> list[DataPacket]:
+        """The copies to `receiver` from id `first` to id `last` that it has not acknowledged."""
+        packets = self._packets.get(receiver, {})
+        if last - first > len(packets):
+            return [packet for number, packet in packets.items() if first <= number <= last]
+        numbers = range(first, last + 1)
+        return [packets[number] for number in numbers if number in packets]
+
     def abandon(self, receiver: i64, now_ns: i64) -> list[int]:
         """`receiver` is waited for no more: what it has not acknowledged, oldest first."""
         given_up = self._outstanding.open_ids(receiver)

@@ -26,5 +26,10 @@ class BufferFull(LocalError):  # noqa: N818 - the contract names it
 
 
 @mypyc_attr(native_class=False)
+class Fenced(LocalError):  # noqa: N818 - the contract names it
+    """This process has been expelled and does nothing any more; open a new one to rejoin."""
+
+
+@mypyc_attr(native_class=False)
 class RemoteError(AntecedeError):
     """A peer's fault: a packet that no correct peer sends. Count it and drop it."""

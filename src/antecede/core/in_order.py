@@ -30,6 +30,10 @@ class InOrder:
         """The id of the last message delivered from `source`, or 0: ld."""
         return self._last_delivered.get(source, 0)
 
+    def waiting(self, source: i64) -> int:
+        """How many messages of `source` wait for a gap to close."""
+        return len(self._early.get(source, {}))
+
     def is_duplicate(self, source: i64, packet: DataPacket) -> bool:
         """Whether it has been delivered already (line 45); `RemoteError` if it cannot exist."""
         delivered = self.last_delivered(source)

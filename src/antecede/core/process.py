@@ -21,6 +21,8 @@ from typing import Final, Self, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import LocalError
+from antecede.core.reports import Report
 from antecede.core.values import Message, Packet
 
 NEVER_NS: Final = 1 << 62
@@ -113,9 +115,55 @@ class CausalProcess(ABC):
         return NEVER_NS if deadline is None else deadline
 
 
+@final
+class HeldBack:
+    """A copy that has been submitted but may not leave, and the permits it waits for."""
+
+    __slots__ = ("missing", "sequence", "target")
+
+    def __init__(self, sequence: i64, target: i64, missing: list[tuple[int, int]]) -> None:
+        self.sequence: Final[i64] = sequence
+        self.target: Final[i64] = target
+        # Whose permit is missing, and of which message.
+        self.missing: Final = missing
+
+    def __repr__(self) -> str:
+        owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
+        return f"message {self.sequence} to {self.target} waits for the permits of {owed}"
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class NodeProcess(CausalProcess):
-    """What a node of a real network needs besides: peers die, and what it holds is counted."""
+    """What a node of a real network needs besides.
+
+    Peers join, die and are expelled, a path below notices losses sooner than any timer, what is
+    held is counted, and what must survive a crash is written down. Whatever has a default here may
+    be left as it is: the process then does without, and its own timers make up for losses.
+    """
+
+    # Who is there.
+
+    @abstractmethod
+    def add_process(self, process: int) -> None:
+        """Make a further process known; nothing has been exchanged with it."""
+
+    @abstractmethod
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        """`target` is gone for ever; which of our messages it may never have delivered.
+
+        Nothing to it is waited for any more, which may permit others to go on: safe only if it
+        delivers nothing more. Permits that it owes us stay missing.
+        """
+
+    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - refused
+        """Go on without `process` for ever, whatever it does; see `reports` for what that costs."""
+        raise LocalError("processes of this protocol cannot be expelled")
+
+    def reports(self) -> list[Report]:
+        """What happened since the last call that an application should hear of, in order."""
+        return []
+
+    # What is held.
 
     @abstractmethod
     def oldest(self) -> i64:
@@ -125,10 +173,50 @@ class NodeProcess(CausalProcess):
     def owes(self, target: int) -> int:
         """How many of our messages `target` has not acknowledged."""
 
-    @abstractmethod
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
-        """`target` is gone for ever; which of our messages it may never have delivered.
+    def waiting(self) -> list[HeldBack]:
+        """What has been submitted and may not leave yet, and by which permits it is held back."""
+        return []
 
-        Nothing to it is waited for any more, which may permit others to go on: safe only if it
-        delivers nothing more. Permits that it owes us stay missing.
+    def expected(self, source: int) -> tuple[int, int]:  # noqa: ARG002 - nothing waits by default
+        """The last id delivered from `source`, and how many wait there for a gap to close."""
+        return 0, 0
+
+    def frontier(self, target: int) -> int:  # noqa: ARG002 - without permits there is none
+        """Up to which of our ids `target` may be permitted everything; 0 without permits."""
+        return 0
+
+    # What was lost.
+
+    def lost(self, target: int, sequence: int) -> list[Effect]:
+        """The copy of `sequence` to `target` was lost on the way: transmit it again now.
+
+        Nothing happens if that copy has been acknowledged, never left, or never existed. Timers are
+        not touched: they stay the backstop.
         """
+        outbox = EffectList()
+        if 0 < sequence < NEVER_NS:
+            self.lost_into(target, sequence, sequence, outbox)
+        return outbox.effects
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        """Like `lost`, for all copies to `target` from id `first` to id `last`."""
+
+    # What survives a crash.
+
+    def snapshot(self) -> list[bytes]:
+        """Records from which `restore` makes a process that can go on for this one.
+
+        From the first call on, `changes` says what has changed since.
+        """
+        raise LocalError("processes of this protocol cannot be written down")
+
+    def changes(self) -> list[bytes]:
+        """Records to be on disk before the packets and deliveries of the last steps leave."""
+        return []
+
+    def restore(self, records: Sequence[bytes], now_ns: int) -> None:  # noqa: ARG002 - refused
+        """Take the place of a process that crashed: its snapshot, and all changes in order.
+
+        Only a fresh process can do that.
+        """
+        raise LocalError("processes of this protocol cannot be restored")

@@ -18,9 +18,8 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.packets import DataPacket
-from antecede.core.process import NEVER_NS, NodeProcess, Outbox
+from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, Outbox
 from antecede.core.protocols.hybrid import HybridProcess
-from antecede.core.protocols.hybrid_state import HeldBack
 from antecede.core.values import Message, Packet
 from antecede.link.contacts import Candidate, Contact
 from antecede.link.datagram import Datagram

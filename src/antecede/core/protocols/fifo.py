@@ -19,6 +19,7 @@ from antecede.core.checks import (
     PAYLOAD_LIMIT,
     checked_payload,
     checked_targets,
+    joined,
     known_processes,
     split_targets,
 )
@@ -46,7 +47,7 @@ class FifoProcess(NodeProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
     ) -> None:
-        self._known: Final = known_processes(me, processes)
+        self._known = known_processes(me, processes)
         self._me: Final[i64] = me
         self._payload_limit: Final[i64] = payload_limit
         self._next_sequence: i64 = 1
@@ -103,6 +104,16 @@ class FifoProcess(NodeProcess):
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
         return self._copies.abandon(target, now_ns)
+
+    def add_process(self, process: int) -> None:
+        self._known = joined(process, self._known)
+
+    def expected(self, source: int) -> tuple[int, int]:
+        return int(self._received.last_delivered(source)), self._received.waiting(source)
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        for packet in self._copies.lost(target, first, last):
+            outbox.transmit(target, packet)
 
     def clone(self) -> Self:
         twin = FifoProcess(self._me, self._known, payload_limit=self._payload_limit)

@@ -36,10 +36,9 @@ from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.permits import Debt, MissingPermit, MissingPermits
-from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
 from antecede.core.protocols.hybrid_state import (
     Entry,
-    HeldBack,
     Peer,
     find_copy,
     find_from,
@@ -133,25 +132,12 @@ class HybridProcess(NodeProcess):
     # What a runtime needs beyond the contract.
 
     def add_process(self, process: int) -> None:
-        """Make a further process known; nothing has been exchanged with it."""
         known_processes(process, [process])
         if process in self._known or process in self._peers:
             raise LocalError(f"process {process} is known already")
         self._add_peer(process)
 
-    def lost(self, target: int, sequence: int) -> list[Effect]:
-        """The copy of `sequence` to `target` was lost on the way: transmit it again now.
-
-        Nothing happens if that copy has been acknowledged, never left, or never existed. The alarm
-        is not touched: it stays the backstop.
-        """
-        outbox = EffectList()
-        if 0 < sequence < NEVER_NS:
-            self.lost_into(target, sequence, sequence, outbox)
-        return outbox.effects
-
     def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
-        """Like `lost`, for all copies to `target` from id `first` to id `last`."""
         peer = self._peers.get(target)
         if peer is None:
             return
@@ -169,7 +155,6 @@ class HybridProcess(NodeProcess):
         return undelivered
 
     def waiting(self) -> list[HeldBack]:
-        """What has been submitted and may not leave yet, and by which permits it is held back."""
         held: list[HeldBack] = []
         missing = self._missing.missing()
         before_it: list[MissingPermit] = []
@@ -186,7 +171,8 @@ class HybridProcess(NodeProcess):
                 if peer.last_transmitted < entry.sequence:
                     exempt = peer.id if self._sps else self._me
                     owed = before_it if self._ordered else holding_back(entry, missing, exempt)
-                    held.append(HeldBack(entry.sequence, peer.id, owed))
+                    names = [(int(permit.sender), int(permit.sequence)) for permit in owed]
+                    held.append(HeldBack(entry.sequence, peer.id, names))
         return held
 
     def buffered(self) -> int:
@@ -200,11 +186,14 @@ class HybridProcess(NodeProcess):
         return 0 if peer is None else len(peer.copies)
 
     def expected(self, source: int) -> tuple[int, int]:
-        """The last id delivered from `source`, and how many wait there for a gap to close."""
         peer = self._peers.get(source)
         if peer is None:
             return 0, 0
         return int(peer.delivered), 0 if peer.early is None else len(peer.early)
+
+    def frontier(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else int(self._frontier(peer))
 
     # The same for drivers on a hot path.
 

@@ -221,22 +221,6 @@ def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:
     peer.due = sequence
 
 
-@final
-class HeldBack:
-    """A copy that has been submitted but may not leave, and the permits it waits for."""
-
-    __slots__ = ("missing", "sequence", "target")
-
-    def __init__(self, sequence: i64, target: i64, missing: list[MissingPermit]) -> None:
-        self.sequence: Final[i64] = sequence
-        self.target: Final[i64] = target
-        self.missing: Final = [(int(permit.sender), int(permit.sequence)) for permit in missing]
-
-    def __repr__(self) -> str:
-        owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
-        return f"message {self.sequence} to {self.target} waits for the permits of {owed}"
-
-
 def holding_back(entry: Entry, missing: list[MissingPermit], exempt: i64) -> list[MissingPermit]:
     """The permits missing before `entry` was submitted, but for those that `exempt` owes."""
     return [

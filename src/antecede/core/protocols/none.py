@@ -23,6 +23,7 @@ from antecede.core.checks import (
     PAYLOAD_LIMIT,
     checked_payload,
     checked_targets,
+    joined,
     known_processes,
     split_targets,
 )
@@ -78,7 +79,7 @@ class NoneProcess(NodeProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
     ) -> None:
-        self._known: Final = known_processes(me, processes)
+        self._known = known_processes(me, processes)
         self._me: Final[i64] = me
         self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
@@ -144,6 +145,17 @@ class NoneProcess(NodeProcess):
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
         return self._copies.abandon(target, now_ns)
+
+    def add_process(self, process: int) -> None:
+        self._known = joined(process, self._known)
+
+    def expected(self, source: int) -> tuple[int, int]:
+        seen = self._seen.get(source)
+        return (0, 0) if seen is None else (int(seen.floor), 0)
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        for packet in self._copies.lost(target, first, last):
+            outbox.transmit(target, packet)
 
     def clone(self) -> Self:
         twin = NoneProcess(
