@@ -43,6 +43,22 @@ def test_loss_loses_as_much_as_it_says() -> None:
     assert set(arrivals) == {(-1, -1), (MS, -1)}
 
 
+def test_recovery_brings_what_is_lost_so_many_round_trips_later() -> None:
+    """The round trip is 2 ms; what is lost twice comes twice as late."""
+    arrivals = [first for first, _ in fates(Faults(loss=0.2, recovery=1.5))]
+
+    assert min(arrivals) == MS
+    assert 0.78 < share(arrivals.count(MS)) < 0.82
+    assert 0.14 < share(arrivals.count(MS + 3 * MS)) < 0.18
+    assert {(arrival - MS) % (3 * MS) for arrival in arrivals} == {0}
+
+
+def test_recovery_leaves_what_is_not_lost_as_it_was() -> None:
+    losing = Faults(latency=Uniform(0, MS), loss=0.2, duplication=0.1)
+    pairs = zip(fates(losing), fates(replace(losing, recovery=1.0)), strict=True)
+    assert all(one == other for one, other in pairs if one[0] >= 0 and one[1] >= 0)
+
+
 def test_duplication_doubles_as_much_as_it_says_and_each_copy_has_its_own_delay() -> None:
     arrivals = fates(Faults(latency=Uniform(0, MS), duplication=0.1))
     doubled = [(first, second) for first, second in arrivals if second >= 0]
@@ -186,6 +202,8 @@ def test_another_seed_is_another_network() -> None:
         (Faults(loss=1.5), "loss 1.5"),
         (Faults(duplication=-0.1), "duplication -0.1"),
         (Faults(reordering=2.0), "reordering 2.0"),
+        (Faults(recovery=-1.0), "recovery after -1.0"),
+        (Faults(loss=0.95, recovery=1.0), "nothing recovers"),
         (Faults(reordering_ns=-1), "reordering_ns -1"),
         (Faults(reordering=0.1), "needs reordering_ns"),
         (Faults(fifo=True, reordering=0.1, reordering_ns=1), "does not reorder"),
@@ -210,5 +228,7 @@ def test_lossless_means_that_every_packet_arrives_exactly_once() -> None:
 
     assert Faults(reordering=0.5, reordering_ns=1).lossless
     assert not Faults(loss=0.1).lossless
+    assert Faults(loss=0.1, recovery=1.0).lossless
+    assert not Faults(loss=0.1, recovery=1.0, duplication=0.1).lossless
     assert not Faults(duplication=0.1).lossless
     assert not Faults(partitions=(partition,)).lossless

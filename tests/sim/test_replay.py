@@ -11,6 +11,7 @@ from antecede.link.latency import Constant, Uniform
 from antecede.sim.run import RunResult, simulate
 from antecede.sim.workloads import Replay
 from antecede.sim.workloads.catalogue import Traffic, build_workload
+from antecede.sim.workloads.replay import conversations
 from antecede.trace.workload import WorkloadRow, write_workload
 
 MS = 1_000_000
@@ -136,3 +137,33 @@ def test_a_table_is_replayed_from_its_file(tmp_path: Path) -> None:
     result = simulate("hybrid", workload)
     assert (result.messages, result.deliveries) == (6, 8)
     assert result.leftovers.empty
+
+
+def test_a_conversation_lasts_from_its_first_submission_to_its_last_delivery() -> None:
+    """The diamond takes 100 ns for each of its five hops that follow each other, and its delays."""
+    alone = row(70, 2, (0,), delay_ns=50)
+    workload = Replay([*DIAMOND, alone])
+    simulate("none", workload, faults=Faults(latency=Constant(100)))
+    assert workload.conversation_times_ns() == [1409 - 5, 100]
+
+
+def test_conversations_are_what_causes_connect() -> None:
+    rows = [
+        row(1, 0, (1,)),
+        row(2, 3, (1,)),
+        row(3, 1, (2,), 1, 2),
+        row(4, 4, (0,)),
+        row(5, 2, (0,), 3),
+    ]
+    assert conversations(rows) == [0, 0, 0, 3, 0]
+
+
+def test_a_late_reply_makes_the_whole_conversation_late() -> None:
+    """1 waits for a permit before it may tell 2 what it knows, and 2's answer waits for that."""
+    rows = [row(1, 0, (3,)), row(2, 0, (1,)), row(3, 1, (2,), 2), row(4, 2, (0,), 3)]
+    times = {}
+    for name in ("none", "hybrid-csps"):
+        workload = Replay(rows)
+        simulate(name, workload, faults=Faults(latency=Constant(100)))
+        times[name] = workload.conversation_times_ns()
+    assert times == {"none": [100, 300], "hybrid-csps": [100, 500]}

@@ -22,6 +22,10 @@ COPY: Final = 2
 Each is a stream of its own, so that a fault that is switched on leaves the rest as it was.
 """
 
+RECOVERY_MAX: Final = 1000.0
+LOSS_MAX: Final = 0.9
+"""Limits of recovery: a packet that is lost again and again has to get through at some time."""
+
 STREAMS: Final = 4
 """More than there are streams."""
 
@@ -62,6 +66,9 @@ class Faults:
     latency: Latency = ONE_MILLISECOND
     fifo: bool = False
     loss: float = 0.0
+    recovery: float = 0.0
+    """A lost packet is sent again by a layer below the protocol, so many round trips later; 0: by
+    nobody. The round trip is taken to be twice as long as the packet itself was under way."""
     duplication: float = 0.0
     reordering: float = 0.0
     reordering_ns: int = 0
@@ -75,6 +82,10 @@ class Faults:
             probability = getattr(self, name)
             if not 0 <= probability <= 1:
                 raise LocalError(f"{name} {probability} is not a probability")
+        if not 0 <= self.recovery <= RECOVERY_MAX:
+            raise LocalError(f"recovery after {self.recovery} round trips: 0 to {RECOVERY_MAX}")
+        if self.recovery > 0 and self.loss > LOSS_MAX:
+            raise LocalError(f"nothing recovers from the loss of more than {LOSS_MAX:.0%}")
         if not 0 <= self.reordering_ns <= DELAY_NS_MAX:
             raise LocalError(f"reordering_ns {self.reordering_ns} is outside 0 to {DELAY_NS_MAX}")
         if self.fifo and self.reordering:
@@ -93,7 +104,8 @@ class Faults:
     @property
     def lossless(self) -> bool:
         """Whether every packet arrives exactly once."""
-        return self.loss == 0 and self.duplication == 0 and not self.partitions
+        lost = self.loss > 0 and self.recovery == 0
+        return not lost and self.duplication == 0 and not self.partitions
 
 
 @final
@@ -135,8 +147,8 @@ class FaultyNetwork:
         self._slow: Final = {
             (link.source, link.target): link.extra_ns for link in faults.slow_links
         }
-        self._disturbs: Final = faults.reordering > 0 or not faults.lossless
-        self._remembers: Final = faults.fifo or not faults.lossless
+        self._disturbs: Final = faults.reordering > 0 or faults.loss > 0 or not faults.lossless
+        self._remembers: Final = faults.fifo or faults.loss > 0 or not faults.lossless
         self._channels: Final[dict[int, Channel]] = {}
         # When the copies of the last routed packet arrive; -1: there is no such copy.
         self.first_ns: i64 = -1
@@ -185,13 +197,23 @@ class FaultyNetwork:
             self.first_ns += i64(chance.unit() * float(faults.reordering_ns))
         if repeated:
             self.second_ns = self._arrival_ns(COPY, source, target, sequence, attempt, now_ns)
-        if lost:
+        if lost and faults.recovery > 0:
+            self._recover(now_ns)
+        elif lost:
             self.first_ns = self.second_ns
             self.second_ns = -1
         for partition in faults.partitions:
             if partition.separates(source, target, now_ns):
                 self.first_ns = -1
                 self.second_ns = -1
+
+    def _recover(self, now_ns: i64) -> None:
+        """The packet was lost; it comes when it has been sent again often enough."""
+        travel_ns = self.first_ns - now_ns
+        patience_ns = i64(2.0 * self._faults.recovery * float(travel_ns))
+        self.first_ns += patience_ns
+        while self._chance.happens(self._loss):
+            self.first_ns += patience_ns
 
     def _line_up(self, channel: Channel) -> None:
         """On a FIFO network nothing overtakes."""

@@ -109,6 +109,7 @@ def build_network(
     *,
     latency: Latency | None = None,
     loss: float | None = None,
+    recovery: float | None = None,
     duplication: float | None = None,
     reordering: float | None = None,
     reordering_ns: int | None = None,
@@ -121,6 +122,8 @@ def build_network(
         faults = replace(faults, latency=latency)
     if loss is not None:
         faults = replace(faults, loss=loss)
+    if recovery is not None:
+        faults = replace(faults, recovery=recovery)
     if duplication is not None:
         faults = replace(faults, duplication=duplication)
     if reordering is not None:

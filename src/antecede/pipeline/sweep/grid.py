@@ -175,6 +175,7 @@ def own_network(name: str, section: Section, folder: Path) -> NetworkPlan:
         latency=latency,
         latency_content=content,
         loss=section.optional_share("loss"),
+        recovery=section.number("recovery") if section.has("recovery") else None,
         duplication=section.optional_share("duplicate"),
         reordering=section.optional_share("reorder"),
         reordering_ns=section.duration("reorder_by") if section.has("reorder_by") else None,

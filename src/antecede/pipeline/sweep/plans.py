@@ -35,6 +35,8 @@ class NetworkPlan:
     latency_content: str = ""
     """The digest of the file that the latency names, if it names one."""
     loss: float | None = None
+    recovery: float | None = None
+    """Round trips after which what is lost is sent again, below the protocol."""
     duplication: float | None = None
     reordering: float | None = None
     reordering_ns: int | None = None
@@ -47,6 +49,7 @@ class NetworkPlan:
             self.like,
             latency=None if self.latency is None else parse_latency(self.latency),
             loss=self.loss,
+            recovery=self.recovery,
             duplication=self.duplication,
             reordering=self.reordering,
             reordering_ns=self.reordering_ns,

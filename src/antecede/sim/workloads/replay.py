@@ -3,6 +3,10 @@
 A message with causes leaves `delay_ns` after the last of them was delivered at its sender, one
 without leaves `delay_ns` after the start. So a replay keeps the causality of what was recorded and
 lets the protocol decide the times.
+
+Messages that causes connect are a conversation: a request with everything that it leads to. A
+replay notes how long each takes, from its first submission to its last delivery, because waiting
+compounds: a reply that is late makes all that waits for it late.
 """
 
 from collections.abc import Sequence
@@ -48,6 +52,9 @@ class Replay(Workload):
         # By cause and process: the rows that wait for its delivery there.
         self._effects: Final[dict[tuple[int, int], list[int]]] = {}
         self._left: i64 = len(rows)
+        self._conversation_of: Final = conversations(rows)
+        self._begun_ns: Final[dict[int, int]] = {}
+        self._ended_ns: Final[dict[int, int]] = {}
         widths = [len(remote(planned)) for planned in self._planned]
         self._widest: Final = max(widths)
         self._narrowest: Final = min(widths)
@@ -65,6 +72,14 @@ class Replay(Workload):
     def broadcasts(self) -> bool:
         return self._narrowest == self.processes - 1
 
+    def conversation_times_ns(self) -> list[int]:
+        """How long each conversation took that has begun and had a delivery, in order of beginning.
+
+        One that is not over counts with its last delivery so far.
+        """
+        ended = self._ended_ns
+        return [ended[one] - begun for one, begun in self._begun_ns.items() if one in ended]
+
     def remaining(self) -> int:
         return self._left
 
@@ -73,8 +88,11 @@ class Replay(Workload):
             if planned.missing == 0:
                 agenda.wake(planned.delay_ns, number)
 
-    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:  # noqa: ARG002 it leaves now
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
         planned = self._planned[token]
+        conversation = self._conversation_of[token]
+        if conversation not in self._begun_ns:
+            self._begun_ns[conversation] = int(now_ns)
         self._left -= 1
         agenda.submit(planned.sender, planned.targets, planned.payload_bytes, token)
 
@@ -86,6 +104,7 @@ class Replay(Workload):
         now_ns: i64,
         agenda: Agenda,
     ) -> None:
+        self._ended_ns[self._conversation_of[tag]] = int(now_ns)
         for number in self._effects.pop((int(tag), int(process)), []):
             planned = self._planned[number]
             planned.missing -= 1
@@ -99,6 +118,28 @@ class Replay(Workload):
                 self._planned[number].missing += 1
                 key = number_of[cause], row.sender
                 self._effects.setdefault(key, []).append(number)
+
+
+def conversations(rows: Sequence[WorkloadRow]) -> list[int]:
+    """For each row the number of the first row of its conversation."""
+    number_of = {row.message_id: number for number, row in enumerate(rows)}
+    first = list(range(len(rows)))
+    for number, row in enumerate(rows):
+        for cause in row.causes:
+            one, other = root(first, number), root(first, number_of[cause])
+            if one < other:
+                first[other] = one
+            else:
+                first[one] = other
+    return [root(first, number) for number in range(len(rows))]
+
+
+def root(first: list[int], number: int) -> int:
+    """The representative of a row; the way there is made shorter for those who follow."""
+    while first[number] != number:
+        first[number] = first[first[number]]
+        number = first[number]
+    return number
 
 
 def remote(planned: Planned) -> list[int]:
