@@ -81,6 +81,25 @@ def test_answer_without_ours_compares_with_nothing() -> None:
     assert rst.metadata_times is None
 
 
+def test_requests_are_compared_with_those_without_order_seed_by_seed() -> None:
+    rows = [
+        run(name, seed, latency_mean_ns=5.0, metadata_bytes_per_message=1.0, requests=requests,
+            request_mean_ns=mean, request_p99_ns=900)
+        for name, seed, requests, mean in (
+            ("hybrid", 1, 50, 300.0), ("hybrid", 2, 50, 500.0),
+            ("none", 1, 50, 200.0), ("none", 2, 50, 400.0), ("few", 1, 29, 100.0),
+        )
+    ]  # fmt: skip
+    hybrid, none, few = answers(groups_of(rows))
+    assert hybrid.request_share is not None
+    assert hybrid.request_share.mean == pytest.approx((0.5 + 0.25) / 2)
+    assert hybrid.request_ns is not None
+    assert hybrid.request_ns.mean == 400
+    assert none.request_share is not None
+    assert none.request_share.mean == 0
+    assert (few.request_ns, few.request_share) == (None, None), "it is one tangle"
+
+
 def test_unmeasured_cost_is_left_open() -> None:
     rows = [run("rst", 1, latency_mean_ns=5.0, metadata_bytes_per_message=1.0)]
     (rst,) = answers(groups_of(rows))

@@ -12,6 +12,7 @@ from antecede.pipeline.evaluate.config import (
     Trace,
     quickened,
     read_evaluation,
+    with_replay,
 )
 
 WHOLE = """
@@ -103,6 +104,23 @@ def test_evaluation_says_what_is_made_from_what(tmp_path: Path, data: Path) -> N
     assert evaluation.grown["town"] == town
     assert evaluation.grown["city"].method == "graph"
     assert evaluation.grown["city"].graph == str(data / "graph.json")
+
+
+def test_what_is_grown_several_times_has_a_seed_each(tmp_path: Path, data: Path) -> None:
+    text = WHOLE.replace("load = 2.5", "load = 2.5\ngrowths = 3")
+    evaluation = evaluation_of(tmp_path, text, data)
+    grown = {name: (one.seed, one.again_of) for name, one in evaluation.grown.items()}
+    assert grown == {
+        "town": (1, None),
+        "town-2": (2, "town"),
+        "town-3": (3, "town"),
+        "city": (1, None),
+    }
+    folders = {name: tmp_path / name for name in ("shop", *grown)}
+    scenario = with_replay({"of": "town"}, folders, evaluation.grown)
+    assert scenario == {
+        "replay": [str(tmp_path / name / "workload") for name in ("town", "town-2", "town-3")]
+    }
 
 
 def test_quick_evaluation_does_less(tmp_path: Path, data: Path) -> None:

@@ -143,6 +143,25 @@ def test_replay_has_the_processes_of_its_table(tmp_path: Path) -> None:
     assert parse_plan(plan.text()) == plan
 
 
+def test_seeds_get_the_tables_of_a_replay_in_turn(tmp_path: Path) -> None:
+    names = []
+    for number in range(2):
+        folder = tmp_path / f"grown-{number}"
+        folder.mkdir()
+        trace_file(folder)
+        names.append(f"grown-{number}/trace.parquet")
+    text = f"""
+    protocols = ["hybrid", "none"]
+    seeds = 3
+    [scenario.shop]
+    replay = {names}
+    """
+    plans = grid_of(tmp_path, text).plans()
+    used = [plan.traffic.path for plan in plans if isinstance(plan.traffic, ReplayPlan)]
+    first, second = (str((tmp_path / name).resolve()) for name in names)
+    assert used == [first, second, first] * 2
+
+
 def test_same_contents_elsewhere_are_the_same_run(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     text = '[scenario.shop]\nreplay = "trace.parquet"\n'
@@ -192,6 +211,11 @@ def test_other_contents_are_another_run(tmp_path: Path) -> None:
         ("[scenario.a]\n[network.n]\nlatency = 'x:1ms'", "'n': 'x:1ms' is not a latency"),
         ("[scenario.a]\n[network.n]\nlatency = 'matrix:no.txt'", "cannot read"),
         ("[scenario.a]\n[limit.rst]\nprocesses = 5", "limit 'rst': because is missing"),
+        ("[scenario.a]\n[protocol.rst]\nof = 'ks'", "'rst': a protocol of the catalogue has the"),
+        ("[scenario.a]\n[protocol.x]\nof = 'kss'", "protocol 'x': no protocol is called 'kss'"),
+        ("[scenario.a]\n[protocol.x]\nof = 'ks'\nset.y = 1", "protocol 'x': "),
+        ("[scenario.a]\n[protocol.x]\nof = 'ks'\nset.y = 'z'", "set.y cannot be 'z'"),
+        ("[scenario.a]\n[network.n]\nrecovery = -1", "recovery"),
         ("[scenario.a]\n[scenario.a]", "is not TOML"),
     ],
 )

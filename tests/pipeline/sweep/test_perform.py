@@ -10,8 +10,9 @@ from antecede.pipeline.sweep.job import planned_row
 from antecede.pipeline.sweep.measured import bounds, gathered
 from antecede.pipeline.sweep.perform import performed
 from antecede.pipeline.sweep.plans import RunPlan
-from antecede.pipeline.sweep.tables import RUNS
+from antecede.pipeline.sweep.tables import REQUESTS, RUNS
 from antecede.trace.files import read_events
+from antecede.trace.workload import WorkloadRow, write_workload
 from tests.pipeline.sweep.grids import grid_of
 
 TEXT = """
@@ -46,7 +47,59 @@ def test_run_fills_every_column(tmp_path: Path) -> None:
     assert sorted(row) == sorted(RUNS.names)
     assert (row["status"], row["reason"]) == ("finished", None)
     assert row["messages"] == row["copies"] == row["delivered"] == 200
-    assert [name for name, value in row.items() if value is None] == ["reason"]
+    empty = [name for name, value in row.items() if value is None]
+    assert empty == ["reason", *REQUESTS.names], "what is made up has no requests"
+
+
+def test_replay_tells_how_long_requests_took(tmp_path: Path) -> None:
+    """Two requests of three hops each, 1 to 2 ms apart over the network `reliable`."""
+    rows = [
+        WorkloadRow(message_id=3 * number + hop, sender=hop, targets=(hop + 1,),
+                    causes=(3 * number + hop - 1,) if hop else (), delay_ns=0)
+        for number in range(2)
+        for hop in range(3)
+    ]  # fmt: skip
+    write_workload(tmp_path / "trace.jsonl", rows)
+    (plan,) = grid_of(tmp_path, '[scenario.x]\nreplay = "trace.jsonl"').plans()
+    row = run(plan)
+    assert row["requests"] == 2
+    assert 1_500_000 <= row["request_mean_ns"] <= 4_500_000
+    assert row["latency_mean_ns"] < row["request_p50_ns"] <= row["request_p99_ns"]
+
+
+def test_variant_is_the_protocol_with_its_options(tmp_path: Path) -> None:
+    """A buffer for one message makes submissions wait for room."""
+    text = """
+    protocols = ["narrow", "hybrid"]
+    networks = ["reliable"]
+    [protocol.narrow]
+    of = "hybrid"
+    set.send_limit = 1
+    [scenario.x]
+    messages = 100
+    interval = "1ms"
+    """
+    narrow, usual = (run(plan) for plan in grid_of(tmp_path, text).plans())
+    assert (narrow["protocol"], narrow["carried_by"]) == ("narrow", "hybrid")
+    assert narrow["blocked"] > 0 == usual["blocked"]
+    assert narrow["digest"] != usual["digest"]
+
+
+def test_network_that_recovers_needs_no_link(tmp_path: Path) -> None:
+    text = """
+    protocols = ["rst"]
+    networks = ["mended"]
+    [network.mended]
+    like = "lossy"
+    duplicate = 0
+    recovery = 1.5
+    [scenario.x]
+    messages = 100
+    """
+    (plan,) = grid_of(tmp_path, text).plans()
+    row = run(plan)
+    assert (row["carried_by"], row["status"], row["delivered"]) == ("rst", "finished", 100)
+    assert row["channel_max_ns"] > 2_500_000, "something was lost, and came later"
 
 
 def test_same_row_gives_the_same_run(tmp_path: Path) -> None:

@@ -4,6 +4,10 @@ Costs are measured within a run: every copy against the earliest delivery that c
 for the very same submissions and channel times. So a network that was unlucky with one protocol
 does not count against it, and the intervals are about ordering alone. Savings compare runs with the
 same seed.
+
+Waiting compounds where a message waits for the answer to another. That is seen in whole requests:
+from the first submission of a conversation to its last delivery, compared with the run of the same
+seed that keeps no order.
 """
 
 from collections.abc import Sequence
@@ -16,6 +20,12 @@ from antecede.pipeline.evaluate.settings import Group, Run, Setting, by_setting
 
 OURS: Final = "hybrid"
 """The protocol whose metadata the others are compared with."""
+
+UNORDERED: Final = "none"
+"""The protocol whose requests the others are compared with: no causal order is faster."""
+
+REQUESTS_MIN: Final = 30
+"""So few conversations say nothing about requests: everything may be connected with everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +47,24 @@ class Answer:
     metadata_times: Estimate | None
     """How many times as much as ours, for runs with the same seed."""
     control_packets: Estimate
+    request_ns: Estimate | None
+    """From the first submission of a conversation to its last delivery."""
+    request_p99_ns: Estimate | None
+    request_share: Estimate | None
+    """How much longer than without order, as a share of that, for runs with the same seed."""
     finished: bool
 
 
 def answers(groups: Sequence[Group]) -> list[Answer]:
     """One for each protocol in each setting."""
     settings = by_setting(groups)
-    return [answer(group, settings[group.setting].get(OURS)) for group in groups]
+    return [
+        answer(group, settings[group.setting].get(OURS), settings[group.setting].get(UNORDERED))
+        for group in groups
+    ]
 
 
-def answer(group: Group, ours: Group | None) -> Answer:
+def answer(group: Group, ours: Group | None, unordered: Group | None) -> Answer:
     """What these runs say."""
     return Answer(
         setting=group.setting,
@@ -60,6 +78,9 @@ def answer(group: Group, ours: Group | None) -> Answer:
         metadata_bytes=needed(group, "metadata_bytes_per_message"),
         metadata_times=None if ours is None else metadata_times(group, ours),
         control_packets=needed(group, "control_per_message"),
+        request_ns=group.estimate(lambda run: request_figure(run, "request_mean_ns")),
+        request_p99_ns=group.estimate(lambda run: request_figure(run, "request_p99_ns")),
+        request_share=None if unordered is None else request_share(group, unordered),
         finished=all(run["status"] == "finished" for run in group.runs),
     )
 
@@ -76,6 +97,26 @@ def added_share(run: Run) -> float | None:
         return None
     possible = float(run["latency_mean_ns"]) - added
     return added / possible if possible > 0 else None
+
+
+def request_figure(run: Run, name: str) -> float | None:
+    """A figure about requests, if the run had some."""
+    if (run.get("requests") or 0) < REQUESTS_MIN:
+        return None
+    value: float | None = run[name]
+    return value
+
+
+def request_share(group: Group, unordered: Group) -> Estimate | None:
+    """How much longer requests took than without order, seed by seed."""
+    shares: list[float] = []
+    for run in group.runs:
+        other = unordered.of_seed(run["seed"])
+        ours = request_figure(run, "request_mean_ns")
+        theirs = None if other is None else request_figure(other, "request_mean_ns")
+        if ours is not None and theirs:
+            shares.append(ours / theirs - 1)
+    return estimate(shares) if shares else None
 
 
 def metadata_times(group: Group, ours: Group) -> Estimate | None:
@@ -107,6 +148,9 @@ def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
             "metadata_bytes",
             "metadata_times",
             "control_packets",
+            "request_ns",
+            "request_p99_ns",
+            "request_share",
         ):
             value: Estimate | None = getattr(one, name)
             row[name] = None if value is None else value.mean
@@ -125,6 +169,8 @@ HEADINGS: Final = (
     "metadata B/message",
     "times hybrid",
     "control/message",
+    "request",
+    "longer than without order",
 )
 
 
@@ -161,6 +207,8 @@ def cells(one: Answer) -> list[str]:
         number_cell(one.metadata_bytes),
         number_cell(one.metadata_times),
         number_cell(one.control_packets),
+        duration_cell(one.request_ns),
+        share_cell(one.request_share),
     ]
 
 

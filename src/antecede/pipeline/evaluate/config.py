@@ -16,6 +16,7 @@
     [grown.shop-2000]
     trace = "shop"                              # or something cut
     processes = 2000
+    growths = 5                                 # five times, with as many seeds; else once
 
     [scenario.shop]
     of = "shop"                                 # a trace, or something cut or grown
@@ -23,13 +24,16 @@
     of = "shop-2000"
     quick.span = "10s"                          # with --quick, this in addition
 
+What was grown several times gives every seed of a scenario another one, in turn, so that intervals
+tell how much hangs on the growing.
+
 Everything else is as in a grid. Any table may have a table `quick`, whose keys count instead of its
 own when the evaluation is to be quick.
 """
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +87,8 @@ class Grown:
     seed: int
     graph: str | None
     """The file of a service graph, for the method of that name."""
+    again_of: str | None = None
+    """What this is a further growth of, with another seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,18 +111,22 @@ class Evaluation:
         """The grid, when every trace and grown workload has a folder."""
         table = dict(self.grid)
         table["scenario"] = {
-            name: with_replay(scenario, workloads)
+            name: with_replay(scenario, workloads, self.grown)
             for name, scenario in tables_in(table["scenario"]).items()
         }
         return parse_grid(Section(self.where, table), self.folder)
 
 
-def with_replay(scenario: Table, workloads: Mapping[str, Path]) -> Table:
-    """A scenario whose workload is named by its folder."""
+def with_replay(
+    scenario: Table, workloads: Mapping[str, Path], grown: Mapping[str, Grown]
+) -> Table:
+    """A scenario whose workloads are named by their folders: one, or as often as it was grown."""
     rest = {key: value for key, value in scenario.items() if key != "of"}
     if "of" not in scenario:
         return rest
-    return rest | {"replay": str((workloads[str(scenario["of"])] / "workload").resolve())}
+    of = str(scenario["of"])
+    names = [of, *(name for name, again in grown.items() if again.again_of == of)]
+    return rest | {"replay": [str((workloads[name] / "workload").resolve()) for name in names]}
 
 
 def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False) -> Evaluation:
@@ -130,8 +140,9 @@ def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False
     }
     cuts = {name: parse_cut(name, below, traces) for name, below in section.sections("cut").items()}
     grown = {
-        name: parse_grown(name, below, [*traces, *cuts], root)
+        one.name: one
         for name, below in section.sections("grown").items()
+        for one in parse_grown(name, below, [*traces, *cuts], root)
     }
     audited = section.texts("audited", ()) if section.has("audited") else ()
     for protocol in audited:
@@ -224,8 +235,10 @@ def origin_of(name: str, section: Section, known: Sequence[str]) -> str:
     return origin
 
 
-def parse_grown(name: str, section: Section, known: Sequence[str], root: Path | None) -> Grown:
-    """One workload to grow."""
+def parse_grown(
+    name: str, section: Section, known: Sequence[str], root: Path | None
+) -> list[Grown]:
+    """One workload to grow, as often as the section says, with a seed each."""
     trace = origin_of(name, section, known)
     graph = section.optional_text("graph")
     method = section.text("method", "replicas" if graph is None else "graph")
@@ -242,8 +255,17 @@ def parse_grown(name: str, section: Section, known: Sequence[str], root: Path | 
         seed=section.count("seed", 1),
         graph=None if graph is None else located(section, graph, root),
     )
+    growths = section.count("growths", 1)
+    if growths < 1:
+        raise section.error("growths", "must be at least 1")
     section.finish()
-    return grown
+    return [
+        grown,
+        *(
+            replace(grown, name=f"{name}-{place}", seed=grown.seed + place - 1, again_of=name)
+            for place in range(2, growths + 1)
+        ),
+    ]
 
 
 def check_scenarios(evaluation: Evaluation) -> None:

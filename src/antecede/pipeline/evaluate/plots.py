@@ -18,6 +18,8 @@ COLOURS: Final = {
     "hybrid": "#0072B2",
     "hybrid-sps": "#003B5C",
     "hybrid-csps": "#56B4E9",
+    "hybrid-sps": "#003B5C",
+    "hybrid-facts": "#F0E442",
     "rst": "#D55E00",
     "ks": "#E69F00",
     "mf": "#009E73",
@@ -29,7 +31,7 @@ COLOURS: Final = {
 
 OTHERS: Final = "#999999"
 MARKERS: Final = "osD^vPX*"
-SPREAD: Final = ("hybrid", "hybrid-csps", "rst", "mf", "cykas", "none")
+SPREAD: Final = ("hybrid", "hybrid-sps", "hybrid-facts", "rst", "mf", "cykas", "none")
 """Protocols whose latencies are drawn; KS delivers when RST does."""
 
 PANELS_MAX: Final = 9

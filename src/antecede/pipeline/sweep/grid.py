@@ -21,7 +21,12 @@
     processes = 200
     because = "its messages carry n² integers"
 
-A scenario may have its own protocols, networks, processes and seeds in place of the common ones.
+    [protocol.patient]                          # a variant, to be named where protocols are
+    of = "hybrid"
+    set.patience_ns = 5000000000
+
+A scenario may have its own protocols, networks, processes and seeds in place of the common ones. A
+`replay` may be a list of tables: the first seed gets the first of them, and so on in turn.
 """
 
 from collections.abc import Mapping
@@ -29,7 +34,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from antecede.core.catalogue import find_protocol
+from antecede.core.catalogue import PROTOCOLS, find_protocol
 from antecede.core.errors import LocalError
 from antecede.link.notation import parse_duration
 from antecede.pipeline.sweep.plans import NetworkPlan, ReplayPlan, RunPlan, TrafficPlan
@@ -65,11 +70,20 @@ class Scenario:
     """One kind of traffic, and everything it is run with."""
 
     name: str
-    traffic: TrafficPlan | ReplayPlan
+    traffics: tuple[TrafficPlan, ...] | tuple[ReplayPlan, ...]
+    """One for each seed, in turn."""
     axes: Axes
     until_ns: int
     handling_ns: int
     non_causal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A protocol of the catalogue, with options of its own."""
+
+    of: str
+    options: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +101,7 @@ class Grid:
     scenarios: tuple[Scenario, ...]
     networks: Mapping[str, NetworkPlan]
     limits: Mapping[str, Limit]
+    variants: Mapping[str, Variant]
     time_limit_ns: int
     """How long one run may take, in real time; 0: as long as it likes."""
 
@@ -109,23 +124,28 @@ class Grid:
 
     def _plans_of(self, scenario: Scenario) -> list[RunPlan]:
         axes = scenario.axes
-        return [
-            RunPlan(
-                protocol=protocol,
-                scenario=scenario.name,
-                network=self.networks[network],
-                traffic=scenario.traffic,
-                processes=processes,
-                seed=seed,
-                until_ns=scenario.until_ns,
-                handling_ns=scenario.handling_ns,
-                non_causal=scenario.non_causal,
-            )
-            for network in axes.networks
-            for processes in axes.processes
-            for protocol in axes.protocols
-            for seed in axes.seeds
-        ]
+        plans: list[RunPlan] = []
+        for network in axes.networks:
+            for processes in axes.processes:
+                for protocol in axes.protocols:
+                    variant = self.variants.get(protocol)
+                    plans += [
+                        RunPlan(
+                            protocol=protocol,
+                            scenario=scenario.name,
+                            network=self.networks[network],
+                            traffic=scenario.traffics[place % len(scenario.traffics)],
+                            processes=processes,
+                            seed=seed,
+                            until_ns=scenario.until_ns,
+                            handling_ns=scenario.handling_ns,
+                            non_causal=scenario.non_causal,
+                            variant_of=None if variant is None else variant.of,
+                            options={} if variant is None else variant.options,
+                        )
+                        for place, seed in enumerate(axes.seeds)
+                    ]
+        return plans
 
 
 def read_grid(path: Path) -> Grid:
@@ -140,11 +160,14 @@ def parse_grid(section: Section, folder: Path) -> Grid:
         for name, below in section.sections("network").items()
     }
     limits = {name: limit_of(below) for name, below in section.sections("limit").items()}
+    variants = {
+        name: variant_of(name, below) for name, below in section.sections("protocol").items()
+    }
     scenarios = section.sections("scenario")
     if not scenarios:
         raise LocalError(f"{section.where}: there is no scenario; write at least one [scenario.…]")
     parsed = tuple(
-        parse_scenario(name, below, section, folder) for name, below in scenarios.items()
+        parse_scenario(name, below, section, folder, variants) for name, below in scenarios.items()
     )
     time_limit_ns = section.duration("time_limit", 0)
     section.finish()
@@ -152,7 +175,13 @@ def parse_grid(section: Section, folder: Path) -> Grid:
         for name in scenario.axes.networks:
             if name not in networks:
                 networks[name] = named_network(name, list(networks))
-    return Grid(scenarios=parsed, networks=networks, limits=limits, time_limit_ns=time_limit_ns)
+    return Grid(
+        scenarios=parsed,
+        networks=networks,
+        limits=limits,
+        variants=variants,
+        time_limit_ns=time_limit_ns,
+    )
 
 
 def named_network(name: str, own: list[str]) -> NetworkPlan:
@@ -206,38 +235,71 @@ def limit_of(section: Section) -> Limit:
     return limit
 
 
-def parse_scenario(name: str, section: Section, common: Section, folder: Path) -> Scenario:
+def variant_of(name: str, section: Section) -> Variant:
+    """A protocol with options; `LocalError` if it does not have them."""
+    if name in PROTOCOLS:
+        raise LocalError(f"{section.where}: a protocol of the catalogue has the same name")
+    options: dict[str, int] = {}
+    for key, value in section.table("set").items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise section.error(f"set.{key}", f"cannot be {value!r}: it is a whole number")
+        options[key] = value
+    variant = Variant(of=section.text("of"), options=options)
+    section.finish()
+    try:
+        find_protocol(variant.of).create(0, range(2), **options)
+    except LocalError as error:
+        raise LocalError(f"{section.where}: {error}") from None
+    return variant
+
+
+def parse_scenario(
+    name: str,
+    section: Section,
+    common: Section,
+    folder: Path,
+    variants: Mapping[str, Variant],
+) -> Scenario:
     """One scenario; what it does not say itself, the common part says."""
-    traffic = replay_of(section, folder) if section.has("replay") else traffic_of(section)
-    replays = isinstance(traffic, ReplayPlan)
+    traffics: tuple[TrafficPlan, ...] | tuple[ReplayPlan, ...]
+    replays = section.has("replay")
+    traffics = replays_of(section, folder) if replays else (traffic_of(section),)
     scenario = Scenario(
         name=name,
-        traffic=traffic,
-        axes=axes_of(section, common, traffic),
+        traffics=traffics,
+        axes=axes_of(section, common, traffics, variants),
         until_ns=section.duration("until", REPLAY_UNTIL_NS if replays else UNTIL_NS),
         handling_ns=section.duration("handling", 0),
         non_causal=section.flag("non_causal", common.flag("non_causal", True)),
     )
     section.finish()
-    if isinstance(traffic, TrafficPlan):
-        try:
-            traffic.workload(scenario.axes.processes[0], scenario.axes.seeds[0])
-        except LocalError as error:
-            raise LocalError(f"{section.where}: {error}") from None
+    for traffic in traffics:
+        if isinstance(traffic, TrafficPlan):
+            try:
+                traffic.workload(scenario.axes.processes[0], scenario.axes.seeds[0])
+            except LocalError as error:
+                raise LocalError(f"{section.where}: {error}") from None
     return scenario
 
 
-def axes_of(section: Section, common: Section, traffic: TrafficPlan | ReplayPlan) -> Axes:
-    """What a scenario is run with; a replay has as many processes as its table."""
+def axes_of(
+    section: Section,
+    common: Section,
+    traffics: tuple[TrafficPlan, ...] | tuple[ReplayPlan, ...],
+    variants: Mapping[str, Variant],
+) -> Axes:
+    """What a scenario is run with; a replay has as many processes as its tables."""
     protocols = section.texts("protocols", common.texts("protocols", ("hybrid",)))
     for protocol in protocols:
         try:
-            find_protocol(protocol)
+            if protocol not in variants:
+                find_protocol(protocol)
         except LocalError as error:
             raise LocalError(f"{section.where}: {error}") from None
-    if isinstance(traffic, ReplayPlan):
+    sizes = [traffic.processes for traffic in traffics if isinstance(traffic, ReplayPlan)]
+    if sizes:
         common.has("processes")
-        processes: tuple[int, ...] = (traffic.processes,)
+        processes: tuple[int, ...] = (max(sizes),)
     else:
         processes = section.counts("processes", common.counts("processes", (8,)))
     seeds = section.seeds("seeds", common.seeds("seeds", (1,)))
@@ -271,16 +333,16 @@ def traffic_of(section: Section) -> TrafficPlan:
     )
 
 
-def replay_of(section: Section, folder: Path) -> ReplayPlan:
-    """A recorded workload."""
-    plan = plan_replay(folder / section.text("replay"), section.optional_text("run_id"))
+def replays_of(section: Section, folder: Path) -> tuple[ReplayPlan, ...]:
+    """A recorded workload, or several."""
+    run_id = section.optional_text("run_id")
+    plans = [plan_replay(folder / text, run_id) for text in section.texts("replay")]
     compress = section.number("compress", 1.0)
     if compress <= 0:
         raise section.error("compress", "must be more than 0")
-    return replace(
-        plan,
-        start_ns=section.duration("start", 0),
-        span_ns=section.duration("span", 0),
-        compress=compress,
-        unicast=section.flag("unicast", False),
+    start_ns, span_ns = section.duration("start", 0), section.duration("span", 0)
+    unicast = section.flag("unicast", False)
+    return tuple(
+        replace(plan, start_ns=start_ns, span_ns=span_ns, compress=compress, unicast=unicast)
+        for plan in plans
     )

@@ -232,7 +232,7 @@ def jobs_of(plans: Sequence[RunPlan], cores: int) -> Iterator[list[RunPlan]]:
 
 def cost_of(plan: RunPlan) -> float:
     """A guess at how long a run takes, in messages of a cheap protocol."""
-    members = plan.processes if find_protocol(plan.protocol).needs_membership else 0
+    members = plan.processes if find_protocol(plan.carrier).needs_membership else 0
     return plan.messages * (1.0 + members / MEMBERS_WEIGHT)
 
 

@@ -11,6 +11,8 @@ from antecede.pipeline.metrics.non_causal import lateness
 from antecede.sim.histogram import Histogram, bucket_of, bucket_start
 from antecede.sim.measures import Measures, Occupancy
 from antecede.sim.run import RunResult
+from antecede.sim.workloads.replay import Replay
+from antecede.sim.workloads.workload import Workload
 from antecede.trace.events import KINDS
 from antecede.trace.log import EventLog
 from antecede.trace.parquet import event_table, load
@@ -53,6 +55,18 @@ def measured_fields(result: RunResult, non_causal: bool) -> Fields:
         **delay_figures(distributions),
         "packet_totals": packet_rows(measures),
         "buckets": bucket_rows(distributions),
+    }
+
+
+def request_fields(workload: Workload) -> Fields:
+    """The columns of `REQUESTS`, after a run; null unless it was a replay."""
+    times_ns = workload.conversation_times_ns() if isinstance(workload, Replay) else []
+    found = gathered(times_ns)
+    return {
+        "requests": len(times_ns) if times_ns else None,
+        "request_mean_ns": found.mean_ns if times_ns else None,
+        "request_p50_ns": found.quantiles_ns.get("p50"),
+        "request_p99_ns": found.quantiles_ns.get("p99"),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.pipeline.sweep import tables
-from antecede.pipeline.sweep.measured import measured_fields
+from antecede.pipeline.sweep.measured import measured_fields, request_fields
 from antecede.pipeline.sweep.plans import RunPlan, parse_plan
 from antecede.sim.engine import Progress
 from antecede.sim.run import Leftovers, RunResult, fitted, simulate
@@ -63,7 +63,7 @@ def outcome_of(plan: RunPlan, run_id: str, events_folder: str | None, time_limit
     faults = plan.network.faults()
     workload = plan.workload()
     try:
-        info = fitted(plan.protocol, workload, faults, link=True)
+        info = fitted(plan.carrier, workload, faults, link=True)
     except LocalError as error:
         return {"status": tables.UNSUITED, "reason": str(error)}
     deadline = Deadline(time_limit_ns) if time_limit_ns > 0 else None
@@ -77,6 +77,7 @@ def outcome_of(plan: RunPlan, run_id: str, events_folder: str | None, time_limit
         "refused": result.refused,
         "blocked": result.blocked,
         **measured_fields(result, plan.non_causal),
+        **request_fields(workload),
     }
 
 
@@ -118,6 +119,7 @@ def simulated(
         seed=plan.seed,
         record=record,
         handling_ns=plan.handling_ns,
+        options=dict(plan.options),
         patience_ns=plan.network.patience_ns,
         until_ns=plan.until_ns,
         progress=progress,

@@ -6,7 +6,8 @@ files count with their contents, not with their names.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Final
 
@@ -121,6 +122,15 @@ class RunPlan:
     handling_ns: int
     non_causal: bool
     """Whether every copy's delivery is compared with the earliest that causal order allows."""
+    variant_of: str | None = None
+    """The protocol of which this one is a variant; None: it is one of the catalogue."""
+    options: Mapping[str, int] = field(default_factory=dict)
+    """What every process of a variant is made with."""
+
+    @property
+    def carrier(self) -> str:
+        """The protocol that is run, as the catalogue calls it."""
+        return self.protocol if self.variant_of is None else self.variant_of
 
     def text(self) -> str:
         """One line of JSON, from which `parse_plan` makes the same plan."""

@@ -47,6 +47,16 @@ PLANNED: Final = StructType(
 )
 """A run that is to take place; `plan` is all that it depends on, the rest says which one it is."""
 
+REQUESTS: Final = StructType(
+    [
+        StructField("requests", LongType()),
+        StructField("request_mean_ns", DoubleType()),
+        StructField("request_p50_ns", LongType()),
+        StructField("request_p99_ns", LongType()),
+    ]
+)
+"""How long conversations took, from the first submission to the last delivery; of replays only."""
+
 RUNS: Final = StructType(
     [
         *PLANNED.fields,
@@ -58,6 +68,7 @@ RUNS: Final = StructType(
         StructField("blocked", LongType()),
         StructField("seconds", DoubleType()),
         *MEASURED.fields,
+        *REQUESTS.fields,
     ]
 )
 """What came of a run. `carried_by` is the protocol, with `+link` if it ran over the reliable link;

@@ -26,6 +26,9 @@ FIGURES: Final = (
     "metadata_bytes",
     "metadata_times",
     "control_packets",
+    "request_ns",
+    "request_p99_ns",
+    "request_share",
 )
 """The figures of an answer."""
 

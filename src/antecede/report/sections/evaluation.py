@@ -29,6 +29,8 @@ COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
     ("metadata, bytes", "metadata_bytes", plain),
     ("times hybrid", "metadata_times", plain),
     ("control packets", "control_packets", plain),
+    ("request", "request_ns", time_text),
+    ("longer than unordered", "request_share", percent_text),
 )
 """Heading, figure, and how it is written."""
 
