@@ -18,7 +18,6 @@ COLOURS: Final = {
     "hybrid": "#0072B2",
     "hybrid-sps": "#003B5C",
     "hybrid-csps": "#56B4E9",
-    "hybrid-sps": "#003B5C",
     "hybrid-facts": "#F0E442",
     "rst": "#D55E00",
     "ks": "#E69F00",
