@@ -4,7 +4,8 @@
 Poisson process of one message per mean one-way delay, to one uniformly chosen process (with `bss`:
 to all), over channels with exponential delays. It prints the metadata of the last messages in
 integers and bytes, the largest of them, the seconds of processor time and the peak memory of the
-whole run. The figures stand in docs/protocols/.
+whole run. The figures stand in docs/protocols/. `python -m bench.reach topology 100 20 ring` sends
+along the links of a ring, a star or a tree only.
 """
 
 import json
@@ -16,6 +17,8 @@ from time import process_time
 
 from antecede.core import CausalProcess, Packet, Transmit
 from antecede.core.catalogue import PROTOCOLS
+from antecede.core.effects import Effect
+from antecede.core.protocols.topology import shaped
 from antecede.wire import metadata_size
 
 LAST_SHARE = 0.05
@@ -25,12 +28,16 @@ LAST_SHARE = 0.05
 class Crowd:
     """Processes of one protocol and the packets between them."""
 
-    def __init__(self, protocol: str, processes: int) -> None:
+    def __init__(self, protocol: str, processes: int, shape: str = "complete") -> None:
         info = PROTOCOLS[protocol]
         everyone = range(processes)
         self.random = Random(1)
         self.broadcast = info.broadcast_only
-        self.processes: list[CausalProcess] = [info.create(me, everyone) for me in everyone]
+        options = {} if shape == "complete" else {"topology": shape}
+        self.links = None if shape == "complete" else shaped(list(everyone), shape)
+        self.processes: list[CausalProcess] = [
+            info.create(me, everyone, **options) for me in everyone
+        ]
         self.queue: list[tuple[float, int, int, int, Packet | None]] = []
         self.integers: list[int] = []
         self.bytes: list[int] = []
@@ -50,21 +57,30 @@ class Crowd:
         while self.queue:
             now, _, source, me, packet = heappop(self.queue)
             if packet is not None:
-                self.processes[me].arrive(source, packet, 0)
+                self.perform(now, me, self.processes[me].arrive(source, packet, 0))
             elif left > 0:
                 left -= 1
                 self.submit(now, me, measured=left < messages * LAST_SHARE)
                 self.put(now, me, me, None)
 
-    def submit(self, now: float, me: int, *, measured: bool) -> None:
-        """Send one message, and weigh it."""
-        others = len(self.processes) - 1
-        steps = range(1, others + 1) if self.broadcast else [self.random.randint(1, others)]
-        targets = [(me + step) % (others + 1) for step in steps]
-        effects = self.processes[me].submit(targets, b"", 0)
+    def perform(self, now: float, me: int, effects: list[Effect]) -> None:
+        """Put what is transmitted on its way."""
         for effect in effects:
             if isinstance(effect, Transmit):
                 self.put(now, me, effect.target, effect.packet)
+
+    def targets_of(self, me: int) -> list[int]:
+        """Somebody it may send to, or everybody."""
+        if self.links is not None:
+            return [self.random.choice(self.links[me])]
+        others = len(self.processes) - 1
+        steps = range(1, others + 1) if self.broadcast else [self.random.randint(1, others)]
+        return [(me + step) % (others + 1) for step in steps]
+
+    def submit(self, now: float, me: int, *, measured: bool) -> None:
+        """Send one message, and weigh it."""
+        effects = self.processes[me].submit(self.targets_of(me), b"", 0)
+        self.perform(now, me, effects)
         if measured and isinstance(effects[0], Transmit):
             packet = effects[0].packet
             self.integers.append(getattr(packet, "metadata_integers", 0))
@@ -75,7 +91,7 @@ def main() -> None:
     """Run it."""
     protocol, processes, each = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     started = process_time()
-    crowd = Crowd(protocol, processes)
+    crowd = Crowd(protocol, processes, *sys.argv[4:5])
     crowd.run(processes * each)
     figures = {
         "protocol": protocol,

@@ -9,7 +9,9 @@ from antecede.core.protocols.ks import KsPacket
 from antecede.core.protocols.ks_log import Log, Sends
 from antecede.core.protocols.prs import PrsPacket
 from antecede.core.protocols.rst import RstPacket
+from antecede.core.protocols.separators import SeparatorPacket
 from antecede.core.protocols.ses import SesPacket
+from antecede.core.protocols.topology import TopologyPacket
 from antecede.core.values import Message, Packet
 from antecede.core.vectors import Vector
 
@@ -55,4 +57,19 @@ def classic_packets(source: int) -> dict[type[Packet], st.SearchStrategy[Packet]
         PrsPacket: st.builds(PrsPacket, messages, targets, matrices),
         SesPacket: ses_packets(source),
         BssPacket: bss_packets(source),
+        TopologyPacket: st.builds(
+            TopologyPacket, messages, st.lists(st.one_of(st.just(0), counts), max_size=8).map(tuple)
+        ),
+        SeparatorPacket: st.builds(
+            SeparatorPacket,
+            st.builds(Message, ids, counts, payloads),
+            targets,
+            st.builds(
+                RstPacket,
+                st.builds(Message, st.just(source), counts, st.just(b"")),
+                targets,
+                counts,
+                matrices,
+            ),
+        ),
     }

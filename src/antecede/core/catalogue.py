@@ -25,7 +25,9 @@ from antecede.core.protocols.paper_multicast import PaperMulticastProcess
 from antecede.core.protocols.paper_sps import PaperSpsProcess
 from antecede.core.protocols.prs import PrsProcess
 from antecede.core.protocols.rst import RstProcess
+from antecede.core.protocols.separators import SeparatorsProcess
 from antecede.core.protocols.ses import SesProcess
+from antecede.core.protocols.topology import TopologyProcess
 from antecede.core.protocols.tree import TreeProcess
 
 Ordering: TypeAlias = Literal["causal", "fifo", "none"]
@@ -234,6 +236,26 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             needs_membership=True,
             paper="Blessing, Clebsch, Drossopoulou, Tree Topologies for Causal Message "
             "Delivery, AGERE 2017",
+        ),
+        ProtocolInfo(
+            "separators",
+            SeparatorsProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Rodrigues, Veríssimo, Causal Separators for Large-Scale Multicast "
+            "Communication, ICDCS 1995",
+        ),
+        ProtocolInfo(
+            "topology",
+            TopologyProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Meldal, Sankar, Vera, Exploiting Locality in Maintaining Potential Causality, "
+            "PODC 1991, applied to the matrix of Raynal, Schiper, Toueg",
         ),
         ProtocolInfo(
             "blocking",

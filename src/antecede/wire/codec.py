@@ -36,7 +36,9 @@ from antecede.core.protocols.mf import MfAck, MfMessage
 from antecede.core.protocols.newtop import NewtopMessage, NewtopNull
 from antecede.core.protocols.prs import PrsPacket
 from antecede.core.protocols.rst import RstPacket
+from antecede.core.protocols.separators import SeparatorPacket
 from antecede.core.protocols.ses import SesPacket
+from antecede.core.protocols.topology import TopologyPacket
 from antecede.core.protocols.tree import TreePacket
 from antecede.core.values import Packet
 from antecede.wire.classic import (
@@ -87,6 +89,12 @@ from antecede.wire.sender_buffering import (
     write_newtop_null,
     write_tree_packet,
     write_yct,
+)
+from antecede.wire.topological import (
+    read_separator,
+    read_topology,
+    write_separator,
+    write_topology,
 )
 from antecede.wire.varint import Reader, varint_size
 
@@ -158,6 +166,8 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     row(18, PrsPacket, write_prs, read_prs),
     row(19, SesPacket, write_ses, read_ses),
     row(20, BssPacket, write_bss, read_bss),
+    row(21, TopologyPacket, write_topology, read_topology),
+    row(22, SeparatorPacket, write_separator, read_separator),
     # 32-47: the algorithms that buffer at the sender, Newtop and the tree.
     row(32, MfMessage, write_mf_message, read_mf_message),
     row(33, MfAck, write_mf_ack, read_mf_ack),

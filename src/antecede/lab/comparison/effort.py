@@ -149,6 +149,7 @@ REACHES: Final[dict[str, Reach]] = {
     "ks": MATRIX,
     "prs": MATRIX,
     "ses": MATRIX,
+    "topology": MATRIX,
     "bss": BROADCAST,
     "newtop": BROADCAST,
 }
