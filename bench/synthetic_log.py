@@ -167,5 +167,7 @@ def table_of(maker: Maker, events: Table) -> Any:  # noqa: ANN401 - an Arrow tab
         "time_ns": events[TIME],
         "payload_bytes": np.full(count, 64),
         "metadata_bytes": np.full(count, 0),
+        "trace_id": pa.nulls(count, pa.string()),
+        "span_id": pa.nulls(count, pa.string()),
     }
     return pa.table([pa.array(columns[f.name]).cast(f.type) for f in schema], schema=schema)

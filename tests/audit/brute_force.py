@@ -15,10 +15,12 @@ Row = tuple[int, int, int, int, int, int, int, int, str]
 class BruteForce:
     """All the facts about a small log, looked up by scanning it again and again."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: Iterable[Event], order: str = "process") -> None:
+        self.events = list(events)
+        self.by_trace = order == "trace"
         self.submissions: list[tuple[Message, int, int | None]] = []
         self.deliveries: list[tuple[Message, int, int, int]] = []
-        for event in events:
+        for event in self.events:
             if event.sender is None or event.sequence is None:
                 continue
             message = event.sender, event.sequence
@@ -47,15 +49,22 @@ class BruteForce:
     def is_addressed(self, message: Message, process: int) -> bool:
         return any((other, to) == (message, process) for other, _, to in self.submissions)
 
+    def ordered(self, process: int, first: int | None, second: int | None) -> bool:
+        """Whether both positions are there and in this order, in one trace if that is asked for."""
+        if first is None or second is None or first >= second:
+            return False
+        here = {event.position: event for event in self.events if event.process == process}
+        return not self.by_trace or here[first].trace_id == here[second].trace_id
+
     def sent_before(self, first: Message, second: Message) -> bool:
         """Whether one sender submitted both, in this order."""
         one, other = self.submitted_at(first), self.submitted_at(second)
-        return first[0] == second[0] and one is not None and other is not None and one < other
+        return first[0] == second[0] and self.ordered(first[0], one, other)
 
     def delivered_before(self, first: Message, second: Message) -> bool:
         """Whether the sender of the second had delivered the first when it submitted the second."""
         one, other = self.delivered_at(first, second[0]), self.submitted_at(second)
-        return one is not None and other is not None and one[0] < other
+        return self.ordered(second[0], None if one is None else one[0], other)
 
     def _direct(self) -> dict[tuple[Message, Message], bool]:
         return {

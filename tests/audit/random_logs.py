@@ -1,5 +1,8 @@
 """Random logs: of runs that go wrong in any way, of runs that go right, and of chaos."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from antecede.audit import MessageId
@@ -33,6 +36,13 @@ def runs(draw: st.DrawFn) -> EventLog:
             if draw(st.integers(0, 9)):
                 deliver(log, copy[1], copy[0], time_ns)
     return log
+
+
+@st.composite
+def traced(draw: st.DrawFn, logs: st.SearchStrategy[Iterable[Event]]) -> list[Event]:
+    """A log whose events belong to a few traces, or to none, as it happens."""
+    traces = st.sampled_from([None, "a", "a", "b"])
+    return [replace(event, trace_id=draw(traces)) for event in draw(logs)]
 
 
 @st.composite

@@ -425,3 +425,32 @@ def test_a_long_exchange_is_judged_without_deep_recursion() -> None:
     story.deliver(CAROL, effect, cause)
 
     assert [(v.early, v.late) for v in find_violations(story.log)] == [(effect, cause)]
+
+
+def test_unrelated_requests_that_cross_are_not_blamed_within_their_traces() -> None:
+    """A gateway forwards two requests to orders; the second arrives first."""
+    gateway, orders = 0, 1
+    events = [
+        row(gateway, 0, "submitted", 1, orders, 10, "one"),
+        row(gateway, 1, "submitted", 2, orders, 20, "other"),
+        row(orders, 0, "delivered", 2, orders, 30, "other"),
+        row(orders, 1, "delivered", 1, orders, 40, "one"),
+    ]
+
+    assert find_violations(events, order="trace") == []
+    assert [(v.early, v.late) for v in find_violations(events)] == [((0, 2), (0, 1))]
+
+
+def row(
+    process: int, position: int, kind: str, sequence: int, target: int, time_ns: int, trace: str
+) -> Event:
+    return Event(
+        process=process,
+        position=position,
+        kind=kind,
+        sender=0,
+        sequence=sequence,
+        target=target,
+        time_ns=time_ns,
+        trace_id=trace,
+    )

@@ -11,6 +11,7 @@ from antecede.audit import (
     Duplicate,
     Loss,
     MessageId,
+    Order,
     Violation,
     check_log,
     explain_verdict,
@@ -18,7 +19,7 @@ from antecede.audit import (
 )
 from antecede.trace import Event, EventLog
 from tests.audit.brute_force import BruteForce
-from tests.audit.random_logs import causal_runs, chaos, runs
+from tests.audit.random_logs import causal_runs, chaos, runs, traced
 
 often = settings(max_examples=5 * settings().max_examples)
 
@@ -33,6 +34,26 @@ def test_the_oracle_agrees_with_brute_force_on_runs_that_go_wrong(log: EventLog)
 @given(events=chaos())
 def test_the_oracle_agrees_with_brute_force_on_chaos(events: list[Event]) -> None:
     check_agreement(events)
+
+
+@often
+@given(events=traced(st.one_of(runs(), chaos())))
+def test_the_oracle_agrees_with_brute_force_if_only_events_of_one_trace_are_ordered(
+    events: list[Event],
+) -> None:
+    check_agreement(events, "trace")
+    check_agreement(events, "process")
+
+
+@given(log=runs())
+def test_without_trace_ids_both_orders_are_the_same(log: EventLog) -> None:
+    assert check_log(log, order="trace") == check_log(log, order="process")
+
+
+@given(events=traced(runs()))
+def test_whatever_is_too_early_within_a_trace_is_so_within_the_process(events: list[Event]) -> None:
+    early = {(v.process, v.early) for v in find_violations(events, order="trace")}
+    assert early <= {(v.process, v.early) for v in find_violations(events, order="process")}
 
 
 @given(log=runs(), data=st.data())
@@ -114,10 +135,10 @@ def test_one_delivery_repeated_is_the_one_duplicate_found(
     ]
 
 
-def check_agreement(events: Sequence[Event]) -> None:
+def check_agreement(events: Sequence[Event], order: Order = "process") -> None:
     """The oracle says what brute force says, and every witness is a shortest real path."""
-    brute = BruteForce(events)
-    verdict = check_log(events)
+    brute = BruteForce(events, order)
+    verdict = check_log(events, order=order)
     assert sorted(violation.row() for violation in verdict.violations) == brute.violations()
     assert sorted(violation.row() for violation in verdict.fifo_breaks) == brute.fifo_breaks()
     assert sorted((d.process, d.message, d.deliveries) for d in verdict.duplicates) == (
@@ -126,7 +147,7 @@ def check_agreement(events: Sequence[Event]) -> None:
     assert sorted((loss.target, loss.message) for loss in verdict.losses) == brute.losses()
     assert sorted((i.process, i.message) for i in verdict.inventions) == brute.inventions()
     assert [found.message for found in verdict.self_causes] == brute.self_causes()
-    bare = check_log(events, witnesses=False)
+    bare = check_log(events, witnesses=False, order=order)
     assert [v.row() for v in bare.violations] == [v.row() for v in verdict.violations]
     assert [v.witness for v in bare.violations + bare.fifo_breaks if v.witness] == []
     for violation in [*verdict.violations, *verdict.fifo_breaks]:
@@ -144,7 +165,7 @@ def check_witness(events: Sequence[Event], brute: BruteForce, violation: Violati
             assert (cause.kind, message(cause)) == ("submitted", message(effect))
         else:
             assert cause.process == effect.process
-            assert instant(brute, cause) < instant(brute, effect)
+            assert brute.ordered(cause.process, instant(brute, cause), instant(brute, effect))
     submissions = [event for event in path if event.kind == "submitted"]
     assert len(submissions) - 1 == brute.distance(violation.late, violation.early)
 

@@ -17,6 +17,7 @@ from antecede.core.errors import LocalError
 from antecede.live.errors import TraceFailed
 from antecede.live.tracing import BLOCK_ROWS, QUEUE_BLOCKS, NamesFile, TraceWriter, open_trace
 from antecede.trace import NULL, SUBMITTED, EventLog, read_events
+from antecede.trace.log import Contexts
 from antecede.trace.parts import LogFiles
 from tests.live.tracing_steps import (
     ALICE,
@@ -106,9 +107,10 @@ class Gate(LogFiles):
         self.opened = threading.Event()
         self.rows = b""
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         assert self.opened.wait(PATIENCE_SECONDS)
         assert packet_kinds == []
+        assert contexts == {}
         self.rows += rows
 
     def settle(self) -> None: ...

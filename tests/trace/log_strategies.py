@@ -11,6 +11,7 @@ INT64_MAX = (1 << 63) - 1
 processes = st.sampled_from([0, 1, 2, DENSE_PROCESSES - 1, DENSE_PROCESSES, PROCESS_MAX])
 sizes = st.sampled_from([0, 1, 64, PROCESS_MAX])
 large = st.sampled_from([0, 1, 1 << 40, INT64_MAX])
+identities = st.sampled_from([None, None, "4bf92f3577b34da6a3ce929d0e0e4736", 'quo"te'])
 packet_kinds = st.sampled_from([None, "message", "ack", 'quo"te', "Größe\n", ""])
 
 
@@ -46,5 +47,7 @@ def logs(draw: st.DrawFn) -> EventLog:
             time_ns,
             draw(sizes),
             draw(sizes),
+            draw(identities),
+            draw(identities),
         )
     return log

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from antecede.core import LocalError
-from antecede.trace import Event, log_of, read_events
+from antecede.trace import COLUMNS, Event, log_of, read_events
 from tests.trace.sample_logs import Row, small_rows, write_arrow, write_json
 
 SPOILT = [
@@ -41,6 +41,7 @@ MISTYPED = [
     (0, {"sequence": True}, "column 'sequence' must be an integer, not True"),
     (0, {"kind": 0}, "column 'kind' is 0, not one of"),
     (1, {"packet_kind": 7}, "column 'packet_kind' must be a string or null, not 7"),
+    (0, {"trace_id": 7}, "column 'trace_id' must be a string or null, not 7"),
     (0, {"time_ns": 1 << 63}, "column 'time_ns' is 9223372036854775808, outside"),
 ]
 
@@ -85,7 +86,7 @@ def test_a_wrong_value_in_parquet_is_named_with_its_row(
     assert complaint in said
 
 
-@pytest.mark.parametrize("column", list(small_rows()[0]))
+@pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize(
     ("name", "write", "where"),
     [("run.jsonl", write_json, ", line 1"), ("run.parquet", write_arrow, "")],

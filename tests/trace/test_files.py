@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +12,12 @@ from hypothesis import HealthCheck, given, settings
 
 from antecede.core import LocalError
 from antecede.trace import (
+    ALL_COLUMNS,
     COLUMNS,
+    TRACE_COLUMNS,
+    ALL_COLUMNS,
+    COLUMNS,
+    TRACE_COLUMNS,
     SUBMITTED,
     EventLog,
     open_sink,
@@ -21,7 +27,7 @@ from antecede.trace import (
 )
 from antecede.trace.parquet import event_schema
 from tests.trace.log_strategies import logs
-from tests.trace.sample_logs import small_log, small_rows, write_arrow
+from tests.trace.sample_logs import Row, small_log, small_rows, write_arrow, write_json
 
 FILE_NAMES = ["run.jsonl", "run.jsonl.gz", "run.parquet"]
 
@@ -57,6 +63,24 @@ def test_a_log_recorded_block_by_block_is_the_log_written_at_once(
     copy = read_events(tmp_path / name)
     assert list(copy) == list(whole)
     assert copy.digest() == streamed.digest()
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("run.jsonl", write_json), ("run.parquet", write_arrow)]
+)
+def test_a_log_without_the_columns_of_traces_is_read_as_one_with_nulls(
+    name: str, write: Callable[[Path, list[Row]], None], tmp_path: Path
+) -> None:
+    rows = [{column: row[column] for column in COLUMNS} for row in small_rows()]
+    write(tmp_path / name, rows)
+
+    assert list(read_events(tmp_path / name)) == list(small_log())
+
+
+def test_an_empty_trace_id_is_none(tmp_path: Path) -> None:
+    write_json(tmp_path / "run.jsonl", [row | {"trace_id": ""} for row in small_rows()])
+
+    assert {event.trace_id for event in read_events(tmp_path / "run.jsonl")} == {None}
 
 
 @pytest.mark.parametrize("name", FILE_NAMES)
@@ -113,7 +137,8 @@ def test_a_json_line_has_every_column_in_order_and_its_nulls(tmp_path: Path) -> 
         '{"process":0,"position":0,"kind":"submitted","sender":0,"sequence":1,"target":1,'
         '"packet":null,"packet_kind":null,"time_ns":10,"payload_bytes":5,"metadata_bytes":0}'
     )
-    assert [json.loads(line) for line in lines] == small_rows()
+    untraced = {"trace_id": None, "span_id": None}
+    assert [json.loads(line) | untraced for line in lines] == small_rows()
 
 
 def test_parquet_has_the_types_of_the_schema(tmp_path: Path) -> None:
@@ -133,10 +158,12 @@ def test_parquet_has_the_types_of_the_schema(tmp_path: Path) -> None:
         "time_ns": "int64",
         "payload_bytes": "int32",
         "metadata_bytes": "int32",
+        "trace_id": "string",
+        "span_id": "string",
     }
     nullable = [field.name for field in table.schema if field.nullable]
-    assert nullable == ["sender", "sequence", "target", "packet", "packet_kind"]
-    assert table.schema.names == list(COLUMNS)
+    assert nullable == ["sender", "sequence", "target", "packet", "packet_kind", *TRACE_COLUMNS]
+    assert table.schema.names == list(ALL_COLUMNS)
     assert table.to_pylist() == small_rows()
 
 

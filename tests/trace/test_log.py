@@ -21,6 +21,7 @@ from antecede.trace import (
     RowSink,
     log_of,
 )
+from antecede.trace.log import Contexts
 from tests.trace.log_strategies import logs
 
 
@@ -30,9 +31,11 @@ class Collector(RowSink):
     def __init__(self) -> None:
         self.blocks: list[bytes] = []
         self.kinds: list[list[str]] = []
+        self.contexts: list[Contexts] = []
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         self.blocks.append(rows)
+        self.contexts.append(contexts)
         self.kinds.append(packet_kinds.copy())
 
 
@@ -159,8 +162,9 @@ def test_block_size_changes_neither_rows_nor_digest(log: EventLog, block_rows: i
     other = EventLog(block_rows=block_rows)
     for kind in log.packet_kinds:
         other.intern(kind)
-    for row in struct.iter_unpack("<11q", log.rows()):
-        other.append(row[0], *row[2:])
+    events = list(log)
+    for row, event in zip(struct.iter_unpack("<11q", log.rows()), events, strict=True):
+        other.append(row[0], *row[2:], event.trace_id, event.span_id)
 
     assert other.rows() == log.rows()
     assert list(other) == list(log)

@@ -12,6 +12,7 @@ from antecede.audit.findings import (
     Verdict,
     Violation,
 )
+from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.audit.oracle import (
     check_log,
     find_duplicates,
@@ -23,12 +24,16 @@ from antecede.audit.oracle import (
 )
 
 __all__ = [
+    "ORDERS",
+    "PROCESS",
+    "TRACE",
     "VIOLATION_COLUMNS",
     "Duplicate",
     "Finding",
     "Invention",
     "Loss",
     "MessageId",
+    "Order",
     "SelfCause",
     "Verdict",
     "Violation",

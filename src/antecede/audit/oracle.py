@@ -1,7 +1,8 @@
 """Causal delivery straight from its definition: slow and obvious, and the measure of fast checkers.
 
 A message happens before another if the sender of the other submitted or delivered it before it
-submitted the other; and so on along chains. If two messages are delivered at one process and one
+submitted the other; and so on along chains. (Under the order `trace` only what it did in the same
+trace counts: `antecede.audit.history`.) If two messages are delivered at one process and one
 happens before the other, it must be delivered first there.
 
 A message delivered where nobody sent it carries causes along and can come too early, but no other
@@ -13,16 +14,16 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from antecede.audit.findings import Duplicate, Invention, Loss, SelfCause, Verdict, Violation
-from antecede.audit.history import History, message_of
+from antecede.audit.history import PROCESS, History, Order, Strand, message_of
 from antecede.audit.witness import find_witness
 from antecede.trace.events import Event
 
 Events: TypeAlias = Iterable[Event] | History
 
 
-def check_log(events: Events, *, witnesses: bool = True) -> Verdict:
+def check_log(events: Events, *, witnesses: bool = True, order: Order = PROCESS) -> Verdict:
     """Everything that is wrong with a log; looking for witnesses takes most of the time."""
-    history = history_of(events)
+    history = history_of(events, order)
     return Verdict(
         processes=len(history.local),
         messages=len(history.submitted),
@@ -36,9 +37,11 @@ def check_log(events: Events, *, witnesses: bool = True) -> Verdict:
     )
 
 
-def find_violations(events: Events, *, witnesses: bool = True) -> list[Violation]:
+def find_violations(
+    events: Events, *, witnesses: bool = True, order: Order = PROCESS
+) -> list[Violation]:
     """One for each message delivered too early at a process, by process and position."""
-    history = history_of(events)
+    history = history_of(events, order)
     return [
         violation(history, early, late, witnesses)
         for process in sorted(history.local)
@@ -46,13 +49,15 @@ def find_violations(events: Events, *, witnesses: bool = True) -> list[Violation
     ]
 
 
-def find_fifo_breaks(events: Events, *, witnesses: bool = True) -> list[Violation]:
-    """One for each message delivered before an earlier one of the same sender."""
-    history = history_of(events)
+def find_fifo_breaks(
+    events: Events, *, witnesses: bool = True, order: Order = PROCESS
+) -> list[Violation]:
+    """One for each message delivered before an earlier one of the same sender (and trace)."""
+    history = history_of(events, order)
     return [
         violation(history, early, late, witnesses)
         for process in sorted(history.local)
-        for deliveries in by_sender(history.first_deliveries(process))
+        for deliveries in by_sender(history, process)
         for early, late in fifo_overtakings(history, process, deliveries)
     ]
 
@@ -93,9 +98,9 @@ def find_inventions(events: Events) -> list[Invention]:
     ]
 
 
-def find_self_causes(events: Events) -> list[SelfCause]:
+def find_self_causes(events: Events, *, order: Order = PROCESS) -> list[SelfCause]:
     """One for each message that happens before itself, which no real run can show."""
-    past = history_of(events).past()
+    past = history_of(events, order).past()
     return [
         SelfCause(message=message)
         for message in sorted(past.bit)
@@ -128,8 +133,6 @@ def fifo_overtakings(
     later: list[Event] = []
     lowest = math.inf
     for early in reversed(deliveries):
-        if message_of(early) not in history.submitted:
-            continue
         place = history.submitted[message_of(early)].position
         if lowest < place:
             late = next(e for e in later if history.submitted[message_of(e)].position < place)
@@ -140,11 +143,13 @@ def fifo_overtakings(
     return found[::-1]
 
 
-def by_sender(deliveries: list[Event]) -> list[list[Event]]:
-    """The deliveries of each sender's messages, in order."""
-    groups: dict[int, list[Event]] = {}
-    for delivery in deliveries:
-        groups.setdefault(message_of(delivery).sender, []).append(delivery)
+def by_sender(history: History, process: int) -> list[list[Event]]:
+    """The deliveries at a process of each sender's messages, in order; by trace if that counts."""
+    groups: dict[Strand, list[Event]] = {}
+    for delivery in history.first_deliveries(process):
+        submission = history.submitted.get(message_of(delivery))
+        if submission is not None:
+            groups.setdefault(history.strand_of(submission), []).append(delivery)
     return list(groups.values())
 
 
@@ -162,6 +167,6 @@ def violation(history: History, early: Event, late: Event, witness: bool) -> Vio
     )
 
 
-def history_of(events: Events) -> History:
-    """The history, made from the events if need be."""
-    return events if isinstance(events, History) else History(events)
+def history_of(events: Events, order: Order = PROCESS) -> History:
+    """The history, made from the events if need be; one that is given has its order."""
+    return events if isinstance(events, History) else History(events, order)

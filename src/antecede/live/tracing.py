@@ -27,7 +27,7 @@ from antecede.live.errors import BadConfiguration, TraceFailed
 from antecede.live.names import process_id, process_name
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import AnyPath, partition_folder, suffix_of
-from antecede.trace.log import ROW_BYTES, EventLog, RowSink
+from antecede.trace.log import ROW_BYTES, Contexts, EventLog, RowSink
 from antecede.trace.parquet import load
 from antecede.trace.parts import GrowingFile, LogFiles, PartFiles, claim_generation, file_stem
 from antecede.trace.processes import (
@@ -49,7 +49,7 @@ ROTATE_SECONDS: Final = 60.0
 FLUSH_SECONDS: Final = 1.0
 """How often whoever appends should call `LiveTrace.flush`."""
 
-Block: TypeAlias = tuple[bytes, list[str]]
+Block: TypeAlias = tuple[bytes, list[str], Contexts]
 Failed: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger(__name__)
@@ -245,11 +245,11 @@ class TraceWriter(RowSink):
         self._thread = threading.Thread(target=self._run, name="antecede-trace", daemon=True)
         self._thread.start()
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         """Queue a block; wait if the writer is behind."""
         if self._ended:
             raise LocalError("this trace is closed: nothing can be recorded any more")
-        block = rows, packet_kinds.copy()
+        block = rows, packet_kinds.copy(), contexts
         try:
             self._queue.put_nowait(block)
         except Full:
@@ -289,10 +289,10 @@ class TraceWriter(RowSink):
         else:
             self._write(*block)
 
-    def _write(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def _write(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         if self._files.unsettled_rows == 0:
             self._settle_at = time.monotonic() + self._settle_seconds
-        self._files.write_rows(rows, packet_kinds)
+        self._files.write_rows(rows, packet_kinds, contexts)
         if time.monotonic() >= self._settle_at:
             self._settle()
 

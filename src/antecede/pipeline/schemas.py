@@ -31,6 +31,8 @@ EVENTS: Final = StructType(
         StructField("time_ns", LongType(), nullable=False),
         StructField("payload_bytes", IntegerType(), nullable=False),
         StructField("metadata_bytes", IntegerType(), nullable=False),
+        StructField("trace_id", StringType()),
+        StructField("span_id", StringType()),
     ]
 )
 """The event log of one run; `antecede.trace.events` explains the columns."""

@@ -30,6 +30,11 @@ COLUMNS: Final = (
 )
 """The columns of the event log, in the order of a packed row."""
 
+TRACE_COLUMNS: Final = ("trace_id", "span_id")
+"""Two more columns that a log may have: which request an event belongs to, and which step of it."""
+
+ALL_COLUMNS: Final = (*COLUMNS, *TRACE_COLUMNS)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -57,3 +62,7 @@ class Event:
     """The size of what the application said."""
     metadata_bytes: int = 0
     """The size of everything else in the packet."""
+    trace_id: str | None = None
+    """The request that it is part of; None if nobody knows."""
+    span_id: str | None = None
+    """The step of that request."""

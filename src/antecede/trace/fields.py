@@ -52,6 +52,11 @@ def optional_text(fields: Fields, column: str) -> str | None:
     return value
 
 
+def text_if_there(fields: Fields, column: str) -> str | None:
+    """The string in a column that may be missing, too; an empty one counts as a null."""
+    return optional_text(fields, column) or None if column in fields else None
+
+
 def integers(fields: Fields, column: str, high: int) -> tuple[int, ...]:
     """The list of integers, each from 0 to `high`, in `column`."""
     values = field(fields, column)

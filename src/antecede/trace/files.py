@@ -32,10 +32,10 @@ PART_NAME: Final = "events.parquet"
 
 def write_events(path: AnyPath, log: EventLog, run_id: str | None = None) -> None:
     """Write a log to a file or, under `run_id`, into a dataset; one already there is replaced."""
-    blocks = log.blocks()
+    blocks = list(zip(log.blocks(), log.contexts(), strict=True))
     with open_sink(path, run_id) as sink:
-        for block in blocks:
-            sink.write_rows(block, log.packet_kinds)
+        for block, contexts in blocks:
+            sink.write_rows(block, log.packet_kinds, contexts)
 
 
 @contextmanager

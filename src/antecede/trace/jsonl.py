@@ -1,4 +1,5 @@
 """The event log as JSON lines: one object per row, keys in schema order, nulls written out.
+Trace and span ids are there only where an event has one.
 
 Needs nothing but the standard library. A name that ends in `.gz` means gzip; equal logs give equal
 files, because the time of writing is left out of the gzip header.
@@ -17,7 +18,7 @@ from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.events import KINDS
 from antecede.trace.fields import Fields
-from antecede.trace.log import NULL, EventLog
+from antecede.trace.log import NULL, Contexts, EventLog
 from antecede.trace.restore import LogBuilder, restore_into
 from antecede.trace.sinks import FileSink
 
@@ -38,17 +39,21 @@ class JsonLinesSink(FileSink):
     def _open(self, partial: Path, stack: ExitStack) -> None:
         self._file = stack.enter_context(open_for_writing(partial, self.path))
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         """Append a line for each row."""
-        lines = json_lines(rows, packet_kinds)
+        lines = json_lines(rows, packet_kinds, contexts)
         with blaming(self.path, "write"):
             self._file.write(lines)
 
 
-def json_lines(rows: bytes, packet_kinds: Sequence[str]) -> bytes:
+def json_lines(rows: bytes, packet_kinds: Sequence[str], contexts: Contexts) -> bytes:
     """A line for each packed row."""
     quoted = [json.dumps(kind) for kind in packet_kinds]
-    return "".join([line_of(row, quoted) for row in ROW.iter_unpack(rows)]).encode()
+    lines = [line_of(row, quoted) for row in ROW.iter_unpack(rows)]
+    for number, context in contexts.items():
+        trace_id, span_id = (json.dumps(identity) for identity in context)
+        lines[number] = f'{lines[number][:-2]},"trace_id":{trace_id},"span_id":{span_id}}}\n'
+    return "".join(lines).encode()
 
 
 def line_of(row: tuple[int, ...], quoted_kinds: list[str]) -> str:

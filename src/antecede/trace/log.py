@@ -2,6 +2,7 @@
 
 A row is eleven little-endian 64-bit integers, in the order of `antecede.trace.events.COLUMNS`. A
 null is -1, a kind is its code, a packet kind is a small integer that `EventLog.intern` gave out.
+Trace and span ids are rare and long, so they stand beside the rows, in a dictionary for each block.
 Rows collect in blocks; with a `RowSink` each full block leaves at once, so that a long run needs
 the memory of one block.
 
@@ -13,7 +14,7 @@ ignores it.
 from abc import abstractmethod
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from librt.vecs import append as extended
@@ -31,6 +32,9 @@ DELIVERED: Final = 3
 NULL: Final = -1
 """Stands for a null in every column that may have one."""
 
+UNTRACED: Final[tuple[str | None, str | None]] = (None, None)
+"""The trace and span of an event that has none."""
+
 ROW_BYTES: Final = 88
 BLOCK_ROWS: Final = 1 << 16
 PROCESS_LIMIT: Final = 1 << 31
@@ -38,6 +42,9 @@ PROCESS_LIMIT: Final = 1 << 31
 
 DENSE_PROCESSES: Final = 1 << 16
 """Below this id a process's next position lives in an array, above it in a dictionary."""
+
+Contexts: TypeAlias = dict[int, tuple[str | None, str | None]]
+"""By the number of a row in its block: trace id and span id, where there are any."""
 
 PACKET_KIND_OFFSET: Final = 56
 TIME_OFFSET: Final = 64
@@ -48,8 +55,8 @@ class RowSink:
     """Takes the blocks of a log while the run goes on."""
 
     @abstractmethod
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
-        """Take a whole number of packed rows, and the packet kinds interned so far."""
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
+        """Take packed rows, the packet kinds interned so far, and the traces of some of the rows."""
 
 
 @final
@@ -60,6 +67,7 @@ class EventLog:
         "_block_bytes",
         "_blocks",
         "_codes",
+        "_contexts",
         "_counts",
         "_last_process",
         "_next_dense",
@@ -68,6 +76,7 @@ class EventLog:
         "_packet_kinds",
         "_sink",
         "_spilled",
+        "_traced",
         "_writer",
     )
 
@@ -81,6 +90,10 @@ class EventLog:
         self._block_bytes: Final[i64] = block_rows * ROW_BYTES
         self._writer = BytesWriter()
         self._blocks: list[bytes] = []
+        self._contexts: list[Contexts] = []
+        """Those of `_blocks`."""
+        self._traced: Contexts = {}
+        """Those of the rows in `_writer`."""
         self._spilled: CanonicalHash | None = CanonicalHash() if digests else None
         self._counts = vec[i64]([0, 0, 0, 0])
         self._next_dense = vec[i64]()
@@ -103,6 +116,8 @@ class EventLog:
         time_ns: i64,
         payload_bytes: i64,
         metadata_bytes: i64,
+        trace_id: str | None = None,
+        span_id: str | None = None,
     ) -> None:
         """Record that something happened at `process`, after all that was recorded there before."""
         if kind < SUBMITTED or kind > DELIVERED:
@@ -112,6 +127,8 @@ class EventLog:
         position = self._take_position(process)
         self._counts[kind] += 1
         writer = self._writer
+        if trace_id is not None or span_id is not None:
+            self._traced[len(writer) // ROW_BYTES] = (trace_id, span_id)
         write_i64_le(writer, process)
         write_i64_le(writer, position)
         write_i64_le(writer, kind)
@@ -152,9 +169,9 @@ class EventLog:
 
     def __iter__(self) -> Iterator[Event]:
         kinds = self._packet_kinds
-        for block in self.blocks():
-            for start in range(0, len(block), ROW_BYTES):
-                yield unpacked(block, start, kinds)
+        for block, contexts in zip(self.blocks(), self.contexts(), strict=True):
+            for number in range(len(block) // ROW_BYTES):
+                yield unpacked(block, number * ROW_BYTES, kinds, contexts.get(number, UNTRACED))
 
     def blocks(self) -> list[bytes]:
         """All packed rows, in blocks of whole rows; `LocalError` if a sink has taken some away."""
@@ -162,6 +179,10 @@ class EventLog:
         if sum([len(block) for block in held]) != ROW_BYTES * len(self):
             raise LocalError("the rows of this log went to its sink: read them from there")
         return held
+
+    def contexts(self) -> list[Contexts]:
+        """The trace and span ids of the rows in each of the `blocks`."""
+        return [*self._contexts, self._traced] if len(self._writer) else self._contexts[:]
 
     def rows(self) -> bytes:
         """All packed rows in one piece; `LocalError` if a sink has taken some away."""
@@ -178,8 +199,8 @@ class EventLog:
         if spilled is None:
             raise LocalError("this log was opened with digests=False")
         canonical = spilled.copy()
-        for block in self._held_blocks():
-            canonical.update(block, self._packet_kinds)
+        for block, contexts in zip(self._held_blocks(), self.contexts(), strict=True):
+            canonical.update(block, self._packet_kinds, contexts)
         return canonical.hexdigest()
 
     def _take_position(self, process: i64) -> i64:
@@ -210,13 +231,16 @@ class EventLog:
 
     def _end_block(self) -> None:
         block = self._writer.getvalue()
+        contexts = self._traced
         self._writer.truncate(0)
+        self._traced = {}
         if self._sink is None:
             self._blocks.append(block)
+            self._contexts.append(contexts)
             return
         if self._spilled is not None:
-            self._spilled.update(block, self._packet_kinds)
-        self._sink.write_rows(block, self._packet_kinds)
+            self._spilled.update(block, self._packet_kinds, contexts)
+        self._sink.write_rows(block, self._packet_kinds, contexts)
 
     def _held_blocks(self) -> list[bytes]:
         return [*self._blocks, self._writer.getvalue()] if len(self._writer) else self._blocks[:]
@@ -231,8 +255,8 @@ class CanonicalHash:
     def __init__(self) -> None:
         self._by_process: dict[int, blake2b] = {}
 
-    def update(self, rows: bytes, packet_kinds: list[str]) -> None:
-        """Take in a whole number of packed rows."""
+    def update(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
+        """Take in a whole number of packed rows, and their traces."""
         spelt = [blake2b(kind.encode(), digest_size=8).digest() for kind in packet_kinds]
         by_process = self._by_process
         start: i64
@@ -241,6 +265,8 @@ class CanonicalHash:
             state = by_process.get(process)
             if state is None:
                 state = by_process[process] = blake2b(digest_size=16)
+            if contexts and start // ROW_BYTES in contexts:
+                state.update(repr(contexts[start // ROW_BYTES]).encode())
             code = read_i64_le(rows, start + PACKET_KIND_OFFSET)
             if code == NULL:
                 state.update(rows[start : start + ROW_BYTES])
@@ -263,8 +289,10 @@ class CanonicalHash:
         return whole.hexdigest()
 
 
-def unpacked(rows: bytes, start: i64, packet_kinds: list[str]) -> Event:
-    """The event whose packed row begins at byte `start`."""
+def unpacked(
+    rows: bytes, start: i64, packet_kinds: list[str], context: tuple[str | None, str | None]
+) -> Event:
+    """The event whose packed row begins at byte `start`, with its trace and span."""
     code = read_i64_le(rows, start + PACKET_KIND_OFFSET)
     return Event(
         process=read_i64_le(rows, start),
@@ -278,6 +306,8 @@ def unpacked(rows: bytes, start: i64, packet_kinds: list[str]) -> Event:
         time_ns=read_i64_le(rows, start + TIME_OFFSET),
         payload_bytes=read_i64_le(rows, start + 72),
         metadata_bytes=read_i64_le(rows, start + 80),
+        trace_id=context[0],
+        span_id=context[1],
     )
 
 

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
-from antecede.trace.events import COLUMNS, KINDS
+from antecede.trace.events import ALL_COLUMNS, COLUMNS, KINDS, TRACE_COLUMNS
 from antecede.trace.fields import Fields
-from antecede.trace.log import NULL, ROW_BYTES, EventLog
+from antecede.trace.log import NULL, ROW_BYTES, Contexts, EventLog
 from antecede.trace.restore import restored
 from antecede.trace.sinks import FileSink
 
@@ -67,6 +67,7 @@ def event_schema() -> ArrowSchema:
             pa.field("time_ns", pa.int64(), nullable=False),
             pa.field("payload_bytes", pa.int32(), nullable=False),
             pa.field("metadata_bytes", pa.int32(), nullable=False),
+            *(pa.field(name, pa.string()) for name in TRACE_COLUMNS),
         ]
     )
 
@@ -84,9 +85,9 @@ class ParquetSink(FileSink):
         stack.callback(self._writer.close)
         stack.push(self._finish)
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         """Take a block; it is turned into columns at once, while it is in the processor's cache."""
-        self._tables.append(self._maker.table(rows, packet_kinds))
+        self._tables.append(self._maker.table(rows, packet_kinds, contexts))
         self._rows += len(rows) // ROW_BYTES
         if self._rows >= GROUP_ROWS:
             self._write_group()
@@ -115,7 +116,7 @@ def open_writer(path: Path) -> ArrowWriter:
         str(path),
         table_schema(),
         compression="zstd",
-        use_dictionary=[name for name in COLUMNS if name not in GROWING],
+        use_dictionary=[name for name in ALL_COLUMNS if name not in GROWING],
         column_encoding=dict.fromkeys(GROWING, "DELTA_BINARY_PACKED"),
         write_statistics=list(PRUNED),
         store_schema=False,  # Readers shall see strings, not how they were encoded.
@@ -133,12 +134,13 @@ class TableMaker:
         self._kinds: Final = self._pa.array(KINDS)
         self._null: Final = self._pa.scalar(NULL, self._pa.int64())
 
-    def table(self, rows: bytes, packet_kinds: Sequence[str]) -> ArrowTable:
+    def table(self, rows: bytes, packet_kinds: Sequence[str], contexts: Contexts) -> ArrowTable:
         """Packed rows as a table with the columns of the event log; kinds as dictionaries."""
         pa = self._pa
         words = {"kind": self._kinds, "packet_kind": pa.array(packet_kinds, pa.string())}
         arrays = []
-        for column, integers in zip(self._schema, integer_columns(rows), strict=True):
+        packed = [self._schema.field(name) for name in COLUMNS]
+        for column, integers in zip(packed, integer_columns(rows), strict=True):
             values = self._int64_array(integers, column.nullable)
             if column.name in words:
                 codes = values.cast(pa.int32())
@@ -146,7 +148,19 @@ class TableMaker:
             elif column.type != values.type:
                 values = fitting(values, column)
             arrays.append(values)
+        arrays += self._identities(len(rows) // ROW_BYTES, contexts)
         return pa.table(arrays, schema=self._schema)
+
+    def _identities(self, rows: int, contexts: Contexts) -> list[ArrowArray]:
+        """The columns of trace and span ids."""
+        pa = self._pa
+        if not contexts:
+            return [pa.nulls(rows, pa.string()).dictionary_encode() for _ in TRACE_COLUMNS]
+        columns: list[list[str | None]] = [[None] * rows for _ in TRACE_COLUMNS]
+        for number, context in contexts.items():
+            for column, identity in zip(columns, context, strict=True):
+                column[number] = identity
+        return [pa.array(column, pa.string()).dictionary_encode() for column in columns]
 
     def _int64_array(self, integers: "array[int]", nullable: bool) -> ArrowArray:
         """An Arrow array over the same memory, in which -1 is null if the column has nulls."""
@@ -161,7 +175,7 @@ class TableMaker:
 
 def event_table(rows: bytes, packet_kinds: Sequence[str]) -> ArrowTable:
     """Packed rows as an Arrow table with the columns of the event log; kinds as dictionaries."""
-    return TableMaker().table(rows, packet_kinds)
+    return TableMaker().table(rows, packet_kinds, {})
 
 
 def table_schema() -> ArrowSchema:
@@ -210,14 +224,19 @@ def read_parquet(paths: Sequence[Path], source: Path) -> EventLog:
     A dataset has no order between its files, so where rows do not come in the order of their
     positions they are sorted first.
     """
-    table = read_table(paths, source, COLUMNS)
+    table = read_table(paths, source, COLUMNS, TRACE_COLUMNS)
     if not comes_in_order(table):
         table = table.sort_by([("process", "ascending"), ("position", "ascending")])
     return restored(numbered_rows(table), f"{source}, row")
 
 
-def read_table(paths: Sequence[Path], source: Path, columns: Sequence[str]) -> ArrowTable:
-    """These columns of all the files, one below the other, and `row`, which counts from 1."""
+def read_table(
+    paths: Sequence[Path], source: Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> ArrowTable:
+    """These columns of all the files, one below the other, and `row`, which counts from 1.
+
+    The optional ones are left out if no file has them, and null where some files lack them.
+    """
     pa = load("pyarrow")
     pq = load("pyarrow.parquet")
     tables = []
@@ -226,7 +245,8 @@ def read_table(paths: Sequence[Path], source: Path, columns: Sequence[str]) -> A
             for column in columns:
                 if column not in file.schema_arrow.names:
                     raise LocalError(f"{path}: column {column!r} is missing")
-            tables.append(file.read(columns=list(columns)))
+            there = [column for column in optional if column in file.schema_arrow.names]
+            tables.append(file.read(columns=[*columns, *there]))
     with reading(source):
         table = pa.concat_tables(tables, promote_options="permissive")
     return table.append_column("row", pa.array(range(1, len(table) + 1), pa.int64()))

@@ -19,7 +19,7 @@ from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import SUFFIXES, UNSAFE, suffix_of
 from antecede.trace.jsonl import JsonLinesSink, json_lines
-from antecede.trace.log import ROW_BYTES, RowSink
+from antecede.trace.log import ROW_BYTES, Contexts, RowSink
 from antecede.trace.parquet import ParquetSink
 from antecede.trace.sinks import FileSink
 
@@ -60,12 +60,12 @@ class PartFiles(LogFiles):
         self._part: FileSink | None = None
         self._parts = 0
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         """Write to the file that is open, or to the next one."""
         self.unsettled_rows += len(rows) // ROW_BYTES
         if self._part is None:
             self._part = self._open_part()
-        self._part.write_rows(rows, packet_kinds)
+        self._part.write_rows(rows, packet_kinds, contexts)
         if self.unsettled_rows >= self._rotate_rows:
             self.settle()
 
@@ -115,9 +115,9 @@ class GrowingFile(LogFiles):
         """What an earlier writer had not written to the end, and was cut off now."""
         self._settled_bytes = self._file.seek(0, os.SEEK_END)
 
-    def write_rows(self, rows: bytes, packet_kinds: list[str]) -> None:
+    def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         """Append a line for each row."""
-        lines = json_lines(rows, packet_kinds)
+        lines = json_lines(rows, packet_kinds, contexts)
         self.unsettled_rows += len(rows) // ROW_BYTES
         with blaming(self.path, "write"):
             self._file.write(gzip.compress(lines, 6, mtime=0) if self._compressed else lines)

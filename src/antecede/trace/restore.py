@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from antecede.core.errors import LocalError
-from antecede.trace.events import COLUMNS, KINDS, Event
+from antecede.trace.events import ALL_COLUMNS, KINDS, Event
 from antecede.trace.fields import (
     INT32_MAX,
     INT64_MAX,
@@ -18,6 +18,7 @@ from antecede.trace.fields import (
     integer,
     optional_integer,
     optional_text,
+    text_if_there,
 )
 from antecede.trace.log import DELIVERED, NULL, SUBMITTED, EventLog
 
@@ -44,6 +45,8 @@ class LogBuilder:
         packet_kind = optional_text(fields, "packet_kind")
         payload_bytes = integer(fields, "payload_bytes", 0, INT32_MAX)
         metadata_bytes = integer(fields, "metadata_bytes", 0, INT32_MAX)
+        trace_id = text_if_there(fields, "trace_id")
+        span_id = text_if_there(fields, "span_id")
         self._check_order(process, position, time_ns)
         self._next_position[process] = position + 1
         self._last_ns[process] = time_ns
@@ -58,6 +61,8 @@ class LogBuilder:
             time_ns,
             payload_bytes,
             metadata_bytes,
+            trace_id,
+            span_id,
         )
 
     def _check_order(self, process: int, position: int, time_ns: int) -> None:
@@ -95,7 +100,7 @@ def log_of(events: Iterable[Event]) -> EventLog:
     """A log of these events; `LocalError` if no run can have made them."""
     builder = LogBuilder()
     for event in events:
-        builder.add({column: getattr(event, column) for column in COLUMNS})
+        builder.add({column: getattr(event, column) for column in ALL_COLUMNS})
     return builder.log
 
 
