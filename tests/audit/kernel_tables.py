@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from struct import pack
+from struct import iter_unpack, pack
 
 from antecede.audit.findings import MessageId
-from antecede.audit.history import History, message_of
+from antecede.audit.history import History, Order, Strand, message_of
 from antecede.audit.kernel import NONE
 from antecede.trace import Event
 
@@ -23,6 +23,10 @@ class Tables:
     @property
     def places(self) -> int:
         return 1 + max((event.process for event in self.order), default=0)
+
+    @property
+    def strands(self) -> list[Strand]:
+        return list(dict.fromkeys(self.history.strand_of(event) for event in self.order))
 
     @property
     def messages(self) -> list[MessageId]:
@@ -100,6 +104,21 @@ class Tables:
             ]
         )
 
+    def passed_table(self, events: Sequence[Event]) -> bytes:
+        """The same, each with its strand."""
+        strands = {strand: number for number, strand in enumerate(self.strands)}
+        plain = iter_unpack("<4q", self.events_table(events))
+        return rows(
+            [
+                (*row, strands[self.history.strand_of(event)])
+                for row, event in zip(plain, events, strict=True)
+            ]
+        )
+
+    def stranded_table(self, events: Sequence[Event]) -> bytes:
+        """Strands instead of places, as `settle` wants it."""
+        return rows([(row[4], *row[1:4]) for row in iter_unpack("<5q", self.passed_table(events))])
+
     def found(self, pairs: Sequence[int]) -> list[tuple[int, MessageId, MessageId]]:
         """Pairs of early copies and rows of late ones as process, early and late message."""
         watched = self.watched
@@ -113,17 +132,17 @@ class Tables:
         )
 
 
-def tables_of(events: Sequence[Event]) -> Tables:
+def tables_of(events: Sequence[Event], order: Order = "process") -> Tables:
     """The events of each process in its order, one process after the other."""
-    history = History(events)
+    history = History(events, order)
     both = [message for message in history.submitted if message in history.delivered]
-    order = [
+    lined_up = [
         event
         for process in sorted(history.local)
         for event in history.local[process]
         if message_of(event) in both
     ]
-    return Tables(history, order)
+    return Tables(history, lined_up)
 
 
 def rows(values: Sequence[Row]) -> bytes:

@@ -142,3 +142,18 @@ def skewed(random: Random) -> list[Event]:
     events = hectic(random)
     offsets = [random.choice([0, 3, 50]) for _ in range(6)]
     return [replace(event, time_ns=event.time_ns + offsets[event.process]) for event in events]
+
+
+def in_traces(events: list[Event], random: Random) -> list[Event]:
+    """The same events, each of one of a few traces or of none; mostly that of its message."""
+    names = [None, "a", "b", "c"]
+    own = {(event.sender, event.sequence): random.choice(names) for event in events}
+    return [
+        replace(
+            event,
+            trace_id=random.choice(names)
+            if random.random() < 0.2
+            else own[event.sender, event.sequence],
+        )
+        for event in events
+    ]

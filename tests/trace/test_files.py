@@ -14,11 +14,8 @@ from antecede.core import LocalError
 from antecede.trace import (
     ALL_COLUMNS,
     COLUMNS,
-    TRACE_COLUMNS,
-    ALL_COLUMNS,
-    COLUMNS,
-    TRACE_COLUMNS,
     SUBMITTED,
+    TRACE_COLUMNS,
     EventLog,
     open_sink,
     read_events,

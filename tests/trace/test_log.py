@@ -1,6 +1,7 @@
 """The log in memory: positions, nulls, digests, blocks and sinks."""
 
 import struct
+from collections.abc import Callable
 from hashlib import blake2b
 
 import pytest
@@ -164,7 +165,9 @@ def test_block_size_changes_neither_rows_nor_digest(log: EventLog, block_rows: i
         other.intern(kind)
     events = list(log)
     for row, event in zip(struct.iter_unpack("<11q", log.rows()), events, strict=True):
-        other.append(row[0], *row[2:], event.trace_id, event.span_id)
+        process, _, *rest = row
+        add: Callable[..., None] = other.append
+        add(process, *rest, event.trace_id, event.span_id)
 
     assert other.rows() == log.rows()
     assert list(other) == list(log)
@@ -229,7 +232,8 @@ def test_digest_depends_on_every_column(column: int) -> None:
             log.intern(kind)
         row = [1] * 11
         row[column] = value
-        log.append(row[0], *row[2:])
+        add: Callable[..., None] = log.append
+        add(row[0], *row[2:])
         digests.add(log.digest())
 
     assert len(digests) == 2

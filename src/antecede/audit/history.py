@@ -18,7 +18,6 @@ from typing import Final, Literal, TypeAlias, final
 from antecede.audit.findings import MessageId
 from antecede.trace.events import Event
 
-
 Order: TypeAlias = Literal["process", "trace"]
 """Which events of a process are ordered: all of them, or those of one trace."""
 

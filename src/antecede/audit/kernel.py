@@ -1,9 +1,10 @@
 """The fast judge of one slice of a log: near linear, and of the same opinion as the oracle.
 
 Of the copies of a slice only those are *watched* that something overtook; only they can be the late
-side of a violation. A watched message is a bit. Each place (a process of some run) has the set of
-watched messages in its past; a submission takes it along, and a delivery adds it to the past of
-the receiver. A delivery comes too early if a watched copy in its past is still on its way there.
+side of a violation. A watched message is a bit. Each strand (events of a process that are ordered:
+all of them, or those of one trace) has the set of watched messages in its past; a submission takes
+it along, and a delivery adds it to the past of the receiver. A delivery comes too early if a
+watched copy in its past is still on its way to the same place (a process of some run).
 
 Bits are numbered in the order in which messages are delivered for the last time. So the bits below
 the first that is still under way are of no further interest and drop out at the low end, sets stay
@@ -21,6 +22,8 @@ from mypy_extensions import i64, mypyc_attr
 
 WORD_BYTES: Final = 8
 EVENT_BYTES: Final = 32
+PASSED_BYTES: Final = 40
+"""A row that `CausalPass` goes through has one column more: the strand."""
 WATCHED_BYTES: Final = 32
 NONE: Final = -1
 """No bit, no copy, no watched copy."""
@@ -32,18 +35,29 @@ DROPPED_BITS: Final = 32
 @final
 @mypyc_attr(acyclic=True)
 class Place:
-    """A process of a run: what is in its past and what is on its way to it, as sets of bits."""
+    """A process of a run: what is on its way to it, as a set of bits."""
 
-    __slots__ = ("base", "known", "number", "pending", "stalled")
+    __slots__ = ("base", "number", "pending", "stalled")
 
     def __init__(self, number: i64) -> None:
         self.number: Final[i64] = number
         self.base: i64 = 0
-        """Bit 0 of the sets stands for the message of this number."""
-        self.known: int = 0
+        """Bit 0 of the set stands for the message of this number."""
         self.pending: int = 0
         self.stalled: bool = False
         """Whether its next event waits for a submission elsewhere."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Strand:
+    """Events of a place that are ordered: what is in their past, as a set of bits."""
+
+    __slots__ = ("base", "known")
+
+    def __init__(self) -> None:
+        self.base: i64 = 0
+        self.known: int = 0
 
 
 @final
@@ -79,13 +93,15 @@ class CausalPass:
         "_left",
         "_places",
         "_queues",
+        "_strands",
         "_waiting",
         "_watched",
     )
 
-    def __init__(self, places: int, watched: bytes) -> None:
+    def __init__(self, places: int, watched: bytes, strands: int) -> None:
         self._watched: Final = watched
         self._places: Final[list[Place]] = []
+        self._strands: Final[list[Strand]] = []
         self._flights: list[Flight | None] = []
         self._base: i64 = 0
         self._done: i64 = 0
@@ -100,6 +116,7 @@ class CausalPass:
         self._waiting: dict[int, list[int]] = {}
         """The places that are stalled by each message."""
         self.add_places(places)
+        self.add_strands(strands)
         self._index_bits()
 
     def _index_bits(self) -> None:
@@ -118,6 +135,11 @@ class CausalPass:
         """Number more places, after those there are."""
         for number in range(len(self._places), len(self._places) + count):
             self._places.append(Place(number))
+
+    def add_strands(self, count: int) -> None:
+        """Number more strands, after those there are."""
+        for _ in range(count):
+            self._strands.append(Strand())
 
     def add_messages(self, messages: bytes) -> None:
         """Number more messages, after those there are: bit or `NONE`, and how many deliveries."""
@@ -146,13 +168,15 @@ class CausalPass:
         return list(self._queues)
 
     def run(self, events: bytes) -> None:
-        """Go through events: place, message, copy, row in `watched`; a submission has no copy.
+        """Go through events: place, message, copy, row in `watched`, strand.
+
+        A submission has no copy.
 
         The events of a place come in its order, and a delivery and its submission, if they stand
         the wrong way round, in the same call.
         """
         start: i64
-        for start in range(0, len(events), EVENT_BYTES):
+        for start in range(0, len(events), PASSED_BYTES):
             place = self._places[read_i64_le(events, start)]
             if place.stalled:
                 self._queues[place.number].append(start)
@@ -167,34 +191,37 @@ class CausalPass:
         copy = read_i64_le(events, start + 16)
         flight = self._flights[message]
         assert flight is not None, "a message is forgotten when all its copies are delivered"
+        strand = self._strands[read_i64_le(events, start + 32)]
         if copy == NONE:
-            self._submit(place, flight)
+            self._submit(strand, flight)
             return True
         if not flight.submitted:
             return False
-        self._deliver(place, flight, copy, read_i64_le(events, start + 24))
+        self._deliver(place, strand, flight, copy, read_i64_le(events, start + 24))
         flight.left -= 1
         if flight.left == 0:
             self._flights[message] = None
         return True
 
-    def _submit(self, place: Place, flight: Flight) -> None:
-        self._align(place)
+    def _submit(self, strand: Strand, flight: Flight) -> None:
+        self._align_strand(strand)
         flight.submitted = True
         flight.base = self._base
-        flight.tag = place.known
+        flight.tag = strand.known
         bit = flight.bit
         if bit == NONE:
             return
         mask = 1 << int(bit - self._base)
-        place.known |= mask
+        strand.known |= mask
         row: i64
         for row in range(self._first[bit], self._first[bit + 1]):
             target = self._places[read_i64_le(self._watched, row * WATCHED_BYTES + 8)]
             self._align(target)
             target.pending |= mask
 
-    def _deliver(self, place: Place, flight: Flight, copy: i64, watched: i64) -> None:
+    def _deliver(
+        self, place: Place, strand: Strand, flight: Flight, copy: i64, watched: i64
+    ) -> None:
         self._align(place)
         tag = flight.tag
         if tag and flight.base != self._base:
@@ -212,7 +239,9 @@ class CausalPass:
             tag |= mask
             if watched != NONE:
                 place.pending ^= mask
-        place.known |= tag
+        if tag:
+            self._align_strand(strand)
+            strand.known |= tag
         if watched != NONE:
             self._left[bit] -= 1
             if bit == self._done:
@@ -229,14 +258,20 @@ class CausalPass:
             self._base = done
 
     def _align(self, place: Place) -> None:
-        """Let the sets of a place begin where all sets begin now."""
+        """Let the set of a place begin where all sets begin now."""
         shift = self._base - place.base
         if shift:
-            if place.known:
-                place.known >>= int(shift)
             if place.pending:
                 place.pending >>= int(shift)
             place.base = self._base
+
+    def _align_strand(self, strand: Strand) -> None:
+        """Let the set of a strand begin where all sets begin now."""
+        shift = self._base - strand.base
+        if shift:
+            if strand.known:
+                strand.known >>= int(shift)
+            strand.base = self._base
 
     def _latest(self, overtaken: int, place: i64) -> i64:
         """The row in `watched` of the one among these bits that is delivered last at this place."""
@@ -349,29 +384,30 @@ def advance(
     return free
 
 
-def settle(places: int, messages: int, events: bytes, first: int, last: int) -> list[int]:
+def settle(strands: int, messages: int, events: bytes, first: int, last: int) -> list[int]:
     """For each message the set of those from `first` up to `last` that happen before it.
 
-    The events of a place come in its order; where the log contradicts itself, no order of all
-    events is right, so they are gone through until nothing is news. Bit 0 stands for `first`.
+    Rows have the strand in the first column. The events of a strand come in its order; where the
+    log contradicts itself, no order of all events is right, so they are gone through until nothing
+    is news. Bit 0 stands for `first`.
     """
     before = [0] * messages
     news = True
     while news:
         news = False
-        known = [0] * places
+        known = [0] * strands
         start: i64
         for start in range(0, len(events), EVENT_BYTES):
-            place = read_i64_le(events, start)
+            strand = read_i64_le(events, start)
             message = read_i64_le(events, start + 8)
             past = before[message]
-            if read_i64_le(events, start + 16) == NONE and past | known[place] != past:
-                past |= known[place]
+            if read_i64_le(events, start + 16) == NONE and past | known[strand] != past:
+                past |= known[strand]
                 before[message] = past
                 news = True
             if first <= message < last:
                 past |= 1 << int(message - first)
-            known[place] |= past
+            known[strand] |= past
     return before
 
 

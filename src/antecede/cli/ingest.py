@@ -59,6 +59,7 @@ DIR gets
   events/        the event log, by run       for: antecede audit DIR/events
   workload/      the messages, by run        for: antecede simulate -w replay, profile, grow
   processes/     their numbers and names
+  spans/         what spans are called, and the attributes of them that --keep names
   rejects/       what could not be read: source, position, reason, excerpt
   summary.json   the counts and the clock offsets
 
@@ -77,6 +78,12 @@ What was in them before is replaced. The exit status is 1 if no message was foun
     type=click.Choice(UNITS),
     help="Of times in message tables whose columns do not say.  [default: s, or what fits 1970]",
 )
+@click.option(
+    "--keep",
+    metavar="NAME,NAME",
+    default="",
+    help="Attributes of spans that come along into spans/, and with them into findings.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
 @click.pass_context
@@ -88,6 +95,7 @@ def command(
     no_repair: bool,
     run_id: str | None,
     time_unit: str | None,
+    keep: str,
     as_json: bool,
     master: str | None,
 ) -> None:
@@ -113,6 +121,7 @@ def command(
             repair=not no_repair,
             run_id=name_after(paths[0]) if run_id is None else run_id,
             unit=time_unit,
+            keep=[name.strip() for name in keep.split(",") if name.strip()],
             tell=progress.tell,
         )
     if as_json:

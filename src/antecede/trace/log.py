@@ -56,7 +56,7 @@ class RowSink:
 
     @abstractmethod
     def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
-        """Take packed rows, the packet kinds interned so far, and the traces of some of the rows."""
+        """Take packed rows, the packet kinds interned so far, and the traces of some rows."""
 
 
 @final

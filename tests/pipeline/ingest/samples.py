@@ -164,11 +164,16 @@ def unpacked(data: bytes) -> tuple[list[tuple[str, bytes]], list[Damage]]:
     return found, damages
 
 
-def read(data: bytes, form: str = AUTO, unit: str | None = None) -> list[Found]:
+def read(
+    data: bytes,
+    form: str = AUTO,
+    unit: str | None = None,
+    keep: frozenset[str] = frozenset(),
+) -> list[Found]:
     """Everything that is found in a file of these bytes."""
     found: list[Found] = []
     for content in contents("file", io.BytesIO(data), []):
-        found += read_content(content, form_of(content, form, unit), unit)
+        found += read_content(content, form_of(content, form, unit), unit, keep)
     return found
 
 

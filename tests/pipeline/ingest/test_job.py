@@ -144,6 +144,28 @@ def test_copies_and_processes_are_those_of_all_formats(mixed: tuple[Summary, Pat
     assert dict(zip(table["process"], table["name"], strict=True)) == read_processes(out / "events")
 
 
+def test_events_and_spans_lead_back_to_the_traces(mixed: tuple[Summary, Path]) -> None:
+    _, out = mixed
+    names = read_processes(out / "events")
+    found = {
+        (names[event.process], event.kind, event.trace_id, event.span_id)
+        for event in read_events(out / "events", "mixed run")
+    }
+
+    assert {("shop", "submitted", "5b8efff798038103", "a1")} <= found
+    assert {("billing", "delivered", "5b8efff798038103", "b1")} <= found
+    assert {("mail", "delivered", "0ther", "c1")} <= found
+    assert {("x", "submitted", None, None), ("y", "delivered", None, None)} <= found
+    spans = pq.read_table(out / "spans").to_pylist()
+    assert {
+        "trace_id": "0ther",
+        "span_id": "c1",
+        "operation": "something",
+        "attributes": None,
+    }.items() <= next(span for span in spans if span["span_id"] == "c1").items()
+    assert {names[span["process"]] for span in spans} >= {"shop", "billing", "mail", "pod-a"}
+
+
 def test_rejects_say_where_they_stood(mixed: tuple[Summary, Path]) -> None:
     _, out = mixed
     rejects = pq.read_table(out / "rejects").to_pylist()

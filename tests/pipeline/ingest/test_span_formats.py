@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from antecede.pipeline.ingest.formats.records import INSTANCE, Span
+from antecede.pipeline.ingest.formats.records import INSTANCE, Reject, Span
 from tests.pipeline.ingest.samples import (
     NEZHA_HEADER,
     START_NS,
@@ -26,6 +26,8 @@ from tests.pipeline.ingest.samples import (
     zipkin_span,
 )
 
+DONE = "something"
+
 
 def test_jaeger_spans_are_read() -> None:
     document = jaeger(
@@ -33,8 +35,10 @@ def test_jaeger_spans_are_read() -> None:
     )
 
     assert read(as_json(document)) == [
-        Span("f00d", "1", None, False, "", "web", START_NS, START_NS + 30_000, []),
-        Span("f00d", "2", "1", False, "", "db", START_NS + 5_000, START_NS + 15_000, []),
+        Span("f00d", "1", None, False, "", "web", START_NS, START_NS + 30_000, [], DONE),
+        Span(
+            "f00d", "2", "1", False, "", "db", START_NS + 5_000, START_NS + 15_000, [], "something"
+        ),
     ]
 
 
@@ -132,10 +136,21 @@ def test_otlp_spans_are_read_from_documents_and_lines() -> None:
     first = otlp(web=[otlp_span("AA", "", 0, 30, kind=2)])
     second = otlp(db=[otlp_span("bb", "AA", 5, 15, kind=3)])
     expected = [
-        Span("5b8efff798038103", "aa", None, False, "server", "web", START_NS, START_NS + 30, []),
+        Span(
+            "5b8efff798038103",
+            "aa",
+            None,
+            False,
+            "server",
+            "web",
+            START_NS,
+            START_NS + 30,
+            [],
+            "something",
+        ),
         Span(
             *("5b8efff798038103", "bb", "aa", False, "client", "db"),
-            *(START_NS + 5, START_NS + 15, []),
+            *(START_NS + 5, START_NS + 15, [], DONE),
         ),
     ]
 
@@ -240,8 +255,8 @@ def test_nezha_lines_are_read() -> None:
     )
 
     assert read(data) == [
-        Span("beef", "1", None, False, "", "pod-a", START_NS, START_NS + 30, []),
-        Span("beef", "2", "1", False, "", "pod-b", START_NS + 5, START_NS + 15, []),
+        Span("beef", "1", None, False, "", "pod-a", START_NS, START_NS + 30, [], DONE),
+        Span("beef", "2", "1", False, "", "pod-b", START_NS + 5, START_NS + 15, [], DONE),
     ]
 
 
@@ -278,3 +293,46 @@ def test_nezha_columns_may_be_in_another_order_and_more() -> None:
     assert rejects_of(read(as_lines("TraceID,SpanID", "t,1"), "nezha")) == [
         ("line 1", "no column ParentID")
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (
+            as_json(jaeger(jaeger_span("1", None, "p", 0, 30) | {"traceID": "0000"}, p="web")),
+            "ID",
+        ),
+        (as_json(otlp(web=[otlp_span("a", "", 0, 30, trace="0" * 32)])), "Id"),
+        (as_json([zipkin_span("1", None, "web", 0) | {"traceId": "0" * 16}]), "Id"),
+        (as_lines(NEZHA_HEADER, nezha_line("1", "root", "web", 0, 30, trace="0")), "TraceID"),
+    ],
+)
+def test_the_trace_id_of_nothing_makes_no_trace(content: bytes, what: str) -> None:
+    (reason,) = [reject.reason for reject in read(content) if isinstance(reject, Reject)]
+
+    assert reason == f"{what if what == 'TraceID' else 'trace' + what} is all zeros"
+
+
+def test_a_parent_of_zeros_is_none() -> None:
+    (span,) = spans_of(read(as_json(otlp(web=[otlp_span("a", "0" * 16, 0, 30)]))))
+
+    assert span.parent is None
+
+
+def test_attributes_that_are_asked_for_come_along_as_text() -> None:
+    keep = frozenset({"tenant", "http.route", "status"})
+    tags = {"tenant": "acme", "other": "no"}
+    in_jaeger = jaeger_span("1", None, "p1", 0, 30)
+    in_jaeger["tags"] = [{"key": key, "value": value} for key, value in tags.items()]
+    in_jaeger["tags"].append({"key": "status", "value": 200})
+    in_otlp = otlp_span("a", "", 0, 30)
+    in_otlp["attributes"] = [attribute(key, value) for key, value in tags.items()]
+    in_otlp["attributes"].append({"key": "status", "value": {"intValue": "200"}})
+    in_zipkin = zipkin_span("1", None, "web", 0, tags=tags | {"status": "200"})
+
+    for document in (jaeger(in_jaeger, p1="web"), otlp(web=[in_otlp]), [in_zipkin]):
+        (span,) = spans_of(read(as_json(document), keep=keep))
+        assert span.attributes is not None
+        assert dict(span.attributes) == {"tenant": "acme", "status": "200"}
+        (bare,) = spans_of(read(as_json(document)))
+        assert bare.attributes is None

@@ -133,10 +133,12 @@ def test_links_between_traces_are_one_way_messages(spark: SparkSession) -> None:
 
 SPAN_TYPE = (
     "struct<trace: string, span: string, parent: string, follows: boolean, kind: string, "
-    "process: string, start_ns: bigint, end_ns: bigint, links: array<string>>"
+    "process: string, start_ns: bigint, end_ns: bigint, links: array<string>, "
+    "operation: string, attributes: map<string, string>>"
 )
 
 PLACED = (
+    "sent_trace string, sent_span string, received_trace string, received_span string, "
     "message bigint, sent_in bigint, sent_by bigint, received_in bigint, received_by bigint, "
     "answers bigint, label string, causes array<string>, payload_bytes int, sender int, "
     "receiver int, submitted_ns bigint, delivered_ns bigint, backwards boolean, clamped boolean"
@@ -145,8 +147,8 @@ PLACED = (
 
 def placed(message: int, sender: int, receiver: int, submitted: int, delivered: int) -> Row:
     """A copy whose instants are known."""
-    context = [None] * 7
-    return (message, *context, 3, sender, receiver, submitted, delivered, False, False)
+    identities, context = [None] * 4, [None] * 7
+    return (*identities, message, *context, 3, sender, receiver, submitted, delivered, False, False)
 
 
 def random_world(number: int, flights: int) -> list[Row]:

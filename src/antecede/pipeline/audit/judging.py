@@ -247,9 +247,9 @@ def run_pass(
     own_bit[message] = bit[events.message] - low
     own_bit[(own_bit < 0) | (own_bit >= high - low)] = NONE
     left = np.bincount(message[events.copy != NONE], minlength=count)
-    judge = CausalPass(places, table)
+    judge = CausalPass(places, table, places)
     judge.add_messages(packed(own_bit, left))
-    judge.run(packed(events.place, message, events.copy, row))
+    judge.run(packed(events.place, message, events.copy, row, events.place))
     found = np.array(judge.take_findings(), np.int64).reshape(-1, 2)
     return Overtakings(
         early=found[:, 0],

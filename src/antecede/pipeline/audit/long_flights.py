@@ -94,7 +94,7 @@ class Stream:
         self._watched = watched.chosen(order)
         self._bits = self._number_bits()
         self._rows, table = self._table()
-        self._judge = CausalPass(len(self._places), table)
+        self._judge = CausalPass(len(self._places), table, len(self._places))
         self._held = self._watched.chosen(np.zeros(len(watched), np.bool_))
         self._messages = NOTHING
         """The kernel's number for the message of each copy held."""
@@ -148,6 +148,7 @@ class Stream:
             self._number_places(processes) for processes in (copies.sender, copies.process)
         )
         self._judge.add_places(len(self._places) - known)
+        self._judge.add_strands(len(self._places) - known)
         fresh = slice(len(self._held), None)
         self._judge.add_messages(
             packed(bits[fresh][is_first], np.bincount(message, minlength=int(is_first.sum())))
@@ -200,7 +201,7 @@ class Stream:
         events = events.chosen(np.argsort(paired(events.place, events.position)))
         events = in_order_of_time(events)
         row = np.where(events.copy == NONE, NONE, rows[events.copy])
-        self._judge.run(packed(events.place, events.message, events.copy, row))
+        self._judge.run(packed(events.place, events.message, events.copy, row, events.place))
         found = np.array(self._judge.take_findings(), np.int64).reshape(-1, 2)
         both = Copies.joined([copies, self._watched])
         return violations_table(

@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructType,
 )
@@ -37,6 +38,8 @@ def arrow_type(kind: DataType) -> Any:  # noqa: ANN401 pyarrow has no types
     """The Arrow type that Spark expects for one of its own."""
     if isinstance(kind, ArrayType):
         return pa.list_(arrow_type(kind.elementType))
+    if isinstance(kind, MapType):
+        return pa.map_(arrow_type(kind.keyType), arrow_type(kind.valueType))
     if isinstance(kind, StructType):
         return pa.struct([(field.name, arrow_type(field.dataType)) for field in kind.fields])
     return ARROW_TYPES[type(kind)]

@@ -54,6 +54,8 @@ class Call(NamedTuple):
     label: str | None = None
     causes: list[str] | None = None
     payload_bytes: int = 0
+    sent_span: str | None = None
+    received_span: str | None = None
 
 
 def calls_of_trace(spans: Sequence[Span], tally: Counter[str]) -> Iterator[Call]:
@@ -117,6 +119,8 @@ class Trace:
             received_by=self._handlers[place],
             answers=None,
             one_way=False,
+            sent_span=parent.span,
+            received_span=span.span,
         )
 
     def reply(self, place: int) -> Call:
@@ -138,6 +142,8 @@ class Trace:
             received_by=self._handlers[self.parent[place]],
             answers=self._key(place),
             one_way=False,
+            sent_span=span.span,
+            received_span=parent.span,
         )
 
     def one_way(self, place: int) -> Call:

@@ -13,6 +13,14 @@ CLOCKS: Final = table(key=TEXT, process=LONG, offset_ns=LONG)
 
 HASHED: Final = ("message", "sent_in", "sent_by", "received_in", "received_by", "answers")
 
+IDENTITIES: Final = {
+    "sent_in": "sent_trace",
+    "received_in": "received_trace",
+    "sent_span": "sent_span",
+    "received_span": "received_span",
+}
+"""What events keep as it was recorded, so that findings lead back to it."""
+
 MEDIAN_ACCURACY: Final = 10_000
 
 
@@ -52,6 +60,7 @@ def instants(copies: DataFrame, clocks: DataFrame) -> DataFrame:
 
     In:  the columns of COPIES; key, process, offset_ns.
     Out: the columns of COPIES but for times, with hashes and with sender and receiver as numbers;
+         sent_trace, sent_span, received_trace, received_span: as they were recorded;
          submitted_ns, delivered_ns, backwards (by the recorded clocks), clamped (after all).
     """
     timed = with_clock(with_clock(copies, clocks, "sender"), clocks, "receiver")
@@ -66,6 +75,7 @@ def instants(copies: DataFrame, clocks: DataFrame) -> DataFrame:
     )
     return placed.select(
         *[hashed(name) for name in HASHED],
+        *[F.col(name).alias(alias) for name, alias in IDENTITIES.items()],
         "label",
         "causes",
         "payload_bytes",

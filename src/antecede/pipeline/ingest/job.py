@@ -1,7 +1,7 @@
 """The ingest job: joins the stages, and owns all reading and writing.
 
-It leaves `events/`, `workload/`, `processes/` (datasets by run), `rejects/` and, last of all,
-`summary.json`: while that is missing, the rest is unfinished.
+It leaves `events/`, `workload/`, `processes/`, `spans/` (datasets by run), `rejects/` and, last of
+all, `summary.json`: while that is missing, the rest is unfinished.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from antecede.pipeline.ingest.counting import (
     counted_reading,
 )
 from antecede.pipeline.ingest.formats.catalogue import AUTO
-from antecede.pipeline.ingest.layouts import COPIES, LONG, PARTS, REJECTS, table
+from antecede.pipeline.ingest.layouts import COPIES, LONG, PARTS, REJECTS, SPANS, table
 from antecede.pipeline.ingest.names import names_of
 from antecede.pipeline.ingest.order import local_events, sequenced
 from antecede.pipeline.ingest.outputs import Outputs
@@ -37,6 +37,7 @@ from antecede.pipeline.ingest.spans import (
     copies_of_tables,
     first_receptions,
     linked_calls,
+    named_spans,
 )
 from antecede.pipeline.ingest.summary import Summary, contradictions_of
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
@@ -73,12 +74,13 @@ def ingest(
     repair: bool = True,
     run_id: str = "ingested",
     unit: str | None = None,
+    keep: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Read the traces at `paths` and write what they come to into the folder `out`.
 
     What was there of an earlier ingest is replaced. `unit` is that of times in message tables that
-    do not say; `tell` hears what is being done.
+    do not say; `keep` names attributes of spans that come along; `tell` hears what is being done.
     """
     found = find_files(paths)
     outputs = Outputs(out, run_id)
@@ -89,7 +91,7 @@ def ingest(
         parts = parts_of(found.files, form, unit)
         tasks = min(len(parts), READING_TASKS_MAX)
         spread = spark.createDataFrame(parts, PARTS).repartition(tasks)
-        records = kept(read_parts(spread, form, unit), stack)
+        records = kept(read_parts(spread, form, unit, frozenset(keep)), stack)
         known = learnt(records, repair, stack, tell)
         tell("putting events in order")
         events = kept(ordered(spark, known, stack), stack)
@@ -98,6 +100,9 @@ def ingest(
         outputs.clear()
         outputs.write_run("events", events.select(*EVENTS.names))
         outputs.write_processes(known.names.values())
+        if known.reading.spans:
+            clocks = spark.createDataFrame(clock_rows(known), CLOCKS)
+            outputs.write_run("spans", named_spans(records, clocks).select(*SPANS.names))
         rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
         outputs.write("rejects", rejects.select(*REJECTS.names))
         waiting = write_workload(spark, outputs, events, placing)
@@ -160,9 +165,7 @@ def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) ->
 
 def ordered(spark: SparkSession, known: Known, stack: ExitStack) -> DataFrame:
     """The events of every process in order."""
-    offsets = known.clocks.offsets_ns
-    rows = [(key, number, offsets.get(key, 0)) for number, key in enumerate(known.names)]
-    placed = instants(known.copies, spark.createDataFrame(rows, CLOCKS))
+    placed = instants(known.copies, spark.createDataFrame(clock_rows(known), CLOCKS))
     ties = kept(ranks(placed), stack)
     count = ties.count()
     if count == 0:
@@ -170,6 +173,12 @@ def ordered(spark: SparkSession, known: Known, stack: ExitStack) -> DataFrame:
     else:
         tied = ranked(placed, F.broadcast(ties) if count <= RANKS_BROADCAST_MAX else ties)
     return tied.transform(sequenced).transform(local_events)
+
+
+def clock_rows(known: Known) -> list[tuple[str, int, int]]:
+    """The rows of `CLOCKS`: what records call a process, its number and its offset."""
+    offsets = known.clocks.offsets_ns
+    return [(key, number, offsets.get(key, 0)) for number, key in enumerate(known.names)]
 
 
 def write_workload(

@@ -11,6 +11,7 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -38,6 +39,8 @@ SPAN: Final = table(
     start_ns=LONG,
     end_ns=LONG,
     links=TEXTS,
+    operation=TEXT,
+    attributes=MapType(TEXT, TEXT),
 )
 
 COPY: Final = table(
@@ -50,6 +53,15 @@ COPY: Final = table(
     causes=TEXTS,
     payload_bytes=IntegerType(),
 )
+
+SPANS: Final = table(
+    trace_id=TEXT,
+    span_id=TEXT,
+    process=IntegerType(),
+    operation=TEXT,
+    attributes=MapType(TEXT, TEXT),
+)
+"""What the steps of requests are called, and the attributes of them that somebody asked for."""
 
 REJECT: Final = table(position=TEXT, reason=TEXT, excerpt=TEXT)
 
@@ -81,13 +93,16 @@ COPIES: Final = table(
     label=TEXT,
     causes=TEXTS,
     payload_bytes=IntegerType(),
+    sent_span=TEXT,
+    received_span=TEXT,
 )
 """One row per message and destination, by the clocks of the machines they were recorded on.
 
 `message` names it among those of its sender. It was sent at `sent_ns` exactly, or, where
 `sent_latest_ns` is there, not before the first and not after the second; it was received at
 `received_ns` exactly (null: not recorded) or between `received_earliest_ns` and that. `…_in` is the
-trace and `…_by` the span whose handling of a request the event belongs to. A reply `answers` a
+trace, `…_span` the span that the event is the start or the end of, and `…_by` the span whose
+handling of a request it belongs to. A reply `answers` a
 message.
 """
 

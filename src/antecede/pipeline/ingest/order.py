@@ -48,7 +48,8 @@ def local_events(copies: DataFrame) -> DataFrame:
     """A submission and a delivery for every copy, each with its position at its process.
 
     In:  sender, receiver, sequence, submitted_ns, delivered_ns, rank, mutual, backwards, clamped,
-         payload_bytes, message, sent_in, sent_by, received_in, received_by, answers, label, causes.
+         payload_bytes, message, sent_in, sent_by, received_in, received_by, answers, label, causes,
+         sent_trace, sent_span, received_trace, received_span.
     Out: the columns of the event log; scope, handler, message, answers, label, causes; backwards,
          clamped, mutual (of deliveries, false elsewhere).
     """
@@ -78,6 +79,8 @@ def submission() -> Column:
         phase=F.lit(SENDING),
         scope=F.col("sent_in"),
         handler=F.col("sent_by"),
+        trace_id=F.col("sent_trace"),
+        span_id=F.col("sent_span"),
         backwards=F.lit(False),
         clamped=F.lit(False),
         mutual=F.lit(False),
@@ -93,6 +96,8 @@ def delivery() -> Column:
         phase=F.when(F.col("mutual"), F.lit(MUTUAL)).otherwise(F.lit(ORDINARY)),
         scope=F.col("received_in"),
         handler=F.col("received_by"),
+        trace_id=F.col("received_trace"),
+        span_id=F.col("received_span"),
         backwards=F.col("backwards"),
         clamped=F.col("clamped"),
         mutual=F.col("mutual"),

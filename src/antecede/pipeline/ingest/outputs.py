@@ -18,7 +18,7 @@ from antecede.trace.datasets import partition_folder
 from antecede.trace.processes import FOLDER as BESIDE_EVENTS
 from antecede.trace.processes import processes_schema
 
-TABLES: Final = ("events", "workload", "processes", "rejects")
+TABLES: Final = ("events", "workload", "processes", "spans", "rejects")
 SUMMARY: Final = "summary.json"
 PART: Final = "processes.parquet"
 

@@ -23,7 +23,7 @@ from antecede.pipeline.ingest.formats.catalogue import (
     read_lines,
     unknown_content,
 )
-from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
+from antecede.pipeline.ingest.formats.records import KEEP_NOTHING, Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import PARTS, RECORDS
 from antecede.pipeline.ingest.sources import WHOLE, Part, Stretch, head_of, open_file
 
@@ -36,19 +36,23 @@ COLUMN_OF: Final = {Span: "span", Copy: "copy", Reject: "reject", tuple: "file"}
 UNRECOGNISED: Final = "unknown"
 
 
-def read_parts(parts: DataFrame, form: str, unit: str | None) -> DataFrame:
-    """Every record of every part.
+def read_parts(
+    parts: DataFrame, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
+) -> DataFrame:
+    """Every record of every part; of the attributes of spans those that are to be kept.
 
     In:  number, path, start, end.
     Out: part, ordinal, source, and one of span, copy, reject, file.
     """
-    return parts.mapInArrow(partial(read_batches, form=form, unit=unit), RECORDS)
+    return parts.mapInArrow(partial(read_batches, form=form, unit=unit, keep=keep), RECORDS)
 
 
-def read_batches(batches: Iterable[Batch], form: str, unit: str | None) -> Iterator[Batch]:
+def read_batches(
+    batches: Iterable[Batch], form: str, unit: str | None, keep: frozenset[str]
+) -> Iterator[Batch]:
     """The records of the parts in these batches, as batches."""
     parts = (Part(*row) for row in rows_of(batches, PARTS.names))
-    records = (record for part in parts for record in read_part(part, form, unit))
+    records = (record for part in parts for record in read_part(part, form, unit, keep))
     while chunk := list(islice(records, BATCH_ROWS)):
         for kind in COLUMN_OF:
             alike = [record for record in chunk if type(record[3]) is kind]
@@ -80,11 +84,13 @@ def struct_array(values: Iterable[tuple[object, ...]], kind: Any) -> Any:  # noq
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
-def read_part(part: Part, form: str, unit: str | None) -> Iterator[Numbered]:
+def read_part(
+    part: Part, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
+) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
     ordinal = 0
     damages: list[Damage] = []
-    for source, kind, found in found_in_part(part, form, unit, damages):
+    for source, kind, found in found_in_part(part, form, unit, keep, damages):
         records = 0
         for record in found:
             yield part.number, ordinal, source, record
@@ -98,7 +104,7 @@ def read_part(part: Part, form: str, unit: str | None) -> Iterator[Numbered]:
 
 
 def found_in_part(
-    part: Part, form: str, unit: str | None, damages: list[Damage]
+    part: Part, form: str, unit: str | None, keep: frozenset[str], damages: list[Damage]
 ) -> Iterator[tuple[str, str, Iterator[Found]]]:
     """Each file in a part: its name, its format, and what is found in it."""
     try:
@@ -110,23 +116,25 @@ def found_in_part(
         elif part.start or part.end != WHOLE:
             # Only a file whose format is known is cut.
             certain = detected(head, unit) or UNRECOGNISED if form == AUTO else form
-            yield part.path, certain, found_in_stretch(part, head, certain, unit)
+            yield part.path, certain, found_in_stretch(part, head, certain, unit, keep)
         else:
             with open_file(part.path) as file:
                 for content in contents(part.path, file, damages):
                     kind = detected(content.head, unit) if form == AUTO else form
                     if kind is not None:
-                        yield content.name, kind, read_content(content, kind, unit)
+                        yield content.name, kind, read_content(content, kind, unit, keep)
                     elif content.head or not damages:
                         yield content.name, UNRECOGNISED, iter([unknown_content(content.head)])
     except OSError as error:
         damages.append(Damage(part.path, f"cannot be read: {error.strerror or error}"))
 
 
-def found_in_stretch(part: Part, head: bytes, form: str, unit: str | None) -> Iterator[Found]:
+def found_in_stretch(
+    part: Part, head: bytes, form: str, unit: str | None, keep: frozenset[str]
+) -> Iterator[Found]:
     """What is found in a stretch of a file of lines."""
     stretch = Stretch(part)
     first_byte = stretch.offset if part.start else None
     if form in SPANS_OF_DOCUMENT:
-        return read_documents(stretch, form, first_byte)
+        return read_documents(stretch, form, first_byte, keep)
     return read_lines(head, stretch, form, unit, first_byte)

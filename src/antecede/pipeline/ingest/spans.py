@@ -70,10 +70,31 @@ def linked_calls(records: DataFrame) -> DataFrame:
         "sent_by": F.col("span"),
         "received_in": F.col("effect_trace"),
         "received_by": F.col("effect_span"),
+        "sent_span": F.col("span"),
+        "received_span": F.col("effect_span"),
         "one_way": F.lit(True),
         "payload_bytes": F.lit(0),
     }
     return pairs.where(is_message).select(columns_of_copies(known))
+
+
+def named_spans(records: DataFrame, processes: DataFrame) -> DataFrame:
+    """What each span is called, for findings to lead back to it.
+
+    In:  span; key, process.
+    Out: the columns of SPANS.
+    """
+    spans = records.where(F.col("span").isNotNull()).select("span.*")
+    known = spans.withColumnRenamed("process", "key").join(
+        F.broadcast(processes.select("key", "process")), on="key", how="inner"
+    )
+    return known.select(
+        F.col("trace").alias("trace_id"),
+        F.col("span").alias("span_id"),
+        F.col("process").cast("int").alias("process"),
+        "operation",
+        "attributes",
+    )
 
 
 def key_of(trace: str, span: str) -> Column:

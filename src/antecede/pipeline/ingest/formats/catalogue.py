@@ -9,7 +9,13 @@ from antecede.pipeline.ingest.containers import HEAD_BYTES, Content, spooled
 from antecede.pipeline.ingest.formats import jaeger, nezha, otlp, parquet_tables, tables, zipkin
 from antecede.pipeline.ingest.formats.json_text import documents, parsed
 from antecede.pipeline.ingest.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
-from antecede.pipeline.ingest.formats.records import Copy, Reject, Span, excerpt_of
+from antecede.pipeline.ingest.formats.records import (
+    KEEP_NOTHING,
+    Copy,
+    Reject,
+    Span,
+    excerpt_of,
+)
 
 Found: TypeAlias = Span | Copy | Reject
 
@@ -22,7 +28,9 @@ MESSAGES: Final = "messages"
 
 FORMATS: Final = (JAEGER, OTLP, ZIPKIN, NEZHA, MESSAGES)
 
-SPANS_OF_DOCUMENT: Final[dict[str, Callable[[object, str], Iterator[Span | Reject]]]] = {
+SPANS_OF_DOCUMENT: Final[
+    dict[str, Callable[[object, str, frozenset[str]], Iterator[Span | Reject]]]
+] = {
     JAEGER: jaeger.spans_in,
     OTLP: otlp.spans_in,
     ZIPKIN: zipkin.spans_in,
@@ -82,25 +90,32 @@ def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
     return form == NEZHA and nezha.is_header(first_lines(head)[0])
 
 
-def read_content(content: Content, form: str, unit: str | None) -> Iterator[Found]:
+def read_content(
+    content: Content, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
+) -> Iterator[Found]:
     """Everything in a file; `form` is its format, by now known."""
     if content.head.startswith(PARQUET) and form == MESSAGES:
         with spooled(content.stream) as file:
             yield from parquet_tables.copies_in(file, unit)
     elif form in SPANS_OF_DOCUMENT:
-        yield from read_documents(content.stream, form)
+        yield from read_documents(content.stream, form, keep=keep)
     else:
         yield from read_lines(content.head, content.stream, form, unit)
 
 
-def read_documents(stream: LineSource, form: str, first_byte: int | None = None) -> Iterator[Found]:
+def read_documents(
+    stream: LineSource,
+    form: str,
+    first_byte: int | None = None,
+    keep: frozenset[str] = KEEP_NOTHING,
+) -> Iterator[Found]:
     """The spans of every document in a stream of JSON."""
     spans_in = SPANS_OF_DOCUMENT[form]
     for where, document in documents(stream, first_byte):
         if isinstance(document, Reject):
             yield document
         else:
-            yield from spans_in(document, where)
+            yield from spans_in(document, where, keep)
 
 
 def read_lines(

@@ -15,8 +15,10 @@ from typing import Final
 
 from antecede.pipeline.ingest.formats.json_text import is_cut
 from antecede.pipeline.ingest.formats.records import (
+    KEEP_NOTHING,
     KINDS,
     UNKNOWN,
+    Attributes,
     Reject,
     Span,
     UnreadableError,
@@ -24,11 +26,14 @@ from antecede.pipeline.ingest.formats.records import (
     excerpt_of,
     identity_of,
     instant_of,
+    kept_attributes,
     name_of,
     object_of,
+    operation_of,
     process_key,
     scaled,
     span_key,
+    trace_identity,
 )
 
 MICROSECOND_NS: Final = 1_000
@@ -37,7 +42,9 @@ INSTANCE_TAGS: Final = ("hostname", "host.name", "ip")
 """What tells instances of a service apart, the best first."""
 
 
-def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
+def spans_in(
+    document: object, where: str, keep: frozenset[str] = KEEP_NOTHING
+) -> Iterator[Span | Reject]:
     """The spans of a document, and what in it could not be read."""
     if isinstance(document, dict) and "data" in document:
         traces, prefix = document["data"], f"{where}data"
@@ -47,10 +54,10 @@ def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
         yield Reject(prefix, "data is not a list of traces", excerpt_of(document))
         return
     for number, trace in enumerate(traces):
-        yield from spans_of_trace(trace, f"{prefix}[{number}]")
+        yield from spans_of_trace(trace, f"{prefix}[{number}]", keep)
 
 
-def spans_of_trace(trace: object, where: str) -> Iterator[Span | Reject]:
+def spans_of_trace(trace: object, where: str, keep: frozenset[str]) -> Iterator[Span | Reject]:
     """The spans of one trace."""
     if isinstance(trace, dict) and "spanID" in trace:
         trace = {"spans": [trace]}
@@ -63,16 +70,21 @@ def spans_of_trace(trace: object, where: str) -> Iterator[Span | Reject]:
     names: dict[str, str] = {}
     for number, span in enumerate(spans):
         try:
-            yield span_of(object_of(span, "span"), known, names)
+            yield span_of(object_of(span, "span"), known, names, keep)
         except UnreadableError as error:
             yield Reject(f"{where}.spans[{number}]", str(error), excerpt_of(span))
 
 
-def span_of(fields: dict[str, object], processes: dict[str, object], names: dict[str, str]) -> Span:
+def span_of(
+    fields: dict[str, object],
+    processes: dict[str, object],
+    names: dict[str, str],
+    keep: frozenset[str],
+) -> Span:
     """One span; `names` remembers what the processes of its trace are called."""
     if is_cut(fields):
         raise UnreadableError("truncated")
-    trace = identity_of(fields.get("traceID"), "traceID")
+    trace = trace_identity(fields.get("traceID"), "traceID")
     parent, follows, links = causes_of(fields, trace)
     start_ns = instant_of(fields.get("startTime"), MICROSECOND_NS, "startTime")
     duration_ns = scaled(fields.get("duration"), MICROSECOND_NS, "duration")
@@ -86,6 +98,16 @@ def span_of(fields: dict[str, object], processes: dict[str, object], names: dict
         start_ns=start_ns,
         end_ns=end_of(start_ns, start_ns + duration_ns),
         links=links,
+        operation=operation_of(fields.get("operationName")),
+        attributes=tags_of(fields.get("tags"), keep) if keep else None,
+    )
+
+
+def tags_of(tags: object, keep: frozenset[str]) -> Attributes | None:
+    """The tags of these names."""
+    entries = [entry for entry in tags if isinstance(entry, dict)] if isinstance(tags, list) else []
+    return kept_attributes(
+        (entry.get("key"), entry.get("value")) for entry in entries if entry.get("key") in keep
     )
 
 

@@ -20,7 +20,9 @@ from antecede.pipeline.ingest.formats.records import (
     identity_of,
     instant_of,
     name_of,
+    operation_of,
     optional_identity,
+    trace_identity,
 )
 
 COLUMNS: Final = (
@@ -31,6 +33,9 @@ COLUMNS: Final = (
     "StartTimeUnixNano",
     "EndTimeUnixNano",
 )
+
+OPERATION: Final = "OperationName"
+"""A column that may be missing."""
 
 ROOT: Final = "root"
 
@@ -48,14 +53,15 @@ def spans_in(header: str, lines: Iterator[Line]) -> Iterator[Span | Reject]:
         yield Reject("line 1", f"no column {missing[0]}", excerpt_of(header))
         return
     places = [names.index(column) for column in COLUMNS]
+    operation = names.index(OPERATION) if OPERATION in names else None
     for line in lines:
         try:
-            yield span_of(line.text, len(names), places)
+            yield span_of(line.text, len(names), places, operation)
         except UnreadableError as error:
             yield Reject(line.position, str(error), excerpt_of(line.text))
 
 
-def span_of(text: str, width: int, places: list[int]) -> Span:
+def span_of(text: str, width: int, places: list[int], operation: int | None) -> Span:
     """The span of one line."""
     cells = cells_of(text, ",")
     if len(cells) != width:
@@ -63,7 +69,7 @@ def span_of(text: str, width: int, places: list[int]) -> Span:
     trace, span, parent, pod, start, end = [cells[place] for place in places]
     start_ns = instant_of(start, 1, "StartTimeUnixNano")
     return Span(
-        trace=identity_of(trace, "TraceID"),
+        trace=trace_identity(trace, "TraceID"),
         span=identity_of(span, "SpanID"),
         parent=None if parent == ROOT else optional_identity(parent, "ParentID"),
         follows=False,
@@ -72,4 +78,5 @@ def span_of(text: str, width: int, places: list[int]) -> Span:
         start_ns=start_ns,
         end_ns=end_of(start_ns, instant_of(end, 1, "EndTimeUnixNano")),
         links=[],
+        operation=None if operation is None else operation_of(cells[operation]),
     )

@@ -16,9 +16,11 @@ from antecede.pipeline.ingest.formats.records import (
     CLIENT,
     CONSUMER,
     INTERNAL,
+    KEEP_NOTHING,
     PRODUCER,
     SERVER,
     UNKNOWN,
+    Attributes,
     Reject,
     Span,
     UnreadableError,
@@ -26,11 +28,14 @@ from antecede.pipeline.ingest.formats.records import (
     excerpt_of,
     identity_of,
     instant_of,
+    kept_attributes,
     name_of,
     object_of,
+    operation_of,
     optional_identity,
     process_key,
     span_key,
+    trace_identity,
 )
 
 KINDS: Final[dict[object, str]] = {
@@ -59,7 +64,9 @@ RESOURCES: Final = ("resourceSpans", "batches")
 SCOPES: Final = ("scopeSpans", "instrumentationLibrarySpans")
 
 
-def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
+def spans_in(
+    document: object, where: str, keep: frozenset[str] = KEEP_NOTHING
+) -> Iterator[Span | Reject]:
     """The spans of a request, and what in it could not be read."""
     fields = document if isinstance(document, dict) else {}
     found = [key for key in RESOURCES if isinstance(fields.get(key), list)]
@@ -68,10 +75,12 @@ def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
         yield Reject(position, "no list resourceSpans", excerpt_of(document))
     for key in found:
         for number, resource in enumerate(fields[key]):
-            yield from spans_of_resource(resource, f"{where}{key}[{number}]")
+            yield from spans_of_resource(resource, f"{where}{key}[{number}]", keep)
 
 
-def spans_of_resource(resource: object, where: str) -> Iterator[Span | Reject]:
+def spans_of_resource(
+    resource: object, where: str, keep: frozenset[str]
+) -> Iterator[Span | Reject]:
     """The spans of one process."""
     if not isinstance(resource, dict):
         yield Reject(where, "resource is not an object", excerpt_of(resource))
@@ -84,11 +93,11 @@ def spans_of_resource(resource: object, where: str) -> Iterator[Span | Reject]:
     for key in SCOPES:
         scopes = resource.get(key)
         for number, scope in enumerate(scopes if isinstance(scopes, list) else []):
-            yield from spans_of_scope(scope, process, f"{where}.{key}[{number}]")
+            yield from spans_of_scope(scope, process, f"{where}.{key}[{number}]", keep)
 
 
 def spans_of_scope(
-    scope: object, process: str | UnreadableError, where: str
+    scope: object, process: str | UnreadableError, where: str, keep: frozenset[str]
 ) -> Iterator[Span | Reject]:
     """The spans of one library in a process, or why none of them can be used."""
     spans = scope.get("spans", []) if isinstance(scope, dict) else None
@@ -99,12 +108,12 @@ def spans_of_scope(
         try:
             if isinstance(process, UnreadableError):
                 raise process
-            yield span_of(object_of(span, "span"), process)
+            yield span_of(object_of(span, "span"), process, keep)
         except UnreadableError as error:
             yield Reject(f"{where}.spans[{number}]", str(error), excerpt_of(span))
 
 
-def span_of(fields: dict[str, object], process: str) -> Span:
+def span_of(fields: dict[str, object], process: str, keep: frozenset[str]) -> Span:
     """One span of this process."""
     if is_cut(fields):
         raise UnreadableError("truncated")
@@ -112,7 +121,7 @@ def span_of(fields: dict[str, object], process: str) -> Span:
     end_ns = instant_of(fields.get("endTimeUnixNano"), 1, "endTimeUnixNano")
     kind = fields.get("kind")
     return Span(
-        trace=identity_of(fields.get("traceId"), "traceId"),
+        trace=trace_identity(fields.get("traceId"), "traceId"),
         span=identity_of(fields.get("spanId"), "spanId"),
         parent=optional_identity(fields.get("parentSpanId"), "parentSpanId"),
         follows=False,
@@ -121,6 +130,20 @@ def span_of(fields: dict[str, object], process: str) -> Span:
         start_ns=start_ns,
         end_ns=end_of(start_ns, end_ns),
         links=links_of(fields.get("links")),
+        operation=operation_of(fields.get("name")),
+        attributes=attributes_among(fields.get("attributes"), keep) if keep else None,
+    )
+
+
+def attributes_among(attributes: object, keep: frozenset[str]) -> Attributes | None:
+    """The attributes of these names; a value is wrapped in an object that says its type."""
+    entries = attributes if isinstance(attributes, list) else []
+    return kept_attributes(
+        (entry.get("key"), next(iter(value.values()), None))
+        for entry in entries
+        if isinstance(entry, dict)
+        and entry.get("key") in keep
+        and isinstance(value := entry.get("value"), dict)
     )
 
 

@@ -7,7 +7,8 @@ with it and how it begins, and reading goes on.
 import json
 import math
 import re
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
 
 INT64_MAX: Final = (1 << 63) - 1
 INT32_MAX: Final = (1 << 31) - 1
@@ -22,6 +23,15 @@ INSTANCE: Final = "\x1f"
 
 LINE: Final = "\x1f"
 """Before a label that is the number of a line: it means something in its own file only."""
+
+Attributes: TypeAlias = list[tuple[str, str]]
+"""Names and values, as text."""
+
+KEEP_NOTHING: Final[frozenset[str]] = frozenset()
+"""The attributes to keep if nobody names any."""
+
+ZEROS: Final = re.compile(r"0+")
+"""The id of nothing: what an exporter writes that has no id."""
 
 HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]+")
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -51,6 +61,10 @@ class Span(NamedTuple):
     end_ns: int | None
     links: list[str]
     """Other spans that caused this one, as `span_key` writes them."""
+    operation: str | None = None
+    """What it calls what it did."""
+    attributes: Attributes | None = None
+    """Those that somebody asked for; None if it has none of them."""
 
 
 class Copy(NamedTuple):
@@ -130,9 +144,40 @@ def identity_of(value: object, what: str) -> str:
     return name.lower() if HEXADECIMAL.fullmatch(name) else name
 
 
+def trace_identity(value: object, what: str) -> str:
+    """A trace id; all zeros is none, and would make one trace of many."""
+    name = identity_of(value, what)
+    if ZEROS.fullmatch(name):
+        raise UnreadableError(f"{what} is all zeros")
+    return name
+
+
 def optional_identity(value: object, what: str) -> str | None:
-    """An id that may be left out, or empty."""
-    return None if value is None or value == "" else identity_of(value, what)
+    """An id that may be left out, empty, or all zeros."""
+    if value is None or value == "":
+        return None
+    name = identity_of(value, what)
+    return None if ZEROS.fullmatch(name) else name
+
+
+def operation_of(value: object) -> str | None:
+    """What a span calls what it did, if it says so in text that any table can hold."""
+    return well_formed(value) if isinstance(value, str) and value else None
+
+
+def kept_attributes(found: Iterable[tuple[object, object]]) -> Attributes | None:
+    """Attributes as text, whatever their type; None if there are none."""
+    kept = [
+        (well_formed(name), well_formed(value if isinstance(value, str) else json.dumps(value)))
+        for name, value in found
+        if isinstance(name, str) and value is not None
+    ]
+    return kept or None
+
+
+def well_formed(text: str) -> str:
+    """The text without what is not UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def instant_of(value: object, unit_ns: int, what: str) -> int:

@@ -12,6 +12,7 @@ from typing import Final
 
 from antecede.pipeline.ingest.formats.json_text import is_cut
 from antecede.pipeline.ingest.formats.records import (
+    KEEP_NOTHING,
     KINDS,
     UNKNOWN,
     Reject,
@@ -21,17 +22,22 @@ from antecede.pipeline.ingest.formats.records import (
     excerpt_of,
     identity_of,
     instant_of,
+    kept_attributes,
     name_of,
     object_of,
+    operation_of,
     optional_identity,
     process_key,
     scaled,
+    trace_identity,
 )
 
 MICROSECOND_NS: Final = 1_000
 
 
-def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
+def spans_in(
+    document: object, where: str, keep: frozenset[str] = KEEP_NOTHING
+) -> Iterator[Span | Reject]:
     """The spans of a document, and what in it could not be read."""
     spans = [document] if isinstance(document, dict) else document
     if not isinstance(spans, list):
@@ -39,15 +45,15 @@ def spans_in(document: object, where: str) -> Iterator[Span | Reject]:
         return
     for number, span in enumerate(spans):
         if isinstance(span, list):
-            yield from spans_in(span, f"{where}[{number}]")
+            yield from spans_in(span, f"{where}[{number}]", keep)
             continue
         try:
-            yield span_of(object_of(span, "span"))
+            yield span_of(object_of(span, "span"), keep)
         except UnreadableError as error:
             yield Reject(f"{where}[{number}]", str(error), excerpt_of(span))
 
 
-def span_of(fields: dict[str, object]) -> Span:
+def span_of(fields: dict[str, object], keep: frozenset[str]) -> Span:
     """One span, or one side of a shared one."""
     if is_cut(fields):
         raise UnreadableError("truncated")
@@ -56,10 +62,10 @@ def span_of(fields: dict[str, object]) -> Span:
     if fields.get("duration") is not None:
         duration_ns = scaled(fields["duration"], MICROSECOND_NS, "duration")
         end_ns = end_of(start_ns, start_ns + duration_ns)
-    kind = fields.get("kind")
+    kind, tags = fields.get("kind"), fields.get("tags")
     name = kind.lower() if isinstance(kind, str) else UNKNOWN
     return Span(
-        trace=identity_of(fields.get("traceId"), "traceId"),
+        trace=trace_identity(fields.get("traceId"), "traceId"),
         span=identity_of(fields.get("id"), "id"),
         parent=optional_identity(fields.get("parentId"), "parentId"),
         follows=False,
@@ -68,6 +74,10 @@ def span_of(fields: dict[str, object]) -> Span:
         start_ns=start_ns,
         end_ns=end_ns,
         links=[],
+        operation=operation_of(fields.get("name")),
+        attributes=kept_attributes((key, tags[key]) for key in sorted(keep & tags.keys()))
+        if isinstance(tags, dict)
+        else None,
     )
 
 
