@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from antecede.pipeline.profile import moments
 from antecede.pipeline.schemas import EVENTS, with_run_id
-from antecede.trace.events import COLUMNS, Event
+from antecede.trace.events import ALL_COLUMNS, Event
 
 Copy = tuple[str, int, int, int, int, int | None]
 COPIES = (
@@ -134,5 +134,5 @@ def event(process: int, position: int, kind: str, *, target: int, time_ns: int) 
 
 
 def events_frame(spark: SparkSession, rows: list[Event]) -> DataFrame:
-    records: list[Any] = [(*(getattr(one, name) for name in COLUMNS), "a") for one in rows]
+    records: list[Any] = [(*(getattr(one, name) for name in ALL_COLUMNS), "a") for one in rows]
     return spark.createDataFrame(records, with_run_id(EVENTS))
