@@ -14,14 +14,14 @@ COMPILED := build/compiled.stamp
 COMPILED_PYTHON := PYTHONPATH="$(CURDIR)/$(COMPILED_TREE)" $(VENV)/bin/python
 PYTEST := -m pytest -q -n $(JOBS) --dist worksteal
 CHECKED := setup.py $(wildcard src tests bench examples)
-# Some tests run on one build only. Style, packaging, the site and the report are not compiled; Spark
+# Some tests run on one build only. Style, packaging, the site, the report and the proofs are not compiled; Spark
 # takes minutes, and is used with the compiled kernel (tests/audit has it on both builds).
-ONLY_INTERPRETED := $(addprefix --ignore=tests/,test_packaging.py documents/test_site.py report)
+ONLY_INTERPRETED := $(addprefix --ignore=tests/,test_packaging.py documents/test_site.py report proofs)
 ONLY_COMPILED := --ignore=tests/pipeline
 CHECKED_BEFORE := --ignore=tests/test_tidy.py
 
 .DELETE_ON_ERROR:
-.PHONY: help test test-interpreted test-compiled test-full check compile demo docs bench format pin clean
+.PHONY: help test test-interpreted test-compiled test-full check compile proofs demo docs bench format pin clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 	$(VENV)/bin/python -m pytest -q tests/test_tidy.py
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
+
+proofs: $(INSTALLED) ## Check the proofs of the guarantee; needs coqc and spin
+	ANTECEDE_MUST_RUN=Coq,Spin $(VENV)/bin/python $(PYTEST) tests/proofs
 
 demo: compile ## Real processes on a bad network, audited on Spark: see it, in runs/demo/report.html
 	$(COMPILED_PYTHON) -m antecede demo --out runs/demo $(DEMO)
