@@ -5,6 +5,10 @@ PYTHON ?= python3
 JOBS ?= 2
 # More options for the demo: make demo DEMO=--quick
 DEMO ?=
+# How often, and how often on a busy machine: make test-stability TIMES=3 BUSY=1
+TIMES ?= 10
+BUSY ?= 3
+MUTANTS ?=
 
 SHELL := /bin/bash
 VENV := .venv
@@ -12,31 +16,56 @@ INSTALLED := $(VENV)/.installed
 COMPILED_TREE := build/compiled
 COMPILED := build/compiled.stamp
 COMPILED_PYTHON := PYTHONPATH="$(CURDIR)/$(COMPILED_TREE)" $(VENV)/bin/python
-PYTEST := -m pytest -q -n $(JOBS) --dist worksteal
+# The same translation to C, which the C compiler did not optimise: for tests, a third of the wait.
+TESTED_TREE := build/tested
+TESTED := build/tested.stamp
+TESTED_PYTHON := PYTHONPATH="$(CURDIR)/$(TESTED_TREE)" $(VENV)/bin/python
+PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-min=5
 CHECKED := setup.py $(wildcard src tests bench examples)
-# Some tests run on one build only. Style, packaging, the site, the report and the proofs are not compiled; Spark
-# takes minutes, and is used with the compiled kernel (tests/audit has it on both builds).
-ONLY_INTERPRETED := $(addprefix --ignore=tests/,test_packaging.py documents/test_site.py report proofs)
-ONLY_COMPILED := --ignore=tests/pipeline
 CHECKED_BEFORE := --ignore=tests/test_tidy.py
+# What the build changes is in these folders: layers that are compiled, and whoever drives them. They
+# run on both builds; everything else runs once, on the compiled one. `test-full` runs all twice.
+BOTH_BUILDS := $(addprefix tests/,audit broken core fuzz guides lab link papers properties scenarios \
+    sim test_build_mode.py trace wire live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:
-.PHONY: help test test-interpreted test-compiled test-full check compile proofs demo docs bench format pin clean
+.PHONY: help test test-interpreted test-compiled test-full test-stability coverage mutants check \
+    compile compile-tests proofs demo docs bench format pin clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
 
-test: check test-interpreted test-compiled ## Everything that must pass: checks, then the suite on both builds
+test: $(INSTALLED) ## Everything that must pass: checks, then the suite; in minutes
+	$(MAKE) --no-print-directory --output-sync=target -j2 check compile-tests
+	$(MAKE) --no-print-directory test-compiled test-interpreted
 
-test-interpreted: $(INSTALLED) ## The suite on the sources as they stand
-	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) $(ONLY_COMPILED) tests
+test-compiled: compile-tests ## Every test, on a compiled build
+	ANTECEDE_EXPECT=compiled ANTECEDE_BUDGET=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
 
-test-compiled: compile ## The suite on the compiled build
-	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) $(ONLY_INTERPRETED) tests
+test-interpreted: $(INSTALLED) ## The tests of what is compiled, on the sources as they stand
+	ANTECEDE_EXPECT=interpreted ANTECEDE_BUDGET=interpreted $(VENV)/bin/python $(PYTEST) $(BOTH_BUILDS)
 
-test-full: test ## The same, and the long campaigns (compiled): marked tests, and properties with more examples
+test-full: test compile ## And the rest on both builds, optimised; long campaigns; properties with more examples
+	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) \
+	    $(addprefix --ignore=,$(BOTH_BUILDS)) --ignore=tests/pipeline tests
+	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) --ignore=tests/pipeline tests
 	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) -m long tests
 	ANTECEDE_CAMPAIGN=long ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) tests/properties tests/wire
+
+test-stability: compile-tests ## The suite TIMES times, BUSY of them beside four busy loops: 10 and 3
+	$(VENV)/bin/python -m tests.stability --times $(TIMES) --busy $(BUSY) -- \
+	    env ANTECEDE_EXPECT=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
+
+coverage: $(INSTALLED) ## Which lines the tests reach (interpreted, without Spark); build/coverage has pages
+	rm -f build/coverage.data*
+	$(VENV)/bin/python -m coverage run -m pytest -q -n $(JOBS) --dist worksteal $(CHECKED_BEFORE) \
+	    --ignore=tests/pipeline --ignore=tests/test_packaging.py --ignore=tests/report tests
+	$(VENV)/bin/python -m coverage combine --quiet
+	$(VENV)/bin/python -m coverage html --quiet
+	$(VENV)/bin/python -m coverage report
+
+mutants: $(INSTALLED) ## Change the sources a little, and see whether the tests notice: MUTANTS="path --number 20"
+	$(VENV)/bin/python -m tests.mutation $(MUTANTS)
 
 check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 	$(VENV)/bin/ruff check .
@@ -44,6 +73,8 @@ check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 	$(VENV)/bin/mypy $(CHECKED)
 	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/python -m pytest -q tests/test_tidy.py
+
+compile-tests: $(TESTED)
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
 
@@ -87,10 +118,11 @@ build/sources.cksum: FORCE
 	@find src/antecede -name '*.py' | LC_ALL=C sort | xargs cksum setup.py pyproject.toml > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-$(COMPILED): build/sources.cksum $(INSTALLED)
-	rm -rf $(COMPILED_TREE)
-	ANTECEDE_COMPILE=require $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --no-deps --no-build-isolation --target $(COMPILED_TREE) .
+$(COMPILED) $(TESTED): build/%.stamp: build/sources.cksum $(INSTALLED)
+	rm -rf build/$*
+	ANTECEDE_COMPILE=require ANTECEDE_OPTIMIZE=$(if $(filter tested,$*),0,3) \
+	    $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --no-deps --no-build-isolation --target build/$* .
 	@touch $@
 
 FORCE:

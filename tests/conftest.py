@@ -5,11 +5,14 @@ once if another one is, or if the compiled one was made from other sources than 
 here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh seeds; a failure
 prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
 a reason with one of them in it fails, so that a machine with everything cannot miss anything.
+`ANTECEDE_BUDGET` names a table of `tests/budget.toml`: a folder that takes far more of the suite's
+time than it says there fails the run.
 """
 
 import os
 import signal
 import threading
+from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 
@@ -18,6 +21,10 @@ from hypothesis import HealthCheck, settings
 
 import antecede
 from tests.expected_build import stale_build, wrong_build
+from tests.time_budget import folder_of, overruns, read_budget, table
+
+SECONDS: defaultdict[str, float] = defaultdict(float)
+"""What the tests of each folder have taken so far."""
 
 SOURCE = Path(__file__).parent.parent / "src" / "antecede"
 
@@ -75,3 +82,26 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
             report.outcome = "failed"
             report.longrepr = f"{reason}: but ANTECEDE_MUST_RUN says that it is here"
     return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count what every folder takes; the process that hands out tests sees all of them."""
+    SECONDS[folder_of(report.nodeid)] += report.duration
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run in which a folder takes far too much of the time."""
+    name = os.environ.get("ANTECEDE_BUDGET")
+    if name and not hasattr(session.config, "workerinput") and exitstatus == 0:
+        session.exitstatus = 1 if overruns(SECONDS, read_budget(name)) else 0
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show where the time went."""
+    if name := os.environ.get("ANTECEDE_BUDGET"):
+        terminalreporter.section("seconds of tests, by folder")
+        for line in table(SECONDS, read_budget(name)):
+            terminalreporter.write_line(line)
+        for line in overruns(SECONDS, read_budget(name)):
+            terminalreporter.write_line(f"OVER BUDGET: {line}", red=True)

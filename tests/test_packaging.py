@@ -194,6 +194,20 @@ def test_compiled_modules_are_the_hot_layers_without_their_packages() -> None:
     assert not [name for name in names if name.endswith("__init__.py")]
 
 
+def test_a_release_is_optimised_and_a_build_for_tests_need_not_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = load_setup()
+    monkeypatch.delenv("ANTECEDE_OPTIMIZE", raising=False)
+    assert module.optimisation() == "3"
+    monkeypatch.setenv("ANTECEDE_OPTIMIZE", "0")
+    assert module.optimisation() == "0"
+    assert module.across_files() == []
+    monkeypatch.setenv("ANTECEDE_OPTIMIZE", "fast")
+    with pytest.raises(SystemExit, match="it must be 0, 1, 2 or 3"):
+        module.optimisation()
+
+
 def load_setup() -> ModuleType:
     """setup.py as a module; it only builds when it is run."""
     spec = spec_from_file_location("antecede_setup", ROOT / "setup.py")

@@ -1,5 +1,6 @@
 """The traces in ANTECEDE_DATA: the counts that come with them are those that ingest finds."""
 
+import gzip
 import json
 import os
 from collections import Counter
@@ -72,6 +73,25 @@ def test_train_ticket(spark: SparkSession, tmp_path: Path) -> None:
     assert len(read_events(tmp_path / "events")) == 2 * 102_844
 
 
+def test_the_first_e_mails(spark: SparkSession, tmp_path: Path) -> None:
+    """As many as are quick to read; the long campaign reads all."""
+    (trace,) = Path(data("email-eu-core")).glob("*.txt.gz")
+    with gzip.open(trace, "rt") as lines:
+        first = [next(lines) for _ in range(20_000)]
+    sample = tmp_path / "first.txt"
+    sample.write_text("".join(first))
+    letters = [tuple(map(int, line.split())) for line in first]
+
+    summary = ingest(spark, [str(sample)], str(tmp_path / "out"), run_id="e-mail")
+
+    assert (summary.rejects, summary.copies) == (0, len(letters))
+    assert summary.messages == len({(sender, time) for sender, _, time in letters})
+    rows = read_workload(tmp_path / "out" / "workload")
+    assert sum(len(row.targets) for row in rows) == len(letters)
+    assert len(read_events(tmp_path / "out" / "events")) == 2 * len(letters)
+
+
+@pytest.mark.long
 def test_e_mail(spark: SparkSession, tmp_path: Path) -> None:
     summary = ingest(spark, [data("email-eu-core")], str(tmp_path), run_id="e-mail")
 
