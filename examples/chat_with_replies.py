@@ -58,7 +58,9 @@ class Person:
 async def chat(order: str) -> list[Person]:
     """Three people, each asking one question."""
     async with TestNetwork(BAD, seed=7) as network:
-        people = [Person(await network.open_node(name, order=order)) for name in QUESTIONS]
+        people = [
+            Person(await network.open_node(name, settings={"order": order})) for name in QUESTIONS
+        ]
         for person in people:
             await person.say(QUESTIONS[person.node.name])
         await asyncio.gather(*(person.listen() for person in people))

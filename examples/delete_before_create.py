@@ -22,9 +22,9 @@ async def story(order: str) -> list[str]:
     told: list[str] = []
     found: set[str] = set()
     async with TestNetwork(SLOW) as network:
-        shop = await network.open_node("shop", order=order)
-        warehouse = await network.open_node("warehouse", order=order)
-        index = await network.open_node("index", order=order)
+        shop = await network.open_node("shop", settings={"order": order})
+        warehouse = await network.open_node("warehouse", settings={"order": order})
+        index = await network.open_node("index", settings={"order": order})
 
         await shop.send(["index", "warehouse"], b"create lamp")
         message = await warehouse.receive()

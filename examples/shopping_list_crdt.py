@@ -74,7 +74,9 @@ async def edit(replica: Replica, random: Random) -> None:
 async def session(order: str) -> list[Replica]:
     """All replicas are edited at the same time; then everything is delivered everywhere."""
     async with TestNetwork(BAD, seed=2) as network:
-        replicas = [Replica(await network.open_node(name, order=order)) for name in REPLICAS]
+        replicas = [
+            Replica(await network.open_node(name, settings={"order": order})) for name in REPLICAS
+        ]
         await asyncio.gather(*(edit(r, Random(n)) for n, r in enumerate(replicas)))
         while any(replica.heard < EDITS * (len(REPLICAS) - 1) for replica in replicas):
             await network.settle()

@@ -6,7 +6,9 @@
             print(message.sender, message.payload)
 
 The names below are all that most programs need; they are looked up when they are used, so that a
-program which only simulates does not load the network, nor the other way round.
+program which only simulates does not load the network, nor the other way round. Every error is in
+`antecede.errors`, every event in `antecede.events`; `antecede.blocking` has the same nodes without
+asyncio, and `antecede.testing` a network in memory.
 """
 
 from importlib import import_module
@@ -15,37 +17,56 @@ from typing import TYPE_CHECKING, Final
 from antecede.build_mode import compiled
 
 if TYPE_CHECKING:
+    from antecede import blocking, errors, events, testing
     from antecede.core.errors import AntecedeError, BufferFull, LocalError
     from antecede.link.inbox import InboundMessage as Message
+    from antecede.live.addresses import Address
     from antecede.live.node import Node
     from antecede.live.opening import open_node
+    from antecede.live.settings import Settings
 
 __version__: Final = "0.1.0"
 
 __all__ = [
+    "Address",
     "AntecedeError",
     "BufferFull",
     "LocalError",
     "Message",
     "Node",
+    "Settings",
     "__version__",
+    "blocking",
     "compiled",
+    "errors",
+    "events",
     "open_node",
+    "testing",
 ]
 
 HOMES: Final = {
+    "Address": ("antecede.live.addresses", "Address"),
     "AntecedeError": ("antecede.core.errors", "AntecedeError"),
     "BufferFull": ("antecede.core.errors", "BufferFull"),
     "LocalError": ("antecede.core.errors", "LocalError"),
     "Message": ("antecede.link.inbox", "InboundMessage"),
     "Node": ("antecede.live.node", "Node"),
+    "Settings": ("antecede.live.settings", "Settings"),
     "open_node": ("antecede.live.opening", "open_node"),
 }
 """Where the public names live."""
 
+MODULES: Final = ("blocking", "errors", "events", "testing")
+
 
 def __getattr__(name: str) -> object:
+    if name in MODULES:
+        return import_module(f"antecede.{name}")
     if name not in HOMES:
         raise AttributeError(f"module 'antecede' has no attribute {name!r}")
     module, attribute = HOMES[name]
     return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -57,6 +57,21 @@ def introduce(alice: BlockingNode, bob: BlockingNode) -> None:
     assert alice.receive(PATIENCE).payload == b"hello"
 
 
+def test_what_is_there_can_be_taken_without_waiting() -> None:
+    with two_nodes() as (alice, bob):
+        assert alice.receive_ready() == []
+        for number in range(3):
+            bob.send("alice", b"%d" % number)
+        bob.flush(PATIENCE)
+        # One is taken, and those behind it come with it: they must not be overtaken.
+        assert alice.receive(PATIENCE).payload == b"0"
+        assert [message.payload for message in alice.receive_ready()] == [b"1", b"2"]
+        assert alice.receive_ready() == []
+        bob.send("alice", b"last")
+        bob.flush(PATIENCE)
+    assert [message.payload for message in alice.receive_ready()] == [b"last"]
+
+
 def test_messages_go_back_and_forth_without_await() -> None:
     with two_nodes() as (alice, bob):
         assert bob.send("alice", b"one") == 1

@@ -127,8 +127,10 @@ def test_the_environment_can_switch_off_the_log_of_the_file(toml: Path) -> None:
         ("gso", True, "on"),
         ("gso", "off", "off"),
         ("gso", "auto", "auto"),
-        ("accept_unknown", "yes", True),
-        ("accept_unknown", "0", False),
+        ("accept_unknown", "yes", "anybody"),
+        ("accept_unknown", True, "anybody"),
+        ("accept_unknown", "anybody", "anybody"),
+        ("accept_unknown", "0", "nobody"),
         ("trace", Path("a") / "b", Path("a/b")),
         ("bind", ["::1", 5], Address("::1", 5)),
         ("peers", ["bob=h:1", "eve"], {"bob": Address("h", 1), "eve": None}),
@@ -188,7 +190,11 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
         ("heartbeat", -1, "-1 is out of range; it must be seconds or a duration such as 200ms"),
         ("heartbeat", float("nan"), "nan is out of range"),
         ("heartbeat", True, "True is not a duration"),
-        ("accept_unknown", "maybe", "'maybe' is neither; it must be true or false"),
+        (
+            "accept_unknown",
+            "maybe",
+            "'maybe' is neither; it must be nobody or anybody",
+        ),
         ("gso", "perhaps", "it must be auto, on or off"),
         ("trace", 3, "3 is not a path"),
         ("trace_run", " ", "is not a name for a run"),
@@ -251,7 +257,15 @@ def test_a_variable_that_looks_like_a_setting_is_a_typing_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "variable", ["ANTECEDE_COMPILE", "ANTECEDE_EXPECT", "ANTECEDE_CAMPAIGN", "ANTECEDE_DATA"]
+    "variable",
+    [
+        "ANTECEDE_COMPILE",
+        "ANTECEDE_OPTIMIZE",
+        "ANTECEDE_EXPECT",
+        "ANTECEDE_BUDGET",
+        "ANTECEDE_CAMPAIGN",
+        "ANTECEDE_DATA",
+    ],
 )
 def test_variables_with_other_purposes_are_left_alone(variable: str) -> None:
     assert gathered({}, environment={variable: "1"}) == Settings(name="alice")

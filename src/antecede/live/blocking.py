@@ -18,11 +18,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.link.inbox import InboundMessage
 from antecede.link.reports import Report
+from antecede.live.addresses import Address
 from antecede.live.errors import NodeClosed, Stranded
 from antecede.live.explaining import Explanation
 from antecede.live.listeners import Listener
@@ -30,7 +31,7 @@ from antecede.live.loop_thread import LoopEnded, LoopThread
 from antecede.live.node import Linger, Node
 from antecede.live.opening import Config, Opening, given_settings
 from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import Settings
+from antecede.live.settings import AddressLike, Options, PathLike, PeersLike, Settings
 from antecede.live.stats import Health, Stats
 
 T = TypeVar("T")
@@ -41,19 +42,19 @@ log = logging.getLogger(__name__)
 def open_node(
     name: str | None = None,
     *,
-    bind: object = None,
-    peers: Mapping[str, object] | None = None,
-    trace: object = None,
+    bind: AddressLike | None = None,
+    peers: PeersLike | None = None,
+    trace: PathLike | None = None,
     on_event: Listener | None = None,
     config: Config = None,
     settings: Mapping[str, object] | None = None,
-    **further: object,
+    **options: Unpack[Options],
 ) -> "BlockingNode":
     """An open node, with the parameters of `antecede.open_node`; close it, or use it with `with`.
 
     `on_event` is called in a thread of its own, so it may use the node.
     """
-    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **further})
+    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **options})
     return BlockingNode(gather_settings(keywords, config=config), on_event)
 
 
@@ -125,7 +126,7 @@ class BlockingNode:
         return self._node.name
 
     @property
-    def address(self) -> object:
+    def address(self) -> Address:
         """Where this node can be reached: host and port."""
         return self._node.address
 
@@ -134,7 +135,7 @@ class BlockingNode:
         """The names of all peers, met or not."""
         return self._in_loop(lambda node: node.peers)
 
-    def add_peer(self, name: str, address: object = None) -> None:
+    def add_peer(self, name: str, address: AddressLike | None = None) -> None:
         """Introduce a peer; without an address it has to say hello first."""
         self._in_loop(lambda node: node.add_peer(name, address))
 
@@ -164,6 +165,15 @@ class BlockingNode:
             if not self._read:
                 self._read.extend(self._call(lambda node: take(node, timeout)))
             return self._read.popleft()
+
+    def receive_ready(self) -> list[InboundMessage]:
+        """Messages that are there already, in order; empty if none are. Never waits for one."""
+        with self._reading:
+            ready = [*self._read]
+            self._read.clear()
+            with suppress(NodeClosed):
+                ready.extend(self._in_loop(lambda node: node.receive_ready()))
+            return ready
 
     def __iter__(self) -> Iterator[InboundMessage]:
         return self

@@ -21,6 +21,7 @@ from antecede.link.reports import Stranger
 from antecede.link.rows import EventRows
 from antecede.link.sending import FLUSH_BYTES
 from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
+from antecede.live.addresses import Address
 from antecede.live.clock import follow_shared_clock
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
@@ -34,7 +35,7 @@ from antecede.live.errors import (
 from antecede.live.explaining import Explanation, explain
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
-from antecede.live.settings import Settings
+from antecede.live.settings import AddressLike, Settings
 from antecede.live.stats import Health, Stats, health_of, stats_of
 from antecede.live.targets import chosen_targets
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
@@ -89,7 +90,7 @@ class Node:
         return self.settings.name
 
     @property
-    def address(self) -> object:
+    def address(self) -> Address:
         """Where this node can be reached: host and port."""
         return self._transport.address
 
@@ -103,7 +104,7 @@ class Node:
         """The names of all peers, met or not."""
         return tuple(self._endpoint.directory.by_name)
 
-    def add_peer(self, name: str, address: object = None) -> None:
+    def add_peer(self, name: str, address: AddressLike | None = None) -> None:
         """Introduce a peer; without an address it has to say hello first."""
         self._check_open()
         self._introduce(name, address)

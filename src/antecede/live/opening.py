@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Generator, Mapping
 from types import TracebackType
-from typing import Final
+from typing import Final, Unpack
 
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
@@ -17,8 +17,9 @@ from antecede.link.session import ME
 from antecede.live.listeners import Listener
 from antecede.live.names import process_id
 from antecede.live.node import Node
+from antecede.live.setting_rules import ANYBODY
 from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import Settings
+from antecede.live.settings import AddressLike, Options, PathLike, PeersLike, Settings
 from antecede.live.tracing import LiveTrace, open_trace
 from antecede.live.transport import Transport
 from antecede.live.udp import UdpTransport
@@ -85,21 +86,21 @@ class Opening:
 def open_node(
     name: str | None = None,
     *,
-    bind: object = None,
-    peers: Mapping[str, object] | None = None,
-    trace: object = None,
+    bind: AddressLike | None = None,
+    peers: PeersLike | None = None,
+    trace: PathLike | None = None,
     on_event: Listener | None = None,
     config: Config = None,
     settings: Mapping[str, object] | None = None,
-    **further: object,
+    **options: Unpack[Options],
 ) -> Opening:
     """A node called `name` that listens at `bind` and knows `peers` by name and address.
 
-    Further settings are those of `Settings`, as keywords or as the mapping `settings`; what is not
-    given here may come from the environment (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file
-    `config`. `BadConfiguration` says what is wrong.
+    Further settings are those of `Settings`, as keywords or, where a program has them as data, as
+    the mapping `settings`; what is not given here may come from the environment
+    (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file `config`. `BadConfiguration` says what is wrong.
     """
-    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **further})
+    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **options})
     return Opening(gather_settings(keywords, config=config), on_event)
 
 
@@ -164,7 +165,7 @@ def limits_of(settings: Settings) -> Limits:
         window=settings.receive_window,
         heartbeat_ns=settings.heartbeat_ns,
         silent_ns=settings.silent_after_ns,
-        open_to_strangers=settings.accept_unknown,
+        open_to_strangers=settings.accept_unknown == ANYBODY,
     )
 
 

@@ -9,19 +9,20 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
 from antecede.link.datagram import Datagram
 from antecede.link.directory import Tokens
 from antecede.link.faults import Faults
 from antecede.link.memory import MemoryNetwork
+from antecede.live.addresses import Address
 from antecede.live.errors import CannotBind, Stranded, TimedOut
 from antecede.live.listeners import Listener
 from antecede.live.node import Node
-from antecede.live.opening import Opening, start_node
+from antecede.live.opening import Opening, given_settings, start_node
 from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import Settings
+from antecede.live.settings import Options, PathLike, PeersLike, Settings
 from antecede.live.transport import Receiver, Transport
 
 DATAGRAM_SIZE: Final = 1400
@@ -53,8 +54,8 @@ class MemoryTransport(Transport):
         self.wake_ns: int = NEVER_NS
 
     @property
-    def address(self) -> object:
-        return self._name
+    def address(self) -> Address:
+        return Address(self._name, 0)
 
     @property
     def socket_bytes(self) -> int:
@@ -67,7 +68,7 @@ class MemoryTransport(Transport):
         return int(self._network.now_ns)
 
     def resolve(self, address: object) -> object:
-        return address
+        return address.host if isinstance(address, Address) else address
 
     def datagram_size(self, address: object) -> int:  # noqa: ARG002 - the same to everybody
         return self._size
@@ -118,14 +119,22 @@ class TestNetwork:
         return int(self._post.now_ns)
 
     def open_node(
-        self, name: str, *, on_event: Listener | None = None, **settings: object
+        self,
+        name: str,
+        *,
+        peers: PeersLike = (),
+        trace: PathLike | None = None,
+        on_event: Listener | None = None,
+        settings: Mapping[str, object] | None = None,
+        **options: Unpack[Options],
     ) -> Opening:
         """A node that knows all others of this network, and that they know.
 
         To be used as `antecede.open_node` is. Further `peers` may be named, such as one that is
         opened later; what is said about their addresses has no meaning here.
         """
-        chosen = gather_settings({"name": name, **settings}, environment={})
+        given = given_settings(name, None, peers, trace, {**(settings or {}), **options})
+        chosen = gather_settings(given, environment={})
         return MemoryOpening(self, chosen, on_event)
 
     def start_node(self, settings: Settings, on_event: Listener | None) -> Node:
@@ -140,12 +149,12 @@ class TestNetwork:
         node = start_node(replace(settings, peers={}), transport, self._tokens, on_event)
         for other, peer in self._nodes.items():
             if not peer.closed and other != name:
-                node.add_peer(other, other)
+                node.add_peer(other, Address(other, 0))
                 if name not in peer.peers:
-                    peer.add_peer(name, name)
+                    peer.add_peer(name, Address(name, 0))
         for other in settings.peers:
             if other not in node.peers:
-                node.add_peer(other, other)
+                node.add_peer(other, Address(other, 0))
         self._nodes[name] = node
         return node
 

@@ -27,6 +27,9 @@ NS_PER_SECOND: Final = 1_000_000_000
 LEARN: Final = "learn"
 """The address of a peer that is to say hello first, where a file needs a text."""
 
+NOBODY: Final = "nobody"
+ANYBODY: Final = "anybody"
+
 WORDS: Final = {
     "true": True,
     "yes": True,
@@ -146,6 +149,13 @@ def read_flag(value: object) -> bool:
     raise LocalError(f"{value!r} is neither")
 
 
+def read_welcome(value: object) -> str:
+    """Who is welcome without an introduction; true and false are understood too."""
+    if value in (NOBODY, ANYBODY):
+        return str(value)
+    return ANYBODY if read_flag(value) else NOBODY
+
+
 def read_path(value: object) -> Path | None:
     """A path; the empty text is none: so the environment can switch off what a file sets."""
     if value is None or value == "":
@@ -198,6 +208,7 @@ PEERS: Final = Rule(
     read_peers, "a table of names and addresses, or a list of name=host:port or name alone"
 )
 FLAG: Final = Rule(read_flag, "true or false")
+WELCOME: Final = Rule(read_welcome, f"{NOBODY} or {ANYBODY} (false or true)")
 SWITCH: Final = Rule(read_switch, "auto, on or off")
 PATH: Final = Rule(read_path, "a path, or empty for none")
 RUN_ID: Final = Rule(read_run_id, "a text that is not empty")

@@ -4,10 +4,12 @@
 fields come from is told by `antecede.live.setting_sources`.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict
 
 from antecede.core.errors import LocalError
 from antecede.live.addresses import Address
@@ -16,11 +18,13 @@ from antecede.live.setting_rules import (
     ADDRESS,
     FLAG,
     NAME,
+    NOBODY,
     NS_PER_SECOND,
     PATH,
     PEERS,
     RUN_ID,
     SWITCH,
+    WELCOME,
     Rule,
     choice,
     count,
@@ -34,6 +38,8 @@ MiB: Final = 1 << 20
 Order: TypeAlias = Literal["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
 Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
+
+AcceptUnknown: TypeAlias = Literal["nobody", "anybody"]
 
 ANYWHERE_LOCAL: Final = Address("127.0.0.1", 0)
 
@@ -53,8 +59,8 @@ class Settings:
     """Whom it knows from the start, and where; a peer without an address says hello first."""
     order: Order = "hybrid"
     """The protocol: those called hybrid are causal, the others order less."""
-    accept_unknown: bool = False
-    """Whether a peer that was never introduced may say hello and take part."""
+    accept_unknown: AcceptUnknown = NOBODY
+    """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
     mtu: int | Literal["auto"] = "auto"
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
     gso: Switch = "auto"
@@ -118,7 +124,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "bind": ADDRESS,
     "peers": PEERS,
     "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
-    "accept_unknown": FLAG,
+    "accept_unknown": WELCOME,
     "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
     "gso": SWITCH,
     "stay_awake": FLAG,
@@ -136,6 +142,48 @@ RULES: Final[Mapping[str, Rule]] = {
     "trace_rotate": duration("1s", "24h"),
 }
 """How each field is read; `docs/live/configuration.md` shows the same table."""
+
+AddressLike: TypeAlias = str | tuple[str, int]
+"""Where a node listens: `host:port` as a text, or an `Address`."""
+
+PeersLike: TypeAlias = Mapping[str, AddressLike | None] | Sequence[str]
+"""Names and addresses, or a list of `name=host:port`; None, or no address, lets it say hello."""
+
+Duration: TypeAlias = float | str | timedelta
+"""Seconds, or a text such as `200ms`."""
+
+Size: TypeAlias = int | str
+"""Bytes, or a text such as `64MiB`."""
+
+Count: TypeAlias = int | str
+"""A number, or a text such as `20k`."""
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+class Options(TypedDict, total=False):
+    """The settings that `open_node` takes as keywords, in every form in which it reads them.
+
+    What each means is said at `Settings`, which has the same names; a test compares the two.
+    """
+
+    order: Order
+    accept_unknown: AcceptUnknown | bool
+    mtu: Size
+    gso: Switch | bool
+    stay_awake: bool
+    send_limit: Count
+    send_bytes: Size
+    receive_window: Size
+    payload_limit: Size
+    heartbeat: Duration
+    silent_after: Duration
+    patience: Duration
+    linger: Duration
+    trace_format: TraceFormat
+    trace_run: str
+    trace_rotate: Duration
+
 
 SETTING_NAMES: Final = tuple(field.name for field in fields(Settings))
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Protocol
 
 from antecede.link.datagram import Datagram
+from antecede.live.addresses import Address
 
 
 class Receiver(Protocol):
@@ -27,7 +28,7 @@ class Transport(ABC):
 
     @property
     @abstractmethod
-    def address(self) -> object:
+    def address(self) -> Address:
         """Where this node can be reached."""
 
     @property

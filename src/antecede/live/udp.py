@@ -107,7 +107,7 @@ class UdpTransport(Transport):
         self._turn = 0
 
     @property
-    def address(self) -> object:
+    def address(self) -> Address:
         return self._address
 
     @property

@@ -81,7 +81,7 @@ def with_two_people(
     async def play() -> list[list[str]]:
         alice, bob = Paper(), Paper()
         loop = asyncio.get_running_loop()
-        hers = Settings(name="alice", accept_unknown=True, linger=PATIENCE)
+        hers = Settings(name="alice", accept_unknown="anybody", linger=PATIENCE)
         first = loop.create_task(converse(hers, alice, alice.keyboard, faults, 1))
         peers = {"alice": await alice.address()}
         his = Settings(name="bob", peers=peers, linger=PATIENCE)

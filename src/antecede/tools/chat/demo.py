@@ -106,7 +106,7 @@ async def perform(
 ) -> list[Shown]:
     """The conversation over this network, in this order: what came onto which screen, when."""
     async with TestNetwork(faults, seed=seed) as network:
-        nodes = [await network.open_node(name, order=order) for name in PEOPLE]
+        nodes = [await network.open_node(name, settings={"order": order}) for name in PEOPLE]
         await network.settle()
         actors = [Actor(node, network, script) for node in nodes]
         loop = asyncio.get_running_loop()

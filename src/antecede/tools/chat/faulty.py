@@ -9,6 +9,7 @@ from typing import Final
 
 from antecede.link.datagram import Datagram
 from antecede.link.faults import Faults, FaultyNetwork
+from antecede.live.addresses import Address
 from antecede.live.transport import Receiver, Transport
 
 ME: Final = 0
@@ -28,7 +29,7 @@ class FaultyTransport(Transport):
         self._empty = asyncio.Event()
 
     @property
-    def address(self) -> object:
+    def address(self) -> Address:
         return self._inner.address
 
     @property

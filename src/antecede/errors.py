@@ -1,0 +1,49 @@
+"""Every error that a program may want to catch.
+
+`LocalError` and what derives from it is the caller's fault and has changed nothing; `RemoteError`
+is a peer's. Others are nobody's: time is over, a disk is full. All of them are `AntecedeError`s,
+and say in one sentence what to do.
+"""
+
+from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError
+from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
+from antecede.live.errors import (
+    BadConfiguration,
+    BadPayload,
+    CannotBind,
+    NodeClosed,
+    PayloadTooLarge,
+    PeerGone,
+    Stranded,
+    TimedOut,
+    TraceFailed,
+    Undelivered,
+    UnknownPeer,
+    WouldDeadlock,
+)
+from antecede.live.security.primitives import AuthenticationFailed
+
+__all__ = [
+    "AntecedeError",
+    "AuthenticationFailed",
+    "BadConfiguration",
+    "BadPayload",
+    "BufferFull",
+    "CannotBind",
+    "Fenced",
+    "JournalCorrupt",
+    "JournalFailed",
+    "JournalFull",
+    "JournalInUse",
+    "LocalError",
+    "NodeClosed",
+    "PayloadTooLarge",
+    "PeerGone",
+    "RemoteError",
+    "Stranded",
+    "TimedOut",
+    "TraceFailed",
+    "Undelivered",
+    "UnknownPeer",
+    "WouldDeadlock",
+]

@@ -1,0 +1,32 @@
+"""Everything that `on_event` may be called with: what a node has to say about its peers."""
+
+from typing import TypeAlias
+
+from antecede.link.reports import (
+    PeerBack,
+    PeerLeft,
+    PeerMet,
+    PeerMoved,
+    PeerRestarted,
+    PeerSilent,
+    Refused,
+    Report,
+    Stranger,
+    Undeliverable,
+)
+
+__all__ = [
+    "Event",
+    "PeerBack",
+    "PeerLeft",
+    "PeerMet",
+    "PeerMoved",
+    "PeerRestarted",
+    "PeerSilent",
+    "Refused",
+    "Stranger",
+    "Undeliverable",
+]
+
+Event: TypeAlias = Report
+"""Any of them."""

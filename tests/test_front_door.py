@@ -1,0 +1,100 @@
+"""What `import antecede` offers: every name can be found, and says what type it is.
+
+mypy reads this file too: where a line below is marked as a type error and is none, it complains
+about the mark. So a typing error in a program is one in its author's editor.
+"""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from typing import assert_type, get_args
+
+import antecede
+from antecede import blocking, errors, events
+from antecede.core.errors import AntecedeError
+from antecede.link import reports
+from antecede.live.settings import SETTING_NAMES, Options
+from antecede.testing import TestNetwork
+
+PARAMETERS = ("name", "bind", "peers", "trace")
+"""Settings that are parameters of their own."""
+
+INTERNAL = {"BadLine", "ChildFailed", "LoopEnded", "OutputFailed", "UnknownProtocol"}
+"""Errors that no program of a user meets: commands answer for them."""
+
+LIBRARY = ("core", "journal", "link", "live", "wire")
+
+
+def test_every_public_name_is_there_and_shown() -> None:
+    assert dir(antecede) == sorted(antecede.__all__)
+    for name in antecede.__all__:
+        assert getattr(antecede, name) is not None
+
+
+def test_modules_need_no_import_of_their_own() -> None:
+    script = "import antecede; antecede.errors.TimedOut, antecede.events.PeerMet, antecede.blocking"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_simulation_does_not_load_the_network() -> None:
+    script = "import sys, antecede, antecede.sim.run; assert 'asyncio' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_every_error_of_the_library_is_in_the_module_of_errors() -> None:
+    for package in LIBRARY:
+        module = importlib.import_module(f"antecede.{package}")
+        for found in pkgutil.walk_packages(module.__path__, f"antecede.{package}."):
+            importlib.import_module(found.name)
+    defined = {
+        kind.__name__
+        for kind in subclasses(AntecedeError)
+        if kind.__module__.startswith(tuple(f"antecede.{package}." for package in LIBRARY))
+    }
+    assert defined - INTERNAL <= set(errors.__all__)
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), AntecedeError)
+
+
+def subclasses(kind: type[AntecedeError]) -> set[type[AntecedeError]]:
+    found = {kind}
+    for child in kind.__subclasses__():
+        found |= subclasses(child)
+    return found
+
+
+def test_every_event_is_in_the_module_of_events() -> None:
+    assert {kind.__name__ for kind in get_args(reports.Report)} == set(events.__all__) - {"Event"}
+
+
+def test_every_setting_is_a_keyword_with_a_type() -> None:
+    assert set(Options.__annotations__) == set(SETTING_NAMES) - set(PARAMETERS)
+
+
+async def typing_errors_are_type_errors() -> None:
+    """Never called."""
+    antecede.open_node("alice", heartbeet="2s")  # type: ignore[call-arg]
+    antecede.open_node("alice", heartbeat=b"2s")  # type: ignore[arg-type]
+    antecede.open_node("alice", order="hybird")  # type: ignore[arg-type]
+    antecede.open_node("alice", accept_unknown="everybody")  # type: ignore[arg-type]
+    antecede.open_node("alice", bind=9000)  # type: ignore[arg-type]
+    antecede.open_node("alice", peers={"bob": 9000})  # type: ignore[dict-item]
+    blocking.open_node("alice", heartbeet="2s")  # type: ignore[call-arg]
+    TestNetwork().open_node("alice", heartbeet="2s")  # type: ignore[call-arg]
+    antecede.Settings(name="alice", heartbeet=2.0)  # type: ignore[call-arg]
+
+
+async def what_is_right_is_none() -> None:
+    """Never called either."""
+    bob = antecede.Address("10.0.0.2", 9000)
+    settings = antecede.Settings(name="alice", heartbeat=2.0)
+    async with antecede.open_node(
+        "alice", bind="0.0.0.0:9000", peers={"bob": bob, "carol": None}, config=settings, mtu=1400
+    ) as node:
+        assert_type(node, antecede.Node)
+        assert_type(node.address, antecede.Address)
+        async for message in node:
+            assert_type(message, antecede.Message)
+    antecede.open_node("alice", peers=["bob=10.0.0.2:9000", "carol"], heartbeat="2s", gso=True)
+    assert_type(blocking.open_node("alice").address, antecede.Address)
