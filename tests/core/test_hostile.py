@@ -3,8 +3,8 @@
 Two sorts of injected packets are told apart. A *liar* says anything in its own name: it can forget
 messages sent to it and keep others waiting, but once it has acknowledged what it was sent and
 permitted what it said, everything between the others has been delivered, exactly once and in
-causal order. A *forger* says things in an honest peer's name that this peer can be seen not to
-mean: nothing at all is lost then. (A forger that invents plausible messages or acknowledges what is
+causal order, but for what it has passed on itself (see the relay). A *forger* says things in an
+honest peer's name that this peer can be seen not to mean: nothing at all is lost then. (A forger that invents plausible messages or acknowledges what is
 still under way cannot be told from the peer itself; keys are for that.)
 """
 
@@ -15,7 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.core import CausalProcess, LocalError, Message, Packet, RemoteError
+from antecede.core import (
+    CausalProcess,
+    Deliver,
+    LocalError,
+    Message,
+    Packet,
+    RemoteError,
+    Transmit,
+)
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.link_packets import LinkAck
@@ -172,6 +180,28 @@ def test_forged_permits_lose_nothing(name: str, seed: int) -> None:
         run.arrive(source, me, Permit(random.choice([0, 3, 7, 12, 1 << 40])))
 
     run.settle()
+
+
+# A relay.
+
+
+@pytest.mark.parametrize("name", ["hybrid", "hybrid-sps", "hybrid-csps"])
+def test_a_relay_that_ignores_permission_reorders_third_parties(name: str) -> None:
+    """A limit, not a promise: docs/guarantee.md says so, and must not say more than is so."""
+    alice, bob, carol = range(3)
+    honest = {me: PROTOCOLS[name].create(me, (alice, bob, carol)) for me in (alice, carol)}
+    [question] = honest[alice].submit([carol], b"question", 0)
+    [told] = honest[alice].submit([bob], b"told", 0)
+    assert isinstance(question, Transmit)
+    assert isinstance(told, Transmit)
+    assert isinstance(told.packet, DataPacket)
+    assert told.packet.flagged, "bob was asked to wait"
+
+    answer = DataPacket(Message(bob, 1, b"answer"), 0, False)
+    effects = honest[carol].arrive(bob, answer, 0)
+    effects += honest[carol].arrive(alice, question.packet, 0)
+    seen = [effect.message.payload for effect in effects if isinstance(effect, Deliver)]
+    assert seen == [b"answer", b"question"]
 
 
 # A confused caller.
