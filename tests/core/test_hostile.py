@@ -4,8 +4,9 @@ Two sorts of injected packets are told apart. A *liar* says anything in its own 
 messages sent to it and keep others waiting, but once it has acknowledged what it was sent and
 permitted what it said, everything between the others has been delivered, exactly once and in
 causal order, but for what it has passed on itself (see the relay). A *forger* says things in an
-honest peer's name that this peer can be seen not to mean: nothing at all is lost then. (A forger that invents plausible messages or acknowledges what is
-still under way cannot be told from the peer itself; keys are for that.)
+honest peer's name that this peer can be seen not to mean: nothing at all is lost then. (A forger
+that invents plausible messages or acknowledges what is still under way cannot be told from the peer
+itself; keys are for that.)
 """
 
 from contextlib import suppress
