@@ -71,7 +71,10 @@ HYBRID_MUTANTS = [
     hybrid(
         "ack-all-destinations",
         "the ack of one destination counts for all",
-        ("            entry.acknowledged_by(peer.place)\n", "            entry.unacked = 0\n"),
+        (
+            "if entry.acknowledged_by(peer.place):",
+            "if [entry.acknowledged_by(p) for p in entry.targets if entry.unacked][-1:] == [True]:",
+        ),
         caught_by="order optimal search",
     ),
     hybrid(
@@ -84,8 +87,8 @@ HYBRID_MUTANTS = [
         "append-does-not-settle",
         "E4: the settled prefix does not grow with a submission",
         (
-            "            peer.copies.add(entry)\n        self._advance(outbox)\n",
-            "            peer.copies.add(entry)\n",
+            "            self._append(message, places)\n            self._advance(outbox)\n",
+            "            self._append(message, places)\n",
         ),
         caught_by="optimal",
     ),

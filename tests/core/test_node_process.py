@@ -66,11 +66,13 @@ def test_what_is_held_is_counted(order: str) -> None:
     alice = process(order)
     assert (alice.oldest(), alice.owes(BOB), alice.buffered()) == (1, 0, 0)
     for targets in ([BOB], [CAROL], [BOB, CAROL]):
-        alice.submit(targets, b"", 0)
+        alice.submit(targets, b"payload", 0)
+    assert alice.buffered_bytes() == 21
     assert (alice.oldest(), alice.owes(BOB), alice.buffered()) == (1, 2, 3)
 
     alice.arrive(BOB, Ack(1), 0)
     assert (alice.oldest(), alice.owes(BOB), alice.owes(CAROL)) == (2, 1, 2)
+    assert alice.buffered_bytes() == alice.clone().buffered_bytes() == 14
     assert alice.owes(7) == 0
 
 
@@ -118,7 +120,7 @@ def test_what_is_gone_for_ever_is_not_waited_for(order: str) -> None:
     alice.submit([BOB], b"", 0)
 
     assert alice.forget_into(BOB, 0, EffectList()) == [1, 2]
-    assert (alice.owes(BOB), alice.oldest()) == (0, 1)
+    assert (alice.owes(BOB), alice.oldest(), alice.buffered()) == (0, 1, 1)
 
 
 @pytest.mark.parametrize("order", ["fifo", "none"])

@@ -18,13 +18,15 @@ from antecede.core.values import Message
 class Copies:
     """The unacknowledged copies, by receiver, and when to transmit them again."""
 
-    __slots__ = ("_last_sent", "_limit", "_oldest", "_outstanding", "_packets", "_unacked")
+    __slots__ = ("_last_sent", "_limit", "_oldest", "_outstanding", "_packets", "_unacked", "bytes")
 
     def __init__(self, limit: i64, patience_ns: i64) -> None:
         self._limit: Final[i64] = limit
         self._last_sent: dict[int, int] = {}
         self._packets: dict[int, dict[int, DataPacket]] = {}
         self._unacked: dict[int, int] = {}
+        # Payloads of the messages that somebody has not acknowledged.
+        self.bytes: i64 = 0
         # No message below this one is unacknowledged.
         self._oldest: i64 = 1
         self._outstanding = Outstanding(patience_ns)
@@ -38,6 +40,7 @@ class Copies:
         sequence = message.sequence
         if receivers:
             self._unacked[sequence] = len(receivers)
+            self.bytes += len(message.payload)
         sent: list[Transmit] = []
         for receiver in receivers:
             packet = DataPacket(message, self._last_sent.get(receiver, 0), False)
@@ -109,6 +112,7 @@ class Copies:
             twin._packets[receiver] = dict(packets)
         twin._unacked = dict(self._unacked)
         twin._oldest = self._oldest
+        twin.bytes = self.bytes
         twin._outstanding = self._outstanding.copy()
         return twin
 
@@ -122,7 +126,8 @@ class Copies:
         return repr((sorted(self._last_sent.items()), waiting))
 
     def _forget(self, receiver: i64, sequence: i64) -> None:
-        del self._packets[receiver][sequence]
+        packet = self._packets[receiver].pop(sequence)
         self._unacked[sequence] -= 1
         if self._unacked[sequence] == 0:
             del self._unacked[sequence]
+            self.bytes -= len(packet.carried.payload)

@@ -173,6 +173,10 @@ class NodeProcess(CausalProcess):
     def owes(self, target: int) -> int:
         """How many of our messages `target` has not acknowledged."""
 
+    def buffered_bytes(self) -> int:
+        """How many bytes of payload the messages have that `buffered` counts."""
+        return 0
+
     def waiting(self) -> list[HeldBack]:
         """What has been submitted and may not leave yet, and by which permits it is held back."""
         return []

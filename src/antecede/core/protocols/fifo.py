@@ -96,6 +96,9 @@ class FifoProcess(NodeProcess):
     def buffered(self) -> int:
         return self._copies.unacknowledged()
 
+    def buffered_bytes(self) -> int:
+        return self._copies.bytes
+
     def oldest(self) -> i64:
         return self._copies.oldest(self._next_sequence)
 

@@ -54,6 +54,9 @@ SEND_LIMIT: Final = 1 << 20
 RECEIVE_LIMIT: Final = 1 << 12
 """Messages of one source held for a gap to close; beyond it packets are dropped, and come again."""
 
+FORGOTTEN_MIN: Final = 32
+"""Acknowledged entries among the others that may stay without a look at whether to forget them."""
+
 RESEND_BATCH: Final = 64
 """Copies transmitted again to one peer when its alarm rings, oldest first."""
 
@@ -97,7 +100,12 @@ class HybridProcess(NodeProcess):
         self._payload_limit: Final[i64] = payload_limit
         self._peers: dict[int, Peer] = {}
         self._roster: list[Peer] = []
+        # The entries that are not acknowledged by all, oldest first, and few others among them:
+        # `_open` counts the former. Positions in it are not ids.
         self._unacked: SlidingArray[Entry] = SlidingArray()
+        self._open: i64 = 0
+        self._open_bytes: i64 = 0
+        self._next_sequence: i64 = 1
         self._settled: i64 = 1
         self._released: i64 = 1
         self._missing = MissingPermits()
@@ -149,10 +157,12 @@ class HybridProcess(NodeProcess):
         peer = self._peer(target)
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
-        undelivered = peer.abandon()
+        given_up = peer.abandon()
+        for entry in given_up:
+            self._acknowledged(entry, peer)
         self._advance(outbox)
         self._release(now_ns, outbox)
-        return undelivered
+        return [int(entry.sequence) for entry in given_up]
 
     def waiting(self) -> list[HeldBack]:
         held: list[HeldBack] = []
@@ -176,10 +186,14 @@ class HybridProcess(NodeProcess):
         return held
 
     def buffered(self) -> int:
-        return self._unacked.size
+        return self._open
+
+    def buffered_bytes(self) -> int:
+        return self._open_bytes
 
     def oldest(self) -> i64:
-        return self._unacked.first
+        unacked = self._unacked
+        return unacked.peek().sequence if unacked.first < unacked.next else self._next_sequence
 
     def owes(self, target: int) -> int:
         peer = self._peers.get(target)
@@ -200,7 +214,7 @@ class HybridProcess(NodeProcess):
     def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
         check_distinct(targets)
         checked_payload(payload, self._payload_limit)
-        if self._unacked.next - self._unacked.first >= self._send_limit:
+        if self._open >= self._send_limit:
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
         to_self = False
         places: list[int] = []
@@ -215,17 +229,24 @@ class HybridProcess(NodeProcess):
                 to_self = True
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
-        message = Message(self._me, self._unacked.next, payload)
+        message = Message(self._me, self._next_sequence, payload)
+        self._next_sequence += 1
+        if places:
+            self._append(message, places)
+            self._advance(outbox)
+            self._release(now_ns, outbox)
+        if to_self:
+            outbox.deliver(message)
+
+    def _append(self, message: Message, places: list[int]) -> None:
         entry = Entry(message, self._missing.next, places)
         self._unacked.add(entry)
+        self._open += 1
+        self._open_bytes += len(message.payload)
         for place in places:
             peer = self._roster[place]
             peer.last_submitted = message.sequence
             peer.copies.add(entry)
-        self._advance(outbox)
-        self._release(now_ns, outbox)
-        if to_self:
-            outbox.deliver(message)
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         peer = self._peer(source)
@@ -279,11 +300,16 @@ class HybridProcess(NodeProcess):
     def _frontier(self, peer: Peer) -> i64:
         """The highest id up to which `peer` may be permitted everything from here."""
         unacked = self._unacked
-        if unacked.first < unacked.next:
-            head = unacked.peek()
-            if head.unacked == 1 and head.unacked_key == peer.place:
-                return self._settled - 1
-        return unacked.first - 1
+        if unacked.first == unacked.next:
+            return self._next_sequence - 1
+        head = unacked.peek()
+        if head.unacked > 1 or head.unacked_key != peer.place:
+            return head.sequence - 1
+        if not self._sps:
+            return head.sequence
+        if self._settled == unacked.next:
+            return self._next_sequence - 1
+        return unacked.at(self._settled).sequence - 1
 
     def _advance(self, outbox: Outbox) -> None:
         """After an acknowledgement or an append: forget what is settled, send the permits due."""
@@ -292,6 +318,9 @@ class HybridProcess(NodeProcess):
             entry = unacked.remove()
             for place in entry.targets:
                 note_due(self._roster[place], entry.sequence, self._due)
+            if entry.due_behind is not None:
+                for place, sequence in entry.due_behind.items():
+                    note_due(self._roster[place], sequence, self._due)
         if self._settled < unacked.first:
             self._settled = unacked.first
         if unacked.first < unacked.next:
@@ -300,6 +329,32 @@ class HybridProcess(NodeProcess):
                 self._settle(self._roster[head.unacked_key])
         if self._due:
             self._transmit_permits(outbox)
+        if unacked.next - unacked.first > 2 * self._open + FORGOTTEN_MIN:
+            self._forget_acknowledged()
+
+    def _forget_acknowledged(self) -> None:
+        """Let go of entries that everybody has acknowledged but older ones keep from settling."""
+        unacked = self._unacked
+        kept: SlidingArray[Entry] = SlidingArray()
+        settled: i64 = 0
+        released: i64 = 0
+        before = unacked.peek()
+        index = unacked.first
+        while index < unacked.next:
+            entry = unacked.at(index)
+            if index == self._settled:
+                settled = kept.next
+            if index == self._released:
+                released = kept.next
+            if entry.unacked > 0:
+                kept.add(entry)
+                before = entry
+            else:
+                before.absorb(entry, self._roster)
+            index += 1
+        self._unacked = kept
+        self._settled = settled if settled > 0 else kept.next
+        self._released = released if released > 0 else kept.next
 
     def _transmit_permits(self, outbox: Outbox) -> None:
         for peer in self._due:
@@ -319,6 +374,10 @@ class HybridProcess(NodeProcess):
             for place in entry.targets:
                 if place == waited_for.place and entry.sequence <= waited_for.last_transmitted:
                     note_due(waited_for, entry.sequence, self._due)
+            if self._sps and entry.due_behind is not None:
+                behind = entry.due_behind.pop(waited_for.place, 0)
+                if behind > 0:
+                    note_due(waited_for, behind, self._due)
             self._settled += 1
 
     def _release(self, now_ns: i64, outbox: Outbox) -> None:
@@ -438,12 +497,17 @@ class HybridProcess(NodeProcess):
             return
         while copies.first < peer.unsent_at and copies.peek().sequence <= sequence:
             entry = copies.remove()
-            entry.acknowledged_by(peer.place)
+            self._acknowledged(entry, peer)
             peer.acked = entry.sequence
         peer.progress(now_ns)
         peer.acks_since_ns = now_ns
         peer.watch()
         self._advance(outbox)
+
+    def _acknowledged(self, entry: Entry, peer: Peer) -> None:
+        if entry.acknowledged_by(peer.place):
+            self._open -= 1
+            self._open_bytes -= entry.drop_payload()
 
     def _on_permit(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
         if sequence <= peer.permitted:
@@ -480,10 +544,15 @@ class HybridProcess(NodeProcess):
         for process in self._peers:
             twin._add_peer(process)
         twin._unacked = SlidingArray(self._unacked.first)
+        twins: dict[int, Entry] = {}
         for entry in self._unacked:
-            twin._unacked.add(entry.copy())
+            twins[entry.sequence] = entry.copy()
+            twin._unacked.add(twins[entry.sequence])
+        twin._open = self._open
+        twin._open_bytes = self._open_bytes
+        twin._next_sequence = self._next_sequence
         for process, peer in self._peers.items():
-            twin._peers[process].adopt(peer, twin._unacked)
+            twin._peers[process].adopt(peer, twins)
         twin._settled = self._settled
         twin._released = self._released
         twin._missing = self._missing.copy()
@@ -495,11 +564,11 @@ class HybridProcess(NodeProcess):
 
     def fingerprint(self) -> bytes:
         entries = [
-            (entry.sequence, entry.message, entry.permits_before, entry.unsent)
+            (entry.sequence, entry.message, entry.permits_before, entry.unsent, entry.due_behind)
             for entry in self._unacked
         ]
         missing = [(p.sender, p.sequence, p.position) for p in self._missing.missing()]
         states = [peer.state() for peer in self._peers.values()]
         peers = sorted(state for state in states if state)
-        window = (self._unacked.next, self._settled, self._released, self._missing.next)
+        window = (self._next_sequence, self._settled, self._released, self._missing.next)
         return repr((self._me, window, entries, missing, peers)).encode()

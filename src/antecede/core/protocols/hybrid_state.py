@@ -21,6 +21,7 @@ class Entry:
     """
 
     __slots__ = (
+        "due_behind",
         "message",
         "permits_before",
         "sequence",
@@ -42,13 +43,34 @@ class Entry:
         self.unacked_key: i64 = 0
         for place in targets:
             self.unacked_key ^= place
+        # Entries between this one and the next that is kept are forgotten, but for the permits
+        # that will be due once this one is settled: the highest id by place.
+        self.due_behind: dict[int, int] | None = None
 
-    def acknowledged_by(self, place: i64) -> None:
-        """One target has delivered it."""
+    def acknowledged_by(self, place: i64) -> bool:
+        """One target has delivered it; True if that was the last."""
         self.unacked -= 1
         self.unacked_key ^= place
-        if self.unacked == 0:
-            self.message = None
+        return self.unacked == 0
+
+    def drop_payload(self) -> i64:
+        """Everybody has it; how many bytes are free now."""
+        message = self.message
+        assert message is not None, "a payload is kept until everybody has acknowledged it"
+        self.message = None
+        return len(message.payload)
+
+    def absorb(self, following: "Entry", roster: "list[Peer]") -> None:
+        """Remember of a fully acknowledged entry behind this one what permits it leaves due."""
+        behind = self.due_behind
+        if behind is None:
+            behind = {}
+        for place in following.targets:
+            if following.sequence > roster[place].covered:
+                behind[place] = int(following.sequence)
+        if following.due_behind is not None:
+            behind.update(following.due_behind)
+        self.due_behind = behind or None
 
     def copy(self) -> "Entry":
         """The same entry, for a clone."""
@@ -57,6 +79,7 @@ class Entry:
         twin.unacked = self.unacked
         twin.unacked_key = self.unacked_key
         twin.unsent = self.unsent
+        twin.due_behind = None if self.due_behind is None else dict(self.due_behind)
         return twin
 
     def only_unacked_by(self, place: i64) -> bool:
@@ -112,11 +135,11 @@ class Peer(Alarm):
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
 
-    def adopt(self, other: "Peer", unacked: SlidingArray[Entry]) -> None:
-        """Become a copy of `other`, with the entries of `unacked` in place of its own."""
+    def adopt(self, other: "Peer", twins: dict[int, Entry]) -> None:
+        """Become a copy of `other`, with `twins`, by id, in place of its entries."""
         self.copies = SlidingArray(other.copies.first)
         for entry in other.copies:
-            self.copies.add(unacked.at(entry.sequence))
+            self.copies.add(twins[entry.sequence])
         self.unsent_at = other.unsent_at
         self.acked = other.acked
         self.last_submitted = other.last_submitted
@@ -131,21 +154,18 @@ class Peer(Alarm):
         self.acks_since_ns = other.acks_since_ns
         self.permits_since_ns = other.permits_since_ns
 
-    def abandon(self) -> list[int]:
+    def abandon(self) -> list[Entry]:
         """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
-        undelivered: list[int] = []
+        given_up: list[Entry] = []
         while self.copies.first < self.copies.next:
-            unsent = self.copies.first >= self.unsent_at
-            entry = self.copies.remove()
-            undelivered.append(entry.sequence)
-            if unsent:
-                entry.unsent -= 1
-            entry.acknowledged_by(self.place)
+            if self.copies.first >= self.unsent_at:
+                self.copies.peek().unsent -= 1
+            given_up.append(self.copies.remove())
         self.unsent_at = self.copies.next
         self.acked = self.last_submitted
         self.last_transmitted = self.last_submitted
         self.watch()
-        return undelivered
+        return given_up
 
     def awaits_acks(self) -> bool:
         """Whether a copy that left has not been acknowledged."""

@@ -137,6 +137,9 @@ class NoneProcess(NodeProcess):
     def buffered(self) -> int:
         return self._copies.unacknowledged()
 
+    def buffered_bytes(self) -> int:
+        return self._copies.bytes
+
     def oldest(self) -> i64:
         return self._copies.oldest(self._next_sequence)
 
