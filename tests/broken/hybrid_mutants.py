@@ -72,8 +72,9 @@ HYBRID_MUTANTS = [
         "ack-all-destinations",
         "the ack of one destination counts for all",
         (
-            "if entry.acknowledged_by(peer.place):",
-            "if [entry.acknowledged_by(p) for p in entry.targets if entry.unacked][-1:] == [True]:",
+            "        if entry.acknowledged_by(peer.place):\n            self._open -= 1\n"
+            "            self._open_bytes -= entry.drop_payload()\n",
+            "        self._open -= entry.unacked > 0\n        entry.unacked = 0\n",
         ),
         caught_by="order optimal search",
     ),
