@@ -19,6 +19,7 @@ from antecede.core import (
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.protocols.mf import MfAck, MfMessage
+from antecede.core.protocols.psync import PsyncAck, PsyncMessage
 
 MessageId = tuple[int, int]
 """Sender and sequence."""
@@ -57,6 +58,8 @@ class HostileRun:
         """
         others = [process for process in self.everyone if process != me]
         count = self.random.randint(1, len(others)) if self.info.multicast else 1
+        if self.info.broadcast_only:
+            count = len(others)
         targets = self.random.sample(others, count)
         try:
             effects = self.processes[me].submit(targets, b"x", self.now_ns)
@@ -157,6 +160,8 @@ class HostileRun:
                     self.arrive(liar, me, Ack(packet.carried.sequence))
                 elif isinstance(packet, MfMessage):
                     self.arrive(liar, me, MfAck(packet.carried.sequence))
+                elif isinstance(packet, PsyncMessage):
+                    self.arrive(liar, me, PsyncAck(packet.carried.sequence))
             for lie in lies:
                 if isinstance(lie, DataPacket):
                     self.arrive(liar, me, Permit(lie.carried.sequence))

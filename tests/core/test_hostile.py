@@ -31,6 +31,7 @@ from antecede.core.link_packets import LinkAck
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.protocols.cykas import YouCanTell
 from antecede.core.protocols.mf import MfAck, MfMessage
+from antecede.core.protocols.psync import PsyncAck, PsyncMessage, PsyncRequest
 from tests.core.hostile_run import HostileRun
 
 LOSSY = [name for name, info in PROTOCOLS.items() if info.network == "lossy"]
@@ -47,6 +48,10 @@ ids = st.one_of(
     st.sampled_from([-1, -(1 << 40), 1 << 31, 1 << 61, (1 << 62) - 1, (1 << 63) - 1]),
 )
 messages = st.builds(Message, st.sampled_from([LIAR, LIAR, LIAR, 0, STRANGER]), ids, st.binary())
+own_messages = st.builds(Message, st.just(LIAR), st.integers(1, 6), st.binary())
+some_ids = st.dictionaries(st.integers(0, 4), st.one_of(st.integers(1, 6), ids), max_size=3).map(
+    lambda of: tuple(sorted(of.items()))
+)
 lies = st.one_of(
     st.builds(DataPacket, messages, ids, st.booleans()),
     st.builds(Ack, ids),
@@ -54,6 +59,10 @@ lies = st.one_of(
     st.builds(Ask, ids, ids),
     st.builds(MfMessage, messages),
     st.builds(MfAck, ids),
+    # In the name of others nothing is said here: who passes on what others said can forge it.
+    st.builds(PsyncMessage, own_messages, some_ids),
+    st.builds(PsyncAck, ids),
+    st.builds(PsyncRequest, some_ids),
     st.just(LinkAck(0, ())),
     st.just(YouCanTell()),
 )
@@ -126,7 +135,7 @@ class Forger:
         submitted = sum(sender == me for sender, _ in self.run.targets)
         for number in [-1, 0, *range(1, submitted + 2), 1 << 40]:
             if number not in left:
-                for packet in (Ack(number), MfAck(number), Ask(number, number)):
+                for packet in (Ack(number), MfAck(number), Ask(number, number), PsyncAck(number)):
                     self.run.arrive(source, me, packet)
 
     def break_the_chain(self, source: int, me: int) -> None:
@@ -144,7 +153,8 @@ class Forger:
     def misplace(self, source: int, me: int) -> None:
         """Packets that belong elsewhere."""
         other = Message(me, 1 + self.random.randrange(12), b"forged")
-        for packet in (LinkAck(0, ()), YouCanTell(), DataPacket(other, 0, False), MfMessage(other)):
+        packets = [LinkAck(0, ()), YouCanTell(), DataPacket(other, 0, False), MfMessage(other)]
+        for packet in (*packets, PsyncMessage(other, ())):
             assert not self.run.arrive(source, me, packet)
 
 

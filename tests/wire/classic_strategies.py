@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from antecede.core.protocols.bss import BssPacket
 from antecede.core.protocols.ks import KsPacket
 from antecede.core.protocols.ks_log import Log, Sends
+from antecede.core.protocols.piggyback import PiggybackAck, PiggybackMessage, Predecessor
 from antecede.core.protocols.prs import PrsPacket
+from antecede.core.protocols.psync import PsyncAck, PsyncMessage, PsyncRequest
 from antecede.core.protocols.rst import RstPacket
 from antecede.core.protocols.separators import SeparatorPacket
 from antecede.core.protocols.ses import SesPacket
@@ -22,6 +24,8 @@ payloads: Final = st.binary(max_size=40)
 targets: Final = st.sets(ids, min_size=1, max_size=6).map(lambda chosen: tuple(sorted(chosen)))
 vectors: Final = st.dictionaries(ids, counts, min_size=1, max_size=8).map(Vector)
 matrices: Final = st.dictionaries(ids, vectors, max_size=5)
+any_messages: Final = st.builds(Message, ids, counts, payloads)
+ids_of: Final = st.dictionaries(ids, counts, max_size=5).map(lambda of: tuple(sorted(of.items())))
 sends: Final = st.dictionaries(counts, st.frozensets(ids, max_size=4), min_size=1, max_size=4).map(
     lambda entries: Sends(dict(sorted(entries.items())))
 )
@@ -57,12 +61,23 @@ def classic_packets(source: int) -> dict[type[Packet], st.SearchStrategy[Packet]
         PrsPacket: st.builds(PrsPacket, messages, targets, matrices),
         SesPacket: ses_packets(source),
         BssPacket: bss_packets(source),
+        PiggybackMessage: st.builds(
+            PiggybackMessage,
+            messages,
+            targets,
+            st.lists(st.builds(Predecessor, any_messages, targets), max_size=3).map(tuple),
+            ids_of,
+        ),
+        PiggybackAck: st.builds(PiggybackAck, counts),
+        PsyncMessage: st.builds(PsyncMessage, any_messages, ids_of),
+        PsyncAck: st.builds(PsyncAck, counts),
+        PsyncRequest: st.builds(PsyncRequest, ids_of),
         TopologyPacket: st.builds(
             TopologyPacket, messages, st.lists(st.one_of(st.just(0), counts), max_size=8).map(tuple)
         ),
         SeparatorPacket: st.builds(
             SeparatorPacket,
-            st.builds(Message, ids, counts, payloads),
+            any_messages,
             targets,
             st.builds(
                 RstPacket,

@@ -23,7 +23,9 @@ from antecede.core.protocols.none import NoneProcess
 from antecede.core.protocols.paper_basic import PaperBasicProcess
 from antecede.core.protocols.paper_multicast import PaperMulticastProcess
 from antecede.core.protocols.paper_sps import PaperSpsProcess
+from antecede.core.protocols.piggyback import PiggybackProcess
 from antecede.core.protocols.prs import PrsProcess
+from antecede.core.protocols.psync import PsyncProcess
 from antecede.core.protocols.rst import RstProcess
 from antecede.core.protocols.separators import SeparatorsProcess
 from antecede.core.protocols.ses import SesProcess
@@ -236,6 +238,27 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             needs_membership=True,
             paper="Blessing, Clebsch, Drossopoulou, Tree Topologies for Causal Message "
             "Delivery, AGERE 2017",
+        ),
+        ProtocolInfo(
+            "piggyback",
+            PiggybackProcess,
+            ordering="causal",
+            multicast=True,
+            network="reliable",
+            needs_membership=True,
+            paper="Birman, Joseph, Reliable Communication in the Presence of Failures, ACM "
+            "Transactions on Computer Systems 5(1), 1987",
+        ),
+        ProtocolInfo(
+            "psync",
+            PsyncProcess,
+            ordering="causal",
+            multicast=True,
+            broadcast_only=True,
+            network="lossy",
+            needs_membership=True,
+            paper="Peterson, Buchholz, Schlichting, Preserving and Using Context Information in "
+            "Interprocess Communication, ACM Transactions on Computer Systems 7(3), 1989",
         ),
         ProtocolInfo(
             "separators",

@@ -52,6 +52,16 @@ class WaitingRoom(Generic[Held]):
         if numbers is not None and number in numbers:
             raise RemoteError(f"message {number} of {source} came twice")
 
+    def has(self, source: int, number: int) -> bool:
+        """Whether that packet is here."""
+        numbers = self._numbers.get(source)
+        return numbers is not None and number in numbers
+
+    def count(self, source: int) -> int:
+        """How many packets of `source` are here."""
+        numbers = self._numbers.get(source)
+        return 0 if numbers is None else len(numbers)
+
     def hold(self, packet: Held, source: int, number: int, missing: list[tuple[int, int]]) -> None:
         """Keep `packet` until all that is `missing` is reached; `RemoteError` if it is too much."""
         numbers = self._numbers.get(source)

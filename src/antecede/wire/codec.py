@@ -34,13 +34,27 @@ from antecede.core.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede.core.protocols.ks import KsPacket
 from antecede.core.protocols.mf import MfAck, MfMessage
 from antecede.core.protocols.newtop import NewtopMessage, NewtopNull
+from antecede.core.protocols.piggyback import PiggybackAck, PiggybackMessage
 from antecede.core.protocols.prs import PrsPacket
+from antecede.core.protocols.psync import PsyncAck, PsyncMessage, PsyncRequest
 from antecede.core.protocols.rst import RstPacket
 from antecede.core.protocols.separators import SeparatorPacket
 from antecede.core.protocols.ses import SesPacket
 from antecede.core.protocols.topology import TopologyPacket
 from antecede.core.protocols.tree import TreePacket
 from antecede.core.values import Packet
+from antecede.wire.carrying import (
+    read_piggyback,
+    read_piggyback_ack,
+    read_psync,
+    read_psync_ack,
+    read_psync_request,
+    write_piggyback,
+    write_piggyback_ack,
+    write_psync,
+    write_psync_ack,
+    write_psync_request,
+)
 from antecede.wire.classic import (
     read_bss,
     read_ks,
@@ -168,6 +182,11 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     row(20, BssPacket, write_bss, read_bss),
     row(21, TopologyPacket, write_topology, read_topology),
     row(22, SeparatorPacket, write_separator, read_separator),
+    row(23, PiggybackMessage, write_piggyback, read_piggyback),
+    row(24, PiggybackAck, write_piggyback_ack, read_piggyback_ack),
+    row(25, PsyncMessage, write_psync, read_psync),
+    row(26, PsyncAck, write_psync_ack, read_psync_ack),
+    row(27, PsyncRequest, write_psync_request, read_psync_request),
     # 32-47: the algorithms that buffer at the sender, Newtop and the tree.
     row(32, MfMessage, write_mf_message, read_mf_message),
     row(33, MfAck, write_mf_ack, read_mf_ack),

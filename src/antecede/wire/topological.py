@@ -8,12 +8,12 @@ domain, without a second payload.
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
-from antecede.core.checks import ID_LIMIT
-from antecede.core.errors import LocalError, RemoteError
+from antecede.core.errors import LocalError
 from antecede.core.protocols.rst import RstPacket
 from antecede.core.protocols.separators import SeparatorPacket
 from antecede.core.protocols.topology import TopologyPacket
 from antecede.core.values import Message
+from antecede.wire.carrying import read_process
 from antecede.wire.classic import (
     read_matrix,
     read_targets,
@@ -61,9 +61,7 @@ def write_separator(packet: SeparatorPacket, writer: BytesWriter) -> None:
 
 def read_separator(reader: Reader, source: i64) -> SeparatorPacket:
     """What `write_separator` wrote."""
-    origin = reader.varint()
-    if origin >= ID_LIMIT:
-        raise RemoteError(f"a message of {origin}, which is no process id")
+    origin = read_process(reader)
     sequence = reader.positive()
     targets = read_targets(reader)
     number = reader.positive()

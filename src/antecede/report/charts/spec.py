@@ -60,6 +60,8 @@ FAMILIES: Final[dict[str, Look]] = {
     "mf": Look(colour=5),
     "cykas": Look(colour=7),
     "tree": Look(colour=8),
+    "piggyback": Look(colour=6, dash=1),
+    "psync": Look(colour=6, dash=2),
     "separators": Look(colour=8, dash=3),
     "topology": Look(colour=2, dash=3),
     "blocking": Look(colour=5, dash=1),
