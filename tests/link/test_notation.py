@@ -47,10 +47,16 @@ def test_a_duration_beyond_all_clocks_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "share"), [("0", 0.0), ("1", 1.0), ("5%", 0.05), ("0.05", 0.05), ("100%", 1.0)]
+    ("text", "share"), [("0", 0.0), ("1%", 0.01), ("5%", 0.05), ("0.05", 0.05), ("100%", 1.0)]
 )
 def test_shares(text: str, share: float) -> None:
     assert parse_share(text) == share
+
+
+def test_a_bare_one_needs_a_unit() -> None:
+    for text in ("1", "1.0"):
+        with pytest.raises(LocalError, match="may be one in a hundred or all; write 1% or 100%"):
+            parse_share(text)
 
 
 @pytest.mark.parametrize("text", ["", "%", "1.1", "101%", "-5%", "five"])

@@ -54,6 +54,10 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
         "left without a bye from 'bob', 'carol' within 10.0 s: what they had not yet got is lost",
     ),
     (
+        Stranded(["bob"], 1, ["bob refuses: this is bobby, not bob"]),
+        "within 1.00 s (bob refuses: this is bobby, not bob): what they had not yet got is lost",
+    ),
+    (
         Undelivered({"bob": 1200, "carol": 1}),
         "messages can no longer be delivered: 1,200 to 'bob', 1 to 'carol'.",
     ),

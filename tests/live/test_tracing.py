@@ -13,6 +13,7 @@ from antecede.live.names import process_id
 from antecede.live.tracing import (
     BLOCK_ROWS,
     open_trace,
+    part_suffix,
 )
 from antecede.trace import (
     DELIVERED,
@@ -262,8 +263,16 @@ def test_without_pyarrow_the_error_names_the_extra(
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
 
     with pytest.raises(BadConfiguration, match=r"antecede\[lab\]; or choose trace_format='jsonl'"):
-        open_trace(tmp_path, name="alice")
+        open_trace(tmp_path, name="alice", file_format="parquet")
     open_trace(tmp_path, name="alice", file_format="jsonl").close()
+
+
+def test_without_pyarrow_a_folder_is_written_as_json_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert part_suffix(tmp_path, "auto") == ".jsonl.gz"
+    assert "JSON lines: Parquet files need pyarrow: pip install antecede[lab]" in caplog.text
 
 
 def test_closing_twice_is_fine_and_recording_afterwards_is_not(tmp_path: Path) -> None:

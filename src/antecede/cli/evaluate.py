@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from antecede.cli.output import Console
-from antecede.cli.spark_session import need_spark, spark_session
+from antecede.cli.spark_session import check_writable, need_spark, spark_session
 from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text
 
@@ -75,6 +75,7 @@ def command(
     from antecede.pipeline.evaluate.job import evaluate
 
     evaluation = read_evaluation(config, data=data, quick=quick)
+    check_writable(out)
     with progress_bar() as (tell, report), spark_session(context, master) as session:
         outcome = evaluate(session, evaluation, out, command=as_typed(), tell=tell, report=report)
     console = wide_console()

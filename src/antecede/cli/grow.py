@@ -8,7 +8,7 @@ import click
 
 from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import need_spark, spark_session
+from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import COUNT, NUMBER
 from antecede.link.notation import duration_text
 
@@ -101,7 +101,7 @@ def command(
     """
     need_spark()
     from antecede.pipeline.grow.job import grow
-    from antecede.pipeline.grow.plan import Wanted
+    from antecede.pipeline.grow.plan import Wanted, check_wanted
 
     wanted = Wanted(
         processes=processes,
@@ -111,6 +111,9 @@ def command(
         speed=speed,
         seed=seed,
     )
+    check_wanted(wanted)
+    check_readable(folder)
+    check_writable(out)
     told = Console(stderr=True)
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import need_spark, spark_session
+from antecede.cli.spark_session import check_writable, need_spark, spark_session
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def command(
     from antecede.pipeline.ingest.sources import find_files
 
     find_files(paths)  # a mistake in a path need not wait for Spark to start
+    check_writable(out)
     told = Console(stderr=True)
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)

@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 
 from antecede import __version__, compiled
 from antecede.cli.output import INTERRUPTED, READER_GONE, finish_output, status_of
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ EXTRAS: Final = {
     "matplotlib": "lab",
     "pandas": "lab",
     "prometheus_client": "metrics",
+    "py4j": "lab",
     "pyarrow": "lab",
     "pyspark": "lab",
 }
@@ -119,6 +120,15 @@ class SubcommandGroup(click.Group):
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
         with told_in_one_sentence():
             return super().make_context(*args, **extra)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = near_miss(args[0], list(SUBCOMMANDS))
+            raise click.UsageError(f"{error.message.rstrip('.')}{meant}.", ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
         with told_in_one_sentence():

@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import need_spark, spark_session
+from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text, three_digits
 
@@ -57,6 +57,8 @@ def command(
     from antecede.pipeline.evaluate.outputs import write_rows
     from antecede.pipeline.metrics.job import measure_logs
 
+    check_readable(*events)
+    check_writable(out)
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)
         progress.tell("measuring")

@@ -24,7 +24,8 @@ Examples:
 
 \b
 Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
-Lines out:  {"sent": "a1", "sequence": 7}           the message is buffered
+Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
+            {"sent": "a1", "sequence": 7}           the message is buffered
             {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order
             {"error": "...", "id": "a1"}            that line could not be done; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
@@ -78,14 +79,18 @@ def command(
 
     Messages are delivered exactly once and in causal order. At the end of input the node waits
     until everything it sent is delivered, says bye, and goes on receiving until its peers have
-    said bye too; it exits with 0, or with 1 and the names of the peers that it leaves stranded.
+    said bye too; after SIGTERM or Ctrl-C it does not wait for those, and a second signal ends the
+    wait. It exits with 0, or with 1 and the names of the peers that it leaves stranded.
     """
     keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
     keywords |= {"bind": bind, "trace": trace, "linger": linger}
     if peers:
         keywords["peers"] = [checked_peer(peer) for peer in peers]
     settings = gather_settings(
-        {"name": name, **keywords}, config=config, fallback={"linger": LINGER}
+        {"name": name, **keywords},
+        config=config,
+        fallback={"linger": LINGER},
+        how="with --name",
     )
     try:
         run_json_lines(Opening(settings, None), None if metrics is None else metrics_at(metrics))

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import need_spark, spark_session
+from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 
 if TYPE_CHECKING:
     from antecede.pipeline.profile.job import RunProfile
@@ -67,6 +67,8 @@ def command(
     from antecede.pipeline.profile.summary import summary_object, write_json
 
     target = Path(folder) / "profile" if out is None else out
+    check_readable(folder)
+    check_writable(target)
     told = Console(stderr=True)
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)

@@ -1,13 +1,17 @@
 """A Spark session for one command, and what goes wrong in it as one sentence."""
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from antecede.core.errors import LocalError
+from antecede.trace.atomic import blaming
 
 if TYPE_CHECKING:
     from antecede.pipeline.session import SparkSession
@@ -16,6 +20,29 @@ if TYPE_CHECKING:
 def need_spark() -> None:
     """Look for Spark first, so that one who lacks it is told so, and not of something smaller."""
     import_module("antecede.pipeline.session")
+
+
+def check_readable(*paths: str | Path) -> None:
+    """A path of this machine that is not there need not wait for Spark to start."""
+    for path in paths:
+        if is_local(path) and not Path(path).exists():
+            raise LocalError(f"{path} does not exist")
+
+
+def check_writable(*folders: str | Path | None) -> None:
+    """Nor need one that nothing can be written to."""
+    for folder in folders:
+        if folder is not None and is_local(folder):
+            with blaming(Path(folder), "write"):
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise LocalError(f"cannot write {folder}: {os.strerror(errno.EACCES)}")
+
+
+def is_local(path: str | Path) -> bool:
+    """Whether a path is one of this machine: other file systems have a scheme, and wildcards are
+    Spark's."""
+    return ":/" not in str(path) and not set(str(path)) & set("*?[{")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from antecede.cli.output import Console
-from antecede.cli.spark_session import need_spark, spark_session
+from antecede.cli.spark_session import check_writable, need_spark, spark_session
 from antecede.link.notation import duration_text, three_digits
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def command(
     from antecede.pipeline.sweep.job import run_sweep
 
     planned = read_grid(grid)
+    check_writable(out)
     with progress_bar() as report, spark_session(context, master) as session:
         result = run_sweep(
             session, planned, out, events=events, retry_failed=retry_failed, report=report

@@ -7,6 +7,9 @@ They stay ordinary Python classes in the compiled build, so that an error furthe
 `TimeoutError` or the like as well.
 """
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+
 from mypy_extensions import mypyc_attr
 
 
@@ -33,3 +36,9 @@ class Fenced(LocalError):  # noqa: N818 - the contract names it
 @mypyc_attr(native_class=False)
 class RemoteError(AntecedeError):
     """A peer's fault: a packet that no correct peer sends. Count it and drop it."""
+
+
+def near_miss(name: str, known: Sequence[str]) -> str:
+    """` (did you mean 'bob'?)`, if something known looks like that."""
+    close = get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

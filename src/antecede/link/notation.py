@@ -69,6 +69,8 @@ def parse_share(text: str) -> float:
     bare = text.strip()
     percent = bare.endswith("%")
     share = parse_number(bare[:-1] if percent else bare) / (100 if percent else 1)
+    if share == 1 and not percent:
+        raise LocalError(f"{text!r} may be one in a hundred or all; write 1% or 100%")
     if share > 1:
         raise LocalError(f"{text!r} is more than all; write a share such as 5% or 0.05")
     return share

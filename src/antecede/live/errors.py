@@ -6,9 +6,8 @@ prevented (a peer that does not answer, a disk that fails) is an `AntecedeError`
 """
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
-from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError
+from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError, near_miss
 from antecede.link.notation import duration_text, size_text
 from antecede.trace.datasets import listing
 
@@ -160,15 +159,17 @@ class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
 class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
     """This node left although peers may still need something of it."""
 
-    def __init__(self, names: Sequence[str], seconds: float) -> None:
-        super().__init__(tuple(names), seconds)
+    def __init__(self, names: Sequence[str], seconds: float, reasons: Sequence[str] = ()) -> None:
+        super().__init__(tuple(names), seconds, tuple(reasons))
         self.names = tuple(names)
         self.seconds = seconds
+        self.reasons = tuple(reasons)
 
     def __str__(self) -> str:
+        known = f" ({'; '.join(self.reasons)})" if self.reasons else ""
         return (
             f"left without a bye from {listing(list(self.names))} within "
-            f"{written_seconds(self.seconds)}: what they had not yet got is lost to them. "
+            f"{written_seconds(self.seconds)}{known}: what they had not yet got is lost to them. "
             "Close with a longer timeout, or find out why they are silent"
         )
 
@@ -201,12 +202,6 @@ class TraceFailed(AntecedeError):  # noqa: N818 - reads as what it is
             f"the event log stopped: {self.reason}; {self.rows_lost:,} events were not written. "
             "Messages were not affected; make room and restart the node to have a log again"
         )
-
-
-def near_miss(name: str, known: Sequence[str]) -> str:
-    """` (did you mean 'bob'?)`, if something known looks like that."""
-    close = get_close_matches(name, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def written_seconds(seconds: float) -> str:

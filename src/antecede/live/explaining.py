@@ -1,5 +1,6 @@
 """Why is something waiting? What a node knows about it, as values and in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from antecede.link.endpoint import Endpoint
@@ -112,6 +113,20 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
         dead_owing=tuple(dead),
     )
+
+
+def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
+    """Why peers of these names are not talked to: who refuses, and who was never met."""
+    found: list[str] = []
+    for session in endpoint.sessions():
+        if session.name not in names or session.ended:
+            continue
+        contact = endpoint.directory.by_name.get(session.name)
+        if contact is not None and contact.refusal:
+            found.append(f"{session.name} refuses: {contact.refusal}")
+        elif not session.met:
+            found.append(f"{session.name} has never been met")
+    return found
 
 
 def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:

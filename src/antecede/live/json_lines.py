@@ -19,6 +19,7 @@ from typing import BinaryIO, Final, TextIO
 
 from antecede.core.errors import LocalError
 from antecede.link.inbox import InboundMessage
+from antecede.link.notation import duration_text
 from antecede.link.reports import (
     PeerBack,
     PeerLeft,
@@ -40,6 +41,9 @@ from antecede.live.opening import Opening
 
 FURTHER_BYTES: Final = 1 << 16
 """What a line may have besides its payload."""
+
+NOTICE_SECONDS: Final = 1.0
+"""Who leaves is told after this time what it still waits for."""
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -86,21 +90,26 @@ async def open_and_serve(opening: Opening, metrics: Address | None) -> None:
 
 
 async def serve_lines(node: Node, source: BinaryIO, sink: TextIO) -> None:
-    """Serve until the end of input or a signal; then drain, say bye, and wait for others' byes.
+    """Serve until the end of input or a signal; then drain and say bye.
 
-    A second signal ends that at once; a third is not held back, should the output be stuck.
+    After the end of input others' byes are waited for; after a signal no more than that nobody
+    misses anything. A second signal ends that at once; a third is not held back, should the output
+    be stuck.
     """
     lines = InputLines(source, line_limit(node))
     output = OutputLines(sink, lines.end)
     loop = asyncio.get_running_loop()
+    signalled: list[signal.Signals] = []
     for number in SIGNALS:
-        loop.add_signal_handler(number, leave, node, lines)
+        loop.add_signal_handler(number, leave, node, lines, signalled, number)
+    output.put({"event": "ready", "name": node.name, "address": str(node.address)})
     node.on_event(lambda report: output.put(event_record(report)))
     answering = loop.create_task(answer_lines(node, lines, output))
     deliveries = loop.create_task(write_deliveries(node, output))
     try:
         await lines.ended.wait()
-        await drain(node, answering, "bye" if output.failure is None else "released")
+        awaited: Linger = "released" if signalled or output.failure is not None else "bye"
+        await drain(node, answering, awaited)
     finally:
         if not node.closed:
             node.abandon()
@@ -112,8 +121,11 @@ async def serve_lines(node: Node, source: BinaryIO, sink: TextIO) -> None:
         raise OutputFailed(output.failure)
 
 
-def leave(node: Node, lines: InputLines) -> None:
+def leave(
+    node: Node, lines: InputLines, signalled: list[signal.Signals], number: signal.Signals
+) -> None:
     """A signal has come."""
+    signalled.append(number)
     if not lines.ended.is_set():
         lines.end()
         return
@@ -126,13 +138,26 @@ async def drain(node: Node, answering: asyncio.Task[None], linger: Linger) -> No
     """Send what has been read and close the node, all in the time that the node may linger."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + node.settings.linger
+    notice = loop.call_later(NOTICE_SECONDS, say_what_is_awaited, node)
     await asyncio.wait([answering], timeout=node.settings.linger)
     if node.closed and node.stranded():  # There was a second signal meanwhile.
-        raise Stranded(node.stranded(), node.settings.linger)
+        names = node.stranded()
+        raise Stranded(names, node.settings.linger, node.obstacles(names))
     try:
         await node.close(max(0.0, deadline - loop.time()), linger)
     except Stranded as error:
-        raise Stranded(error.names, node.settings.linger) from None
+        raise Stranded(error.names, node.settings.linger, error.reasons) from None
+    finally:
+        notice.cancel()
+
+
+def say_what_is_awaited(node: Node) -> None:
+    """Nobody should sit before a silent terminal."""
+    known = node.obstacles(node.peers) or ["not everybody has said bye"]
+    patience = duration_text(node.settings.linger * 1e9)
+    log.warning(
+        "%s leaves within %s: %s; a signal ends the wait", node.name, patience, "; ".join(known)
+    )
 
 
 async def answer_lines(node: Node, lines: InputLines, output: OutputLines) -> None:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from antecede.link.reports import Report, Undeliverable
+from antecede.link.reports import Refused, Report, Undeliverable
 
 Listener: TypeAlias = Callable[[Report], None]
 
@@ -34,6 +34,9 @@ class Listeners:
         """Log a report and tell everybody; one who fails does not stop the others."""
         if isinstance(report, Undeliverable):
             self._count(report.name, len(report.sequences))
+        elif isinstance(report, Refused):
+            # Somebody has to mend a configuration: it is told once, and nothing happens until then.
+            log.warning("%s: no talk with %s: %s", self._name, report.name, report.reason)
         else:
             log.info("%s: %s", self._name, report)
         for listener in self._listeners:

@@ -32,7 +32,7 @@ from antecede.live.errors import (
     UnknownPeer,
     WouldDeadlock,
 )
-from antecede.live.explaining import Explanation, explain
+from antecede.live.explaining import Explanation, explain, obstacles
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
 from antecede.live.settings import AddressLike, Settings
@@ -180,7 +180,11 @@ class Node:
 
     async def receive(self, timeout: float | None = None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
-        return await self._deliveries.next_message(timeout)
+        try:
+            return await self._deliveries.next_message(timeout)
+        except TimedOut as error:
+            known = "; ".join(self.obstacles(self.peers))
+            raise TimedOut(error.action, error.seconds, known) from None
 
     def receive_ready(self) -> list[InboundMessage]:
         """Messages that are there already, in order; empty if none are. Never waits."""
@@ -214,6 +218,10 @@ class Node:
     def explain(self) -> Explanation:
         """Why is something waiting? Print it."""
         return explain(self._endpoint, self._now())
+
+    def obstacles(self, names: Sequence[str]) -> list[str]:
+        """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
+        return obstacles(self._endpoint, names)
 
     def is_busy(self) -> bool:
         """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
@@ -259,8 +267,10 @@ class Node:
         self._closing = True
         self._progress.ring()  # Who waits for room is told that there will be none.
         stranded: list[str] = []
+        reasons: list[str] = []
         try:
             stranded = await self._say_bye(deadline, linger)
+            reasons = self.obstacles(stranded)
             self._flush()
             self._stop()
             await self._deliveries.handed_over(deadline - self._loop.time())
@@ -268,7 +278,7 @@ class Node:
             self._stop()
             self._close_trace()
         if stranded:
-            raise Stranded(stranded, limit)
+            raise Stranded(stranded, limit, reasons)
 
     async def __aenter__(self) -> Self:
         return self

@@ -13,7 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from antecede.live.errors import BadConfiguration, near_miss
+from antecede.core.errors import near_miss
+from antecede.live.errors import BadConfiguration
 from antecede.live.settings import RULES, SETTING_NAMES, Settings, read_setting
 from antecede.trace.atomic import blaming
 
@@ -33,11 +34,13 @@ def gather_settings(
     config: Settings | str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     fallback: Given | None = None,
+    how: str = "to open_node()",
 ) -> Settings:
     """The settings of a node from everything that has a say; keywords that are None have none.
 
     `config` names the file, or is a `Settings` that stands in for it and for the environment.
-    What nobody says is as in `fallback`, or has its default.
+    What nobody says is as in `fallback`, or has its default. `how` a name is given where this was
+    called, for whoever forgot it.
     """
     given = {name: value for name, value in keywords.items() if value is not None}
     check_names(given, "the call")
@@ -52,7 +55,7 @@ def gather_settings(
         merged |= from_environment(surroundings)
     for name, value in given.items():
         merged[name] = read_setting(name, RULES[name], value)
-    return settings_of(merged)
+    return settings_of(merged, how)
 
 
 def from_file(path: Path) -> dict[str, object]:
@@ -106,13 +109,13 @@ def check_names(given: Given, source: str) -> None:
             )
 
 
-def settings_of(values: Mapping[str, Any]) -> Settings:
+def settings_of(values: Mapping[str, Any], how: str) -> Settings:
     """Settings with these values, each of which has been read."""
     required = [item.name for item in fields(Settings) if is_required(item)]
     for name in required:
         if name not in values:
             raise BadConfiguration(
-                f"setting {name!r} is missing: give it to open_node(), as {PREFIX}{name.upper()} "
+                f"setting {name!r} is missing: give it {how}, as {PREFIX}{name.upper()} "
                 f"in the environment, or in the table [{TABLE}] of the configuration file"
             )
     return Settings(**values)

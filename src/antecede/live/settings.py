@@ -86,7 +86,8 @@ class Settings:
     trace: Path | None = None
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
     trace_format: TraceFormat = "auto"
-    """How a folder is written; `auto` is Parquet. The name of a single file says it itself."""
+    """How a folder is written; `auto` is Parquet if pyarrow is installed. A single file's name says
+    it itself."""
     trace_run: str = "live"
     """The run that the event log belongs to: the nodes of one system share it."""
     trace_rotate: float = 60.0

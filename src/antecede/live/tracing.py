@@ -97,7 +97,7 @@ def open_trace(
 def part_suffix(path: Path, file_format: str) -> str:
     """The suffix of the files to write at `path`, or `BadConfiguration` if that cannot be done."""
     own = suffix_of(path)
-    suffix = own or ("" if file_format == "auto" else f".{file_format}") or ".parquet"
+    suffix = own or (automatic_suffix() if file_format == "auto" else f".{file_format}")
     if own == ".parquet":
         raise BadConfiguration(
             f"setting 'trace': {path} would be readable only once the node has stopped; name a "
@@ -115,6 +115,16 @@ def part_suffix(path: Path, file_format: str) -> str:
                 f"setting 'trace': {error}; or choose trace_format='jsonl', which needs nothing"
             ) from error
     return suffix
+
+
+def automatic_suffix() -> str:
+    """Parquet where it can be written, and what needs nothing where not."""
+    try:
+        load("pyarrow.parquet")
+    except LocalError as error:
+        log.warning("the event log is written as JSON lines: %s", error)
+        return ".jsonl.gz"
+    return ".parquet"
 
 
 def open_growing(path: Path) -> GrowingFile:

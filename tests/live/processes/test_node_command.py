@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,7 @@ import pytest
 import antecede
 from antecede import blocking
 from antecede.audit import check_log
+from antecede.live.addresses import parse_address
 from antecede.live.json_lines import BadLine, read_request, write_deliveries
 from antecede.live.lines import OutputLines
 from antecede.tools.child import WAIT_S, Child, Line
@@ -70,6 +72,54 @@ def test_lines_are_answered_delivered_and_at_the_end_everybody_leaves() -> None:
         alice.end_input()
         bob.end_input()
         assert (alice.wait(), bob.wait()) == (0, 0)
+
+
+def test_the_first_line_says_where_the_node_is() -> None:
+    with node("alice", "127.0.0.1:0", []) as alice:
+        ready = alice.hear()
+        assert (ready["event"], ready["name"]) == ("ready", "alice")
+        where = parse_address(ready["address"])
+        assert where.port != 0
+        told = threading.Event()
+        with blocking.open_node(
+            "bob", peers={"alice": where}, linger=0, on_event=lambda _: told.set()
+        ) as bob:
+            refused = alice.hear_until("event")
+            assert refused["reason"] == "it is not one of our peers; add it with add_peer"
+            assert told.wait(WAIT_S)
+            with pytest.raises(antecede.errors.TimedOut, match="alice refuses: bob is not one of"):
+                bob.receive(0.01)
+        alice.end_input()
+        assert alice.wait() == 0
+        assert alice.said().count("no talk with bob") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_after_a_signal_nobody_is_waited_for_who_misses_nothing(number: signal.Signals) -> None:
+    nowhere = [f"bob={free_address()}"]
+    with node("alice", free_address(), nowhere, "--linger", "1h") as alice:
+        alice.hear()
+        alice.signal(number)
+        assert alice.wait() == 0
+
+
+def test_who_waits_for_others_says_for_whom() -> None:
+    with node("alice", free_address(), [f"bob={free_address()}"], "--linger", "3s") as alice:
+        alice.end_input()
+        assert alice.wait() == 0
+        assert "alice leaves within 3.00 s: bob has never been met" in alice.said()
+
+
+def test_a_missing_name_is_asked_for_as_the_command_line_has_it() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "antecede", "node"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=WAIT_S,
+    )
+    assert ran.returncode == 2
+    assert b"setting 'name' is missing: give it with --name, as ANTECEDE_NAME" in ran.stderr
 
 
 def test_a_bad_line_is_answered_and_the_node_goes_on() -> None:
@@ -176,6 +226,7 @@ def test_an_output_that_nobody_reads_ends_the_node_with_one_clear_sentence() -> 
             assert alice.stdin is not None
             assert alice.stdout is not None
             assert alice.stderr is not None
+            assert b"ready" in alice.stdout.readline()
             alice.stdout.close()
             alice.stdin.write(b'{"to": "bob", "text": "x"}\n')
             alice.stdin.flush()

@@ -122,13 +122,18 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
 
 def check(recorded: Recorded, wanted: Wanted) -> None:
     """`LocalError` if this cannot be."""
-    if wanted.method not in METHODS:
-        raise LocalError(f"no method is called {wanted.method!r}; there are {', '.join(METHODS)}")
+    check_wanted(wanted)
     if wanted.method != GRAPH and wanted.processes < recorded.processes:
         raise LocalError(
             f"{recorded.run_id} has {recorded.processes} processes: it cannot grow to "
             f"{wanted.processes}"
         )
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """`LocalError` if this cannot be, whatever is grown."""
+    if wanted.method not in METHODS:
+        raise LocalError(f"no method is called {wanted.method!r}; there are {', '.join(METHODS)}")
     if not 1 <= wanted.processes <= PROCESSES_MAX:
         raise LocalError(f"{wanted.processes} processes are outside 1 to {PROCESSES_MAX}")
     if wanted.messages is not None and wanted.messages < 1:
