@@ -1,0 +1,760 @@
+"""hybrid-facts: near-optimal latency at bounded metadata, by facts within a budget.
+
+A message may leave although something before it is undelivered elsewhere, if that can be said: a
+packet names up to B undelivered messages of its past, and a filter of destinations stands for what
+does not fit. Its receiver delivers it at once (after what is named for itself), and passes on what
+it was told; a message waits only for permits about its own destination, or if too much would have
+to go unsaid. With B = W = 0 that is the ordered rule of `hybrid`; without a limit on facts every
+message is delivered at the first moment that causal delivery allows.
+
+A stalled destination must not hold up the rest: copies to it are parked, and permits and watermarks
+name it as an exception.
+
+Cost: at most B facts, a filter and a few watermarks per packet; state linear in peers, in messages
+buffered and unacked, and in B per source; work amortised O(B) per copy.
+
+Who owns what: `facts_truths` what is delivered, as known now; `facts_past` the past of the message
+next to leave; `facts_window` our own messages; `facts_owed` permits that we owe; `facts_parking`
+copies set aside. This file is the order of events.
+"""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Final, Self, TypeAlias, final
+
+from mypy_extensions import i64
+
+from antecede.core.alarms import PATIENCE_NS, Alarm, Alarms
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    check_distinct,
+    checked_payload,
+    checked_targets,
+    known_processes,
+)
+from antecede.core.effects import Effect
+from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.fact_packets import (
+    NO_WATERMARKS,
+    FactsAck,
+    FactsAsk,
+    FactsMessage,
+    FactsPermit,
+    Mark,
+    Report,
+    Watermark,
+)
+from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
+from antecede.core.protocols.facts_checks import (
+    check_ask,
+    check_limits,
+    check_message,
+    check_permit,
+    check_watermarks,
+)
+from antecede.core.protocols.facts_filter import Filter
+from antecede.core.protocols.facts_owed import OwedPermits
+from antecede.core.protocols.facts_parking import Parking
+from antecede.core.protocols.facts_past import Past, tells_others
+from antecede.core.protocols.facts_reports import PastReport, copy_reports
+from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
+from antecede.core.protocols.facts_window import (
+    NOBODY,
+    Copy,
+    Entry,
+    Peer,
+    Window,
+    alive_marks,
+    find_copy,
+    find_from,
+)
+from antecede.core.protocols.facts_writing import Draft, Writer
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
+from antecede.core.protocols.hybrid_state import HeldBack
+from antecede.core.values import Message, Packet
+
+FACTS: Final = 16
+"""Undelivered messages that a packet names at most: B."""
+
+FILTER_BITS: Final = 64
+"""Bits for destinations that facts do not speak for; the same everywhere: W."""
+
+HOPS: Final = 2
+"""How many reports an incomplete packet may rest on, one on the other: H."""
+
+WATERMARKS: Final = 4
+"""Other processes' watermarks that a packet passes on: G."""
+
+EXCEPTIONS: Final = 2
+"""Stalled destinations that a packet names: E."""
+
+STALL_NS: Final = 3_000_000_000
+"""How long a transmitted copy may be unacknowledged before its target counts as stalled: S."""
+
+LogItem: TypeAlias = Entry | PastReport
+
+
+@final
+class FactsProcess(NodeProcess):
+    """One process of `hybrid-facts`."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        facts: int = FACTS,
+        filter_bits: int = FILTER_BITS,
+        hops: int = HOPS,
+        watermarks: int = WATERMARKS,
+        exceptions: int = EXCEPTIONS,
+        stall_ns: int = STALL_NS,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+        cache_limit: int = CACHE_LIMIT,
+    ) -> None:
+        check_limits(facts, filter_bits, hops, watermarks, exceptions, cache_limit)
+        self._known: Final = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._facts: Final[i64] = facts
+        self._hops: Final[i64] = hops
+        self._watermarks: Final[i64] = watermarks
+        self._exceptions: Final[i64] = exceptions
+        self._cache_limit: Final[i64] = cache_limit
+        self._send_limit: Final[i64] = send_limit
+        self._receive_limit: Final[i64] = receive_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._peers: dict[int, Peer] = {}
+        self._window = Window(self._peers)
+        # Delivered reports and own messages, in order, that are not part of the past yet.
+        self._log: deque[LogItem] = deque()
+        self._logged_reports: i64 = 0
+        self._serial: i64 = 0
+        self._truths = Truths(me, Filter(filter_bits), watermarks, cache_limit)
+        self._past = Past(hops if hops > 1 else 1, cache_limit)
+        self._writer = Writer(me, self._past, self._truths, facts, exceptions)
+        self._owed = OwedPermits(exceptions)
+        self._parking = Parking(facts, exceptions)
+        # Whose next message waits for one of a sender's.
+        self._waiters: dict[int, dict[int, bool]] = {}
+        self._own = Watermark(me, 0)
+        # Whether anything has happened since the message next to leave was last looked at.
+        self._news = False
+        self._alarms = Alarms(patience_ns)
+        self._stalls = Alarms(stall_ns)
+
+    # The public face.
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        ids = checked_targets(targets)
+        self.submit_into(ids, checked_payload(payload, self._payload_limit), now_ns, outbox)
+        return outbox.effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        if self._peer(source) is None:  # It may not even fit an i64.
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        self.arrive_into(source, packet, now_ns, outbox)
+        return outbox.effects
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        self.expire_into(now_ns, outbox)
+        return outbox.effects
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = self.wake_ns()
+        return None if wake_ns == NEVER_NS else wake_ns
+
+    def wake_ns(self) -> i64:
+        wake_ns = self._alarms.next_ns()
+        stall_ns = self._stalls.next_ns()
+        return stall_ns if stall_ns < wake_ns else wake_ns
+
+    # The same for drivers on a hot path.
+
+    def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
+        check_distinct(targets)
+        checked_payload(payload, self._payload_limit)
+        if len(self._window.entries) + self._logged_reports + self._owed.size >= self._send_limit:
+            raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
+        to_self = False
+        remote: list[int] = []
+        for target in targets:
+            if self._peer(target) is not None:
+                remote.append(target)
+            elif target in self._known:
+                to_self = True
+            else:
+                raise LocalError(f"unknown target {target}: it is not one of the processes")
+        entry = self._window.add(remote)
+        message = Message(self._me, entry.sequence, payload)
+        for target in remote:
+            peer = self._peers[target]
+            copy = Copy(message, target, peer.last_submitted)
+            peer.copies.add(copy)
+            entry.unsent.append(copy)
+            peer.last_submitted = entry.sequence
+        if remote:
+            self._log.append(entry)
+            self._advance()
+            self._pass(now_ns, outbox)
+        else:
+            self._advance()
+        if to_self:
+            outbox.deliver(message)
+
+    def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        peer = self._peer(source)
+        if peer is None:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        if isinstance(packet, FactsMessage):
+            check_message(packet, source, peer.delivered, self._me, self._facts, self._exceptions)
+            if packet.report is not None and not self._truths.filter.fits(packet.report.filter):
+                raise RemoteError(f"{source} sent a filter of another width")
+            self._learn(packet.watermarks)
+            self._on_message(peer, packet, now_ns, outbox)
+        elif isinstance(packet, FactsAck):
+            check_watermarks(packet.watermarks, source, self._exceptions)
+            self._learn(packet.watermarks)
+            self._on_ack(peer, packet.sequence, now_ns)
+        elif isinstance(packet, FactsPermit):
+            check_permit(packet, source, self._exceptions)
+            self._learn(packet.watermarks)
+            self._on_permit(peer, packet.sequence, packet.exceptions, now_ns)
+        elif isinstance(packet, FactsAsk):
+            check_ask(packet, source, self._exceptions)
+            self._learn(packet.watermarks)
+            self._on_ask(peer, packet, now_ns, outbox)
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        self._pass(now_ns, outbox)
+
+    def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
+        for alarm in self._alarms.ringing(now_ns):
+            peer = self._peers[alarm.owner]
+            due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
+            if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
+                peer.acks_since_ns = now_ns
+                oldest = peer.copies.first
+                self._transmit_again(peer, oldest, oldest + RESEND_BATCH, outbox)
+            if self._misses_permit(peer) and peer.permits_since_ns <= due_since_ns:
+                peer.permits_since_ns = now_ns
+                self._ask(peer, outbox)
+            self._alarms.again(peer, now_ns)
+            peer.watch(self._misses_permit(peer))
+        hinted = False
+        for alarm in self._stalls.ringing(now_ns):
+            alarm.on = False
+            peer = self._peers[alarm.owner]
+            if peer.awaits_acks() and not self._is_hinted(peer):
+                self._parking.hints[peer.id] = True
+                hinted = True
+        if hinted:
+            self._suspect()
+            self._news = True
+            self._pass(now_ns, outbox)
+
+    # Sending: pass what is in the log into the past, in order, as far as it may leave.
+
+    def _advance(self) -> None:
+        """Our own messages were submitted or acknowledged: move the fronts, wake who waits."""
+        first = self._window.plain.first
+        if self._window.advance():
+            front = self._window.plain
+            self._owed.settled(first, front.first)
+            if front.sole != NOBODY:
+                self._owed.touch(front.sole)
+
+    def _pass(self, now_ns: i64, outbox: Outbox) -> None:
+        self._take_news()
+        while self._log:
+            item = self._log[0]
+            if isinstance(item, PastReport):
+                self._past.absorb(item, self._truths)
+                self._logged_reports -= 1
+            elif (item.opened and not self._news) or not self._try(item, now_ns, outbox):
+                break
+            self._log.popleft()
+        self._news = False
+        if self._exceptions > 0:
+            self._suspect()
+            if self._parking.copies:
+                self._unpark(now_ns, outbox)
+                self._suspect()
+        for owed in self._owed.due(self._window, self._truths):
+            outbox.transmit(owed.target, self._permit(owed.target, owed.due, ()))
+        if self._exceptions > 0:
+            for owed in self._owed.due_except(self._window, self._truths):
+                given = owed.given_exceptions
+                outbox.transmit(owed.target, self._permit(owed.target, owed.given_except, given))
+
+    def _take_news(self) -> None:
+        """Tell the past and those who wait for permits what has become known."""
+        risen = self._truths.risen
+        while risen:
+            self._news = True
+            process = risen.pop()
+            self._past.risen(process, self._truths)
+            self._owed.risen(process)
+
+    def _try(self, entry: Entry, now_ns: i64, outbox: Outbox) -> bool:
+        """Let the copies of the message at the head leave; False if one of them has to wait."""
+        if not entry.opened:
+            self._open(entry)
+        stalled = self._stalled()
+        leaving: list[Copy] = []
+        drafts: list[Draft] = []
+        waits = False
+        for copy in list(entry.unsent):
+            target = copy.target
+            if self._parking.holds(target):
+                self._park(entry, copy)
+                continue
+            draft = self._draft(copy, stalled)
+            if draft is not None:
+                leaving.append(copy)
+                drafts.append(draft)
+            elif target in stalled:
+                self._park(entry, copy)
+            else:
+                waits = True
+        for place in range(len(leaving)):
+            if not waits or drafts[place].is_complete():
+                entry.unsent.remove(leaving[place])
+                self._transmit_first(leaving[place], drafts[place], now_ns, outbox)
+        return not waits
+
+    def _open(self, entry: Entry) -> None:
+        """The message is at the head: what it depends on is what is the past now."""
+        entry.opened = True
+        for copy in entry.unsent:
+            copy.blocking = self._past.blocking(copy.target, self._truths)
+            copy.wanted = self._past.wanted(copy.target)
+        for copy in entry.unsent:
+            self._past.cover(copy.target, copy.sequence, copy.wanted)
+
+    def _draft(self, copy: Copy, stalled: dict[int, bool]) -> Draft | None:
+        """What the copy would say if it left now; None if it may not."""
+        blocking = copy.blocking
+        while blocking:
+            report = blocking[len(blocking) - 1]
+            report.settle(self._truths)
+            if report.names(copy.target, self._truths):
+                return None
+            blocking.pop()
+        must = alive_marks(copy, self._truths)
+        if len(must) > self._facts:
+            return None
+        return self._writer.draft(copy.target, must, stalled)
+
+    def _park(self, entry: Entry, copy: Copy) -> None:
+        entry.unsent.remove(copy)
+        self._parking.park(copy, self._past.snapshot())
+
+    def _unpark(self, now_ns: i64, outbox: Outbox) -> None:
+        for target in list(self._parking.copies):
+            while self._parking.holds(target):
+                draft = self._parking.next_leaving(target, self._window, self._truths)
+                if draft is None:
+                    break
+                self._transmit_first(self._parking.unpark(target), draft, now_ns, outbox)
+
+    def _suspect(self) -> None:
+        if self._window.leave_out(self._parking.suspects()):
+            self._news = True
+
+    def _stalled(self) -> dict[int, bool]:
+        """Destinations that we suspect, or that others name as exceptions."""
+        found: dict[int, bool] = {}
+        if self._exceptions == 0:
+            return found
+        for target in self._window.excepting.without:
+            found[target] = True
+        for standing in self._truths.excepting.values():
+            if standing.by_permit is not None:
+                for target in standing.by_permit.but:
+                    found[target] = True
+        for report in self._past.incomplete.values():
+            if report.told.exceptions:
+                for target in report.exceptions:
+                    found[target] = True
+        return found
+
+    # Packets leave.
+
+    def _gossip(self, target: i64) -> list[Watermark]:
+        if self._watermarks == 0:
+            return NO_WATERMARKS
+        low = self._window.plain.first - 1
+        low_except: i64 = 0
+        exceptions: tuple[int, ...] = ()
+        if self._window.excepting.without and self._window.excepting.first - 1 > low:
+            low_except = self._window.excepting.first - 1
+            exceptions = tuple(sorted(self._window.suspects_at(low_except)))
+        own = self._own
+        if own.low != low or own.low_except != low_except or own.exceptions != exceptions:
+            own = Watermark(self._me, low, low_except, exceptions)
+            self._own = own
+        return self._truths.gossip(target, own)
+
+    def _permit(self, target: i64, sequence: i64, exceptions: tuple[int, ...]) -> FactsPermit:
+        return FactsPermit(sequence, exceptions, self._gossip(target))
+
+    def _ack(self, peer: Peer, outbox: Outbox) -> None:
+        outbox.transmit(peer.id, FactsAck(peer.delivered, self._gossip(peer.id)))
+
+    def _ask(self, peer: Peer, outbox: Outbox) -> None:
+        lowest = self._truths.permitted(peer.id) + 1
+        lowest_except = self._truths.permitted_except(peer.id) + 1
+        gossip = self._gossip(peer.id)
+        outbox.transmit(peer.id, FactsAsk(peer.delivered, lowest, lowest_except, gossip))
+
+    def _transmit_first(self, copy: Copy, draft: Draft, now_ns: i64, outbox: Outbox) -> None:
+        peer = self._peers[copy.target]
+        if not peer.awaits_acks():
+            peer.acks_since_ns = now_ns
+        copy.leave(draft.must, draft.report, now_ns)
+        peer.unsent_at += 1
+        peer.last_transmitted = copy.sequence
+        if draft.report is None:
+            self._owed.clean(copy.target, copy.sequence)
+        else:
+            self._owed.add(copy.target, copy.sequence, draft.unresolved)
+        self._transmit_copy(copy, draft.report, outbox)
+        self._alarms.start(peer, now_ns)
+        if self._exceptions > 0 and not self._is_hinted(peer):
+            self._stalls.start(peer.stall, now_ns)
+
+    def _transmit_copy(self, copy: Copy, report: Report | None, outbox: Outbox) -> None:
+        gossip = self._gossip(copy.target)
+        packet = FactsMessage(copy.message, copy.previous, copy.must, report, gossip)
+        outbox.transmit(copy.target, packet)
+
+    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
+        """The copies from index `start` to before `stop`, as far as they were transmitted."""
+        permitted = self._owed.queue_of(peer.id).permitted
+        for index in range(start, min(stop, peer.unsent_at)):
+            copy = peer.copies.at(index)
+            # Once it is permitted it is clean; until then it says what it said first.
+            report = None if copy.sequence <= permitted else copy.report
+            self._transmit_copy(copy, report, outbox)
+
+    # Packets arrive.
+
+    def _learn(self, watermarks: list[Watermark]) -> None:
+        for watermark in watermarks:
+            self._truths.learn(watermark)
+
+    def _on_message(self, peer: Peer, packet: FactsMessage, now_ns: i64, outbox: Outbox) -> None:
+        sequence = packet.carried.sequence
+        if packet.report is None:
+            self._on_permit(peer, sequence, (), now_ns)
+        if sequence <= peer.delivered:
+            self._ack(peer, outbox)
+            return
+        early = peer.early
+        if early is None:
+            early = {}
+            peer.early = early
+        # What is next in turn always has room.
+        if packet.previous == peer.delivered or len(early) < self._receive_limit:
+            early[packet.previous] = packet
+        if packet.previous == peer.delivered:
+            self._deliver([peer], now_ns, outbox)
+
+    def _deliver(self, ready: list[Peer], now_ns: i64, outbox: Outbox) -> None:
+        """Deliver what may be of these peers, then of those that waited for it, then ack."""
+        acks: list[Peer] = []
+        place: i64 = 0
+        while place < len(ready):
+            peer = ready[place]
+            place += 1
+            delivered = False
+            while self._deliver_next(peer, now_ns, outbox):
+                delivered = True
+            if delivered:
+                if peer not in acks:
+                    acks.append(peer)
+                waiting = self._waiters.pop(peer.id, None)
+                if waiting is not None:
+                    for source in waiting:
+                        ready.append(self._peers[source])
+        for peer in acks:
+            self._ack(peer, outbox)
+
+    def _deliver_next(self, peer: Peer, now_ns: i64, outbox: Outbox) -> bool:
+        """Deliver the next message of `peer`, if it is here and what must come first has come."""
+        early = peer.early
+        if early is None:
+            return False
+        packet = early.get(peer.delivered)
+        if packet is None or self._awaits(peer, packet.must):
+            return False
+        del early[peer.delivered]
+        if not early:
+            peer.early = None
+        sequence = packet.carried.sequence
+        peer.delivered = sequence
+        if packet.report is not None:
+            missed = self._misses_permit(peer)
+            peer.unclean = sequence
+            if sequence > self._truths.permitted(peer.id):
+                self._serial += 1
+                self._log.append(PastReport(self._serial, peer.id, sequence, packet.report))
+                self._logged_reports += 1
+                if not missed:
+                    peer.permits_since_ns = now_ns
+                self._alarms.start(peer, now_ns)
+        outbox.deliver(packet.carried)
+        return True
+
+    def _awaits(self, peer: Peer, must: list[Mark]) -> bool:
+        """Whether one of these is not delivered; then `peer` waits for its sender."""
+        for mark in must:
+            sender = self._peers.get(mark.sender)
+            if sender is None or sender.delivered < mark.sequence:
+                if not self._truths.is_fenced(mark.sender):
+                    self._waiters.setdefault(mark.sender, {})[peer.id] = True
+                    return True
+        return False
+
+    def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
+        copies = peer.copies
+        if sequence > peer.last_transmitted or not peer.awaits_acks():
+            return
+        if sequence < copies.peek().sequence or find_copy(peer, sequence) < 0:
+            return
+        while peer.awaits_acks() and copies.peek().sequence <= sequence:
+            copy = copies.remove()
+            self._window.acknowledged(peer.id, copy.sequence)
+            for mark in copy.must:
+                self._truths.deliver(mark.sender, peer.id, mark.sequence)
+        peer.acked = sequence
+        self._past.acknowledged(peer.id, sequence)
+        self._news = True
+        peer.progress(now_ns)
+        peer.acks_since_ns = now_ns
+        peer.watch(self._misses_permit(peer))
+        self._rest_stall(peer, now_ns)
+        self._advance()
+
+    def _rest_stall(self, peer: Peer, now_ns: i64) -> None:
+        """`peer` acknowledged something: whether it is stalled is a question of its next copy."""
+        if self._exceptions == 0:
+            return
+        if not peer.awaits_acks():
+            peer.stall.on = False
+            self._parking.hints.pop(peer.id, None)
+            return
+        since_ns = peer.oldest_sent_ns()
+        if since_ns + self._stalls.patience_ns > now_ns:
+            self._parking.hints.pop(peer.id, None)
+        if not self._is_hinted(peer):
+            peer.stall.on = True
+            peer.stall.since_ns = since_ns
+            self._stalls.enqueue(peer.stall)
+
+    def _on_permit(
+        self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
+    ) -> None:
+        if exceptions:
+            if self._truths.permit_except(peer.id, sequence, exceptions):
+                peer.progress(now_ns)
+            return
+        if not self._truths.permit(peer.id, sequence):
+            return
+        self._past.permitted(peer.id, sequence, self._truths)
+        if peer.on:
+            peer.progress(now_ns)
+            peer.permits_since_ns = now_ns
+            peer.watch(self._misses_permit(peer))
+
+    def _on_ask(self, peer: Peer, packet: FactsAsk, now_ns: i64, outbox: Outbox) -> None:
+        if peer.last_transmitted == 0:
+            return
+        self._on_ack(peer, packet.delivered, now_ns)
+        owed = self._owed.queue_of(peer.id)
+        if owed.permitted >= packet.lowest:
+            outbox.transmit(peer.id, self._permit(peer.id, owed.permitted, ()))
+        if owed.given_except >= packet.lowest_except and owed.given_except > owed.permitted:
+            given = owed.given_exceptions
+            outbox.transmit(peer.id, self._permit(peer.id, owed.given_except, given))
+
+    # Peers.
+
+    def _peer(self, process: int) -> Peer | None:
+        """The record of another process, or None if there is no such process."""
+        peer = self._peers.get(process)
+        # Membership first: an int of any size may be asked for, and only a known one fits an i64.
+        if peer is None and process in self._known and process != self._me:
+            peer = self._add_peer(process)
+        return peer
+
+    def _add_peer(self, process: i64) -> Peer:
+        peer = Peer(process)
+        self._peers[process] = peer
+        return peer
+
+    def _misses_permit(self, peer: Peer) -> bool:
+        return peer.unclean > self._truths.permitted(peer.id)
+
+    def _is_hinted(self, peer: Peer) -> bool:
+        return peer.id in self._parking.hints
+
+    # What a runtime needs beyond the contract.
+
+    def add_process(self, process: int) -> None:
+        """Make a further process known; nothing has been exchanged with it."""
+        known_processes(process, [process])
+        if process in self._known or process in self._peers:
+            raise LocalError(f"process {process} is known already")
+        self._add_peer(process)
+
+    def lost(self, target: int, sequence: int) -> list[Effect]:
+        """The copy of `sequence` to `target` was lost on the way: transmit it again now.
+
+        Nothing happens if that copy has been acknowledged, never left, or never existed. The alarm
+        is not touched: it stays the backstop.
+        """
+        outbox = EffectList()
+        if 0 < sequence < NEVER_NS:
+            self.lost_into(target, sequence, sequence, outbox)
+        return outbox.effects
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        """Like `lost`, for all copies to `target` from id `first` to id `last`."""
+        peer = self._peers.get(target)
+        if peer is not None:
+            start, stop = find_from(peer, first), find_from(peer, last + 1)
+            self._transmit_again(peer, start, stop, outbox)
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        peer = self._peer(target)
+        if peer is None:
+            raise LocalError(f"process {target} is not one of the others")
+        undelivered: list[int] = []
+        while peer.copies.first < peer.copies.next:
+            copy = peer.copies.remove()
+            undelivered.append(copy.sequence)
+            entry = self._window.entries[copy.sequence]
+            if copy in entry.unsent:
+                entry.unsent.remove(copy)
+            self._window.acknowledged(peer.id, copy.sequence)
+        peer.unsent_at = peer.copies.next
+        peer.acked = peer.last_submitted
+        peer.last_transmitted = peer.last_submitted
+        peer.stall.on = False
+        peer.watch(self._misses_permit(peer))
+        self._parking.forget(target)
+        self._owed.forget(target)
+        self._truths.fence(target)
+        self._past.fence(target)
+        self._suspect()
+        self._news = True
+        self._advance()
+        waiting = self._waiters.pop(target, None)
+        if waiting is not None:
+            self._deliver([self._peers[source] for source in waiting], now_ns, outbox)
+        self._pass(now_ns, outbox)
+        return undelivered
+
+    def waiting(self) -> list[HeldBack]:
+        """What has been submitted and may not leave yet, and by whose permits it is held back."""
+        held: list[HeldBack] = []
+        for peer in self._peers.values():
+            for index in range(peer.unsent_at, peer.copies.next):
+                copy = peer.copies.at(index)
+                held.append(HeldBack(copy.sequence, peer.id, self._permits_for(copy)))
+        held.sort(key=held_key)
+        return held
+
+    def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
+        """The messages whose permits would let `copy` leave, as far as is known."""
+        reports = copy.blocking or copy.snapshot or list(self._past.reports.values())
+        owed: list[tuple[int, int]] = []
+        for report in reports:
+            tells = report.names_others(copy.target) or tells_others(report, copy.target)
+            if report.source != copy.target and not report.ended and tells:
+                owed.append((int(report.source), int(report.sequence)))
+        return owed
+
+    def buffered(self) -> int:
+        return len(self._window.entries)
+
+    def oldest(self) -> i64:
+        return self._window.plain.first
+
+    def owes(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else len(peer.copies)
+
+    def expected(self, source: int) -> tuple[int, int]:
+        """The last id delivered from `source`, and how many wait there for a gap to close."""
+        peer = self._peers.get(source)
+        if peer is None:
+            return 0, 0
+        return int(peer.delivered), 0 if peer.early is None else len(peer.early)
+
+    # For the model checker.
+
+    def clone(self) -> Self:
+        twin = FactsProcess(
+            self._me,
+            self._known,
+            facts=self._facts,
+            filter_bits=self._truths.filter.width,
+            hops=self._hops,
+            watermarks=self._watermarks,
+            exceptions=self._exceptions,
+            stall_ns=self._stalls.patience_ns,
+            send_limit=self._send_limit,
+            receive_limit=self._receive_limit,
+            payload_limit=self._payload_limit,
+            patience_ns=self._alarms.patience_ns,
+            cache_limit=self._cache_limit,
+        )
+        reports: dict[int, PastReport] = {}
+        for process, peer in self._peers.items():
+            twin._add_peer(process).adopt(peer, reports)
+        twin._window = self._window.copy(twin._peers)
+        for item in self._log:
+            if isinstance(item, PastReport):
+                twin._log.append(copy_reports([item], reports)[0])
+            else:
+                twin._log.append(twin._window.entries[item.sequence])
+        twin._logged_reports = self._logged_reports
+        twin._serial = self._serial
+        twin._truths = self._truths.copy()
+        twin._past = self._past.copy(reports)
+        twin._writer = Writer(self._me, twin._past, twin._truths, self._facts, self._exceptions)
+        twin._owed = self._owed.copy(reports)
+        twin._parking = self._parking.copy(twin._peers)
+        twin._waiters = {sender: dict(waiting) for sender, waiting in self._waiters.items()}
+        twin._news = True
+        twin._alarms.adopt(self._alarms, twin._peers)
+        stalls: dict[int, Alarm] = {}
+        for process, peer in twin._peers.items():
+            stalls[process] = peer.stall
+        twin._stalls.adopt(self._stalls, stalls)
+        return twin
+
+    def fingerprint(self) -> bytes:
+        log: list[str] = []
+        for item in self._log:
+            if isinstance(item, PastReport):
+                log.append(item.state())
+            else:
+                log.append(str(item.sequence))
+        states = [peer.state() for peer in self._peers.values()]
+        peers = sorted([state for state in states if state])
+        parts = (self._window.state(), log, self._truths.state(), self._past.state(), peers)
+        return repr((self._me, parts, self._owed.state(), self._parking.state())).encode()
+
+
+def held_key(held: HeldBack) -> tuple[int, int]:
+    """Sorts what is held back by id, then by target."""
+    return int(held.sequence), int(held.target)

@@ -1,0 +1,134 @@
+"""Copies set aside because their destination is stalled, so that others need not wait for them.
+
+A parked copy keeps the past as it was when it was its turn. It leaves when nothing of that past is
+open elsewhere than at its target and at destinations named by exceptions; later copies to the same
+target are parked behind it. Who is suspected of being stalled is said by what is parked, and by
+hints of a timer; hints are never trusted, only named.
+"""
+
+from collections import deque
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.fact_packets import Mark, Report
+from antecede.core.protocols.facts_reports import PastReport
+from antecede.core.protocols.facts_truths import Truths
+from antecede.core.protocols.facts_window import Copy, Peer, Window, alive_marks
+from antecede.core.protocols.facts_writing import Draft
+
+
+@final
+class Parking:
+    """The parked copies by target, in the order in which parking began, and the hints."""
+
+    __slots__ = ("_exceptions_max", "_facts_max", "copies", "hints")
+
+    def __init__(self, facts_max: i64, exceptions_max: i64) -> None:
+        self._facts_max: Final[i64] = facts_max
+        self._exceptions_max: Final[i64] = exceptions_max
+        self.copies: dict[int, deque[Copy]] = {}
+        self.hints: dict[int, bool] = {}
+
+    def holds(self, target: i64) -> bool:
+        """Whether copies to `target` are parked."""
+        return target in self.copies
+
+    def park(self, copy: Copy, snapshot: list[PastReport]) -> None:
+        """Set a copy aside, with the past as it is."""
+        copy.snapshot = snapshot
+        self.copies.setdefault(copy.target, deque()).append(copy)
+
+    def suspects(self) -> list[int]:
+        """The first few of those with parked copies, then those that are hinted at."""
+        found: list[int] = []
+        for target in self.copies:
+            if len(found) < self._exceptions_max:
+                found.append(target)
+        for target in self.hints:
+            if len(found) < self._exceptions_max and target not in self.copies:
+                found.append(target)
+        return found
+
+    def next_leaving(self, target: i64, window: Window, truths: Truths) -> Draft | None:
+        """How the first copy parked for `target` may leave now; None if it may not."""
+        copy = self.copies[target][0]
+        exceptions: dict[int, bool] = {}
+        unresolved: list[PastReport] = []
+        hops: i64 = 0
+        for report in copy.snapshot:
+            if report.source == target:
+                continue
+            report.settle(truths)
+            if report.filter != 0 or (target in report.exceptions and report in copy.blocking):
+                return None
+            if not report.ended and report.first_alive(truths, target) is not None:
+                return None
+            if report.names_others(target):
+                unresolved.append(report)
+                if report.hops > hops:
+                    hops = report.hops
+                for exception in report.exceptions:
+                    exceptions[exception] = True
+        must = alive_marks(copy, truths)
+        if len(must) > self._facts_max:
+            return None
+        return self._draft(copy, must, exceptions, unresolved, hops, window, truths)
+
+    def _draft(
+        self,
+        copy: Copy,
+        must: list[Mark],
+        exceptions: dict[int, bool],
+        unresolved: list[PastReport],
+        hops: i64,
+        window: Window,
+        truths: Truths,
+    ) -> Draft:
+        """What it says: no facts, the exceptions of its past, and our own part."""
+        mask: i64 = 0
+        target = copy.target
+        if copy.sequence > window.plain.at(target):
+            if copy.sequence <= window.excepting_at(target):
+                for suspect in window.suspects_at(copy.sequence):
+                    exceptions[suspect] = True
+            else:
+                mask = truths.filter.all
+        exceptions.pop(target, None)
+        named = sorted(exceptions)
+        while len(named) > self._exceptions_max:
+            mask |= truths.filter.bit(named.pop())
+        if mask != 0 and truths.filter.width == 0:
+            named = []
+        if mask == 0 and not named:
+            return Draft(must, None, [])
+        return Draft(must, Report(mask, tuple(named), [], hops + 1), unresolved)
+
+    def unpark(self, target: i64) -> Copy:
+        """Take out the first copy parked for `target`."""
+        waiting = self.copies[target]
+        copy = waiting.popleft()
+        if not waiting:
+            del self.copies[target]
+        return copy
+
+    def forget(self, target: i64) -> None:
+        """Nothing goes to `target` any more."""
+        self.copies.pop(target, None)
+        self.hints.pop(target, None)
+
+    def copy(self, peers: dict[int, Peer]) -> "Parking":
+        """An independent copy, with the twins of the parked copies among `peers`."""
+        twin = Parking(self._facts_max, self._exceptions_max)
+        for target, waiting in self.copies.items():
+            peer = peers[target]
+            first = peer.unsent_at
+            parked = [peer.copies.at(first + place) for place in range(len(waiting))]
+            twin.copies[target] = deque(parked)
+        twin.hints = dict(self.hints)
+        return twin
+
+    def state(self) -> str:
+        """Equal places and hints, equal strings; the parked copies themselves are the peers'."""
+        parked = [(target, [c.sequence for c in queue]) for target, queue in self.copies.items()]
+        return repr((parked, list(self.hints)))
