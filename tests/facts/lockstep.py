@@ -8,6 +8,7 @@ from typing import Any
 
 from antecede.core import Deliver, Effect, Packet
 from antecede.core.fact_packets import (
+    SENDER_ITSELF,
     FactsAck,
     FactsAsk,
     FactsMessage,
@@ -20,7 +21,7 @@ from tests.facts.reference import Parameters, Reference
 Row = dict[str, Any]
 
 
-def as_row(packet: Packet, width: int) -> Row:
+def as_row(packet: Packet, width: int, source: int) -> Row:
     """A packet as the specification and the recorded decisions write it."""
     if isinstance(packet, FactsMessage):
         report = packet.report
@@ -38,12 +39,12 @@ def as_row(packet: Packet, width: int) -> Row:
                 "oth": [[fact.sender, fact.target, fact.sequence] for fact in report.facts],
                 "h": report.hops,
             }
-        return row | {"g": gossip_rows(packet.watermarks)}
+        return row | {"g": gossip_rows(packet.watermarks, source)}
     if isinstance(packet, FactsAck):
-        return {"kind": "ack", "n": packet.sequence, "g": gossip_rows(packet.watermarks)}
+        return {"kind": "ack", "n": packet.sequence, "g": gossip_rows(packet.watermarks, source)}
     if isinstance(packet, FactsPermit):
         exceptions = list(packet.exceptions)
-        gossip = gossip_rows(packet.watermarks)
+        gossip = gossip_rows(packet.watermarks, source)
         return {"kind": "permit", "n": packet.sequence, "X": exceptions, "g": gossip}
     assert isinstance(packet, FactsAsk)
     return {
@@ -51,13 +52,14 @@ def as_row(packet: Packet, width: int) -> Row:
         "n": packet.delivered,
         "low": packet.lowest,
         "lowx": packet.lowest_except,
-        "g": gossip_rows(packet.watermarks),
+        "g": gossip_rows(packet.watermarks, source),
     }
 
 
-def gossip_rows(watermarks: list[Watermark]) -> list[list[Any]]:
+def gossip_rows(watermarks: list[Watermark], source: int) -> list[list[Any]]:
     """Watermarks as the specification writes them."""
-    return [[w.process, w.low, w.low_except, list(w.exceptions)] for w in watermarks]
+    rows = [[w.process, w.low, w.low_except, list(w.exceptions)] for w in watermarks]
+    return [[source, *row[1:]] if row[0] == SENDER_ITSELF else row for row in rows]
 
 
 def decisions(effects: list[Row]) -> dict[str, Any]:
@@ -119,7 +121,7 @@ class Twins:
             if isinstance(effect, Deliver):
                 rows.append({"deliver": [effect.message.sender, effect.message.sequence]})
             else:
-                packet = as_row(effect.packet, self.p.W)
+                packet = as_row(effect.packet, self.p.W, self.me)
                 rows.append({"transmit": effect.target, "packet": packet})
         return rows
 
@@ -139,18 +141,29 @@ class Twins:
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         effects = self.product.arrive(source, packet, now_ns)
         # An acknowledgement takes a hint back, in the same step.
-        self.reference.hints = list(self.product._parking.hints)
-        return self.compare(effects, self.reference.arrive(source, as_row(packet, self.p.W)))
+        self.reference.hints = self.hints()
+        return self.compare(
+            effects, self.reference.arrive(source, as_row(packet, self.p.W, source))
+        )
+
+    def suspect(self, targets: list[int], now_ns: int) -> list[Effect]:
+        effects = self.product.suspect(targets, now_ns)
+        return self.compare(effects, self.reference.hint(self.hints()))
+
+    def hints(self) -> list[int]:
+        """Whom the product takes for stalled, but for those with parked copies."""
+        parking = self.product._parking
+        return list(dict.fromkeys([*parking.told, *parking.hints]))
 
     def deadline_ns(self) -> int | None:
         return self.product.deadline_ns()
 
     def expire(self, now_ns: int) -> list[Effect]:
         """Resends and asks are compared one by one; new hints are passed on to the reference."""
-        before = list(self.product._parking.hints)
+        before = self.hints()
         effects = self.product.expire(now_ns)
         rows = self.rows(effects)
-        hints = list(self.product._parking.hints)
+        hints = self.hints()
         fresh = self.fresh(rows)
         expected = self.reference.hint(hints) if hints != before else []
         assert decisions(fresh) == decisions(expected), f"hints of process {self.me}"

@@ -1,3 +1,4 @@
+# ruff: noqa: N803, N806 - the names are the specification's
 """The specification of `hybrid-facts`, read aloud: dictionaries, no cleverness, any cost.
 
 Every name is the specification's: u1, u2, v1, v2, R, CW, pw, px and so on. Filters are sets of bits
@@ -174,7 +175,7 @@ class Reference:
     def above(self, marks: dict[int, tuple[int, dict[int, int]]], k: int, e: int, n: int) -> bool:
         """Whether px[k] or OX[k] says that everything up to n is delivered at e."""
         w, but = marks.get(k, (0, {}))
-        return (but[e] if e in but else w) >= n
+        return but.get(e, w) >= n
 
     def raise_(
         self, marks: dict[int, tuple[int, dict[int, int]]], k: int, n: int, X: frozenset[int]
@@ -278,9 +279,9 @@ class Reference:
             man: dict[int, list[tuple[int, int, int]]] = {}
             for r in self.R.values():
                 for s, y, e in r.facts:
-                    if e == d != r.k and y > self.CW.get((s, d), 0):
-                        if self.alive(s, y, e, r.k, r.n):
-                            man.setdefault(s, []).append((y, r.k, r.n))
+                    uncovered = e == d != r.k and y > self.CW.get((s, d), 0)
+                    if uncovered and self.alive(s, y, e, r.k, r.n):
+                        man.setdefault(s, []).append((y, r.k, r.n))
             x.man[d] = {
                 s: [item for item in items if item[0] == max(items)[0]] for s, items in man.items()
             }
@@ -351,7 +352,8 @@ class Reference:
             if e != d and mid > self.ackd.get(e, 0):
                 groups[e] = {self.me: mid}
         unres = []
-        Zs, Xs, deep = 0, set(), 0
+        Zs, deep = 0, 0
+        Xs: set[int] = set()
         for r in self.R.values():
             if r.k == d:
                 continue

@@ -17,6 +17,7 @@ from antecede.core.protocols.newtop import NewtopMessage, NewtopNull
 from antecede.core.protocols.tree import TreePacket
 from antecede.core.values import Message, Packet
 from tests.wire.classic_strategies import classic_packets
+from tests.wire.facts_strategies import facts_packets
 
 SOURCE: Final = 7
 """Whoever the packets are from: the sender is not in the bytes."""
@@ -85,6 +86,7 @@ PACKETS: Final[dict[type[Packet], st.SearchStrategy[Packet]]] = {
     Permit: st.builds(Permit, numbers),
     Ask: st.builds(Ask, numbers, numbers),
     **classic_packets(SOURCE),
+    **facts_packets(SOURCE),
 }
 
 

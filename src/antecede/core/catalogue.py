@@ -14,6 +14,7 @@ from antecede.core.process import CausalProcess
 from antecede.core.protocols.blocking import BlockingProcess
 from antecede.core.protocols.bss import BssProcess
 from antecede.core.protocols.cykas import CykasProcess
+from antecede.core.protocols.facts import FactsProcess
 from antecede.core.protocols.fifo import FifoProcess
 from antecede.core.protocols.hybrid import HybridProcess
 from antecede.core.protocols.ks import KsProcess
@@ -122,6 +123,14 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             network="lossy",
             paper=HYBRID_PAPER + ", conservative (CSPS), with cumulative permits",
             options={"rule": "csps"},
+        ),
+        ProtocolInfo(
+            "hybrid-facts",
+            FactsProcess,
+            ordering="causal",
+            multicast=True,
+            network="lossy",
+            paper=HYBRID_PAPER + ", with facts of the past within a budget",
         ),
         ProtocolInfo(
             "paper-basic",

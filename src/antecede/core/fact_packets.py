@@ -102,12 +102,17 @@ class Report:
         return f"Report({self.filter}, {self.exceptions}, {self.facts}, {self.hops})"
 
 
+SENDER_ITSELF: Final = -1
+"""Instead of a process, in a watermark: whoever sends the packet."""
+
+
 @final
 @mypyc_attr(acyclic=True)
 class Watermark:
     """All messages of `process` up to `low` are delivered everywhere.
 
-    Those up to `low_except` are delivered everywhere but at `exceptions`; 0 says nothing.
+    Those up to `low_except` are delivered everywhere but at `exceptions`; 0 says nothing. The
+    first watermark in a packet is that of its sender.
     """
 
     __slots__ = ("exceptions", "low", "low_except", "process")

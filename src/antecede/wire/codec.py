@@ -27,6 +27,7 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.checks import check_ids
 from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
+from antecede.core.fact_packets import FactsAck, FactsAsk, FactsMessage, FactsPermit
 from antecede.core.link_packets import LinkAck, LinkData
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.protocols.bss import BssPacket
@@ -66,6 +67,16 @@ from antecede.wire.classic import (
     write_prs,
     write_rst,
     write_ses,
+)
+from antecede.wire.facts import (
+    read_facts_ack,
+    read_facts_ask,
+    read_facts_message,
+    read_facts_permit,
+    write_facts_ack,
+    write_facts_ask,
+    write_facts_message,
+    write_facts_permit,
 )
 from antecede.wire.hybrid import (
     message_size,
@@ -174,6 +185,10 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     row(ACK, Ack, write_ack, read_ack),
     row(PERMIT, Permit, write_permit, read_permit),
     row(ASK, Ask, write_ask, read_ask),
+    row(12, FactsMessage, write_facts_message, read_facts_message),
+    row(13, FactsAck, write_facts_ack, read_facts_ack),
+    row(14, FactsPermit, write_facts_permit, read_facts_permit),
+    row(15, FactsAsk, write_facts_ask, read_facts_ask),
     # 16-31: the classic algorithms that buffer at the receiver.
     row(16, RstPacket, write_rst, read_rst),
     row(17, KsPacket, write_ks, read_ks),

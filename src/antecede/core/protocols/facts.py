@@ -36,6 +36,7 @@ from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.fact_packets import (
     NO_WATERMARKS,
+    SENDER_ITSELF,
     FactsAck,
     FactsAsk,
     FactsMessage,
@@ -44,6 +45,7 @@ from antecede.core.fact_packets import (
     Report,
     Watermark,
 )
+from antecede.core.permits import MissingPermit
 from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
 from antecede.core.protocols.facts_checks import (
     check_ask,
@@ -139,7 +141,7 @@ class FactsProcess(NodeProcess):
         self._parking = Parking(facts, exceptions)
         # Whose next message waits for one of a sender's.
         self._waiters: dict[int, dict[int, bool]] = {}
-        self._own = Watermark(me, 0)
+        self._own = Watermark(SENDER_ITSELF, 0)
         # Whether anything has happened since the message next to leave was last looked at.
         self._news = False
         self._alarms = Alarms(patience_ns)
@@ -215,19 +217,19 @@ class FactsProcess(NodeProcess):
             check_message(packet, source, peer.delivered, self._me, self._facts, self._exceptions)
             if packet.report is not None and not self._truths.filter.fits(packet.report.filter):
                 raise RemoteError(f"{source} sent a filter of another width")
-            self._learn(packet.watermarks)
+            self._learn(packet.watermarks, source)
             self._on_message(peer, packet, now_ns, outbox)
         elif isinstance(packet, FactsAck):
             check_watermarks(packet.watermarks, source, self._exceptions)
-            self._learn(packet.watermarks)
+            self._learn(packet.watermarks, source)
             self._on_ack(peer, packet.sequence, now_ns)
         elif isinstance(packet, FactsPermit):
             check_permit(packet, source, self._exceptions)
-            self._learn(packet.watermarks)
+            self._learn(packet.watermarks, source)
             self._on_permit(peer, packet.sequence, packet.exceptions, now_ns)
         elif isinstance(packet, FactsAsk):
             check_ask(packet, source, self._exceptions)
-            self._learn(packet.watermarks)
+            self._learn(packet.watermarks, source)
             self._on_ask(peer, packet, now_ns, outbox)
         else:
             raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
@@ -397,7 +399,7 @@ class FactsProcess(NodeProcess):
             exceptions = tuple(sorted(self._window.suspects_at(low_except)))
         own = self._own
         if own.low != low or own.low_except != low_except or own.exceptions != exceptions:
-            own = Watermark(self._me, low, low_except, exceptions)
+            own = Watermark(SENDER_ITSELF, low, low_except, exceptions)
             self._own = own
         return self._truths.gossip(target, own)
 
@@ -445,9 +447,9 @@ class FactsProcess(NodeProcess):
 
     # Packets arrive.
 
-    def _learn(self, watermarks: list[Watermark]) -> None:
+    def _learn(self, watermarks: list[Watermark], source: i64) -> None:
         for watermark in watermarks:
-            self._truths.learn(watermark)
+            self._truths.learn(watermark, source)
 
     def _on_message(self, peer: Peer, packet: FactsMessage, now_ns: i64, outbox: Outbox) -> None:
         sequence = packet.carried.sequence
@@ -516,10 +518,10 @@ class FactsProcess(NodeProcess):
         """Whether one of these is not delivered; then `peer` waits for its sender."""
         for mark in must:
             sender = self._peers.get(mark.sender)
-            if sender is None or sender.delivered < mark.sequence:
-                if not self._truths.is_fenced(mark.sender):
-                    self._waiters.setdefault(mark.sender, {})[peer.id] = True
-                    return True
+            here = sender is not None and sender.delivered >= mark.sequence
+            if not here and not self._truths.is_fenced(mark.sender):
+                self._waiters.setdefault(mark.sender, {})[peer.id] = True
+                return True
         return False
 
     def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
@@ -614,6 +616,22 @@ class FactsProcess(NodeProcess):
             raise LocalError(f"process {process} is known already")
         self._add_peer(process)
 
+    def suspect(self, targets: Sequence[int], now_ns: int) -> list[Effect]:
+        """Take these for stalled, until this is called again; the timer has suspicions of its own.
+
+        Right or wrong, this costs order nothing: who is suspected is named, never trusted.
+        """
+        outbox = EffectList()
+        told = checked_targets(targets)
+        for target in told:
+            if self._peer(target) is None:
+                raise LocalError(f"process {target} is not one of the others")
+        self._parking.told = told
+        self._suspect()
+        self._news = True
+        self._pass(now_ns, outbox)
+        return outbox.effects
+
     def lost(self, target: int, sequence: int) -> list[Effect]:
         """The copy of `sequence` to `target` was lost on the way: transmit it again now.
 
@@ -672,14 +690,14 @@ class FactsProcess(NodeProcess):
         held.sort(key=held_key)
         return held
 
-    def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
+    def _permits_for(self, copy: Copy) -> list[MissingPermit]:
         """The messages whose permits would let `copy` leave, as far as is known."""
         reports = copy.blocking or copy.snapshot or list(self._past.reports.values())
-        owed: list[tuple[int, int]] = []
+        owed: list[MissingPermit] = []
         for report in reports:
             tells = report.names_others(copy.target) or tells_others(report, copy.target)
             if report.source != copy.target and not report.ended and tells:
-                owed.append((int(report.source), int(report.sequence)))
+                owed.append(MissingPermit(report.source, report.sequence, report.index))
         return owed
 
     def buffered(self) -> int:

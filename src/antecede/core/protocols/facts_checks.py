@@ -9,7 +9,15 @@ from mypy_extensions import i64
 
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.fact_packets import FactsAsk, FactsMessage, FactsPermit, Mark, Report, Watermark
+from antecede.core.fact_packets import (
+    SENDER_ITSELF,
+    FactsAsk,
+    FactsMessage,
+    FactsPermit,
+    Mark,
+    Report,
+    Watermark,
+)
 from antecede.core.protocols.facts_filter import FILTER_BITS_MAX
 
 HOPS_LIMIT: Final = 1 << 31
@@ -108,7 +116,8 @@ def check_exceptions(exceptions: tuple[int, ...], source: i64, exceptions_max: i
 def check_watermarks(watermarks: list[Watermark], source: i64, exceptions_max: i64) -> None:
     """`RemoteError` unless they speak of processes and of ids."""
     for watermark in watermarks:
-        if watermark.process < 0 or watermark.process >= ID_LIMIT or watermark.low < 0:
+        process = watermark.process
+        if process < SENDER_ITSELF or process >= ID_LIMIT or watermark.low < 0:
             raise RemoteError(f"{source} sent {watermark}")
         if watermark.low_except < 0:
             raise RemoteError(f"{source} sent {watermark}")

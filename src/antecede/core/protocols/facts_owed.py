@@ -308,7 +308,4 @@ def is_subset(exceptions: list[int], given: tuple[int, ...]) -> bool:
     """Whether there are fewer of them than before, and no others."""
     if len(exceptions) >= len(given):
         return False
-    for exception in exceptions:
-        if exception not in given:
-            return False
-    return True
+    return all(exception in given for exception in exceptions)

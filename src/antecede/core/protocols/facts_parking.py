@@ -22,12 +22,14 @@ from antecede.core.protocols.facts_writing import Draft
 class Parking:
     """The parked copies by target, in the order in which parking began, and the hints."""
 
-    __slots__ = ("_exceptions_max", "_facts_max", "copies", "hints")
+    __slots__ = ("_exceptions_max", "_facts_max", "copies", "hints", "told")
 
     def __init__(self, facts_max: i64, exceptions_max: i64) -> None:
         self._facts_max: Final[i64] = facts_max
         self._exceptions_max: Final[i64] = exceptions_max
         self.copies: dict[int, deque[Copy]] = {}
+        # Whom the application names, and whose copies have been under way for too long.
+        self.told: list[int] = []
         self.hints: dict[int, bool] = {}
 
     def holds(self, target: i64) -> bool:
@@ -40,13 +42,10 @@ class Parking:
         self.copies.setdefault(copy.target, deque()).append(copy)
 
     def suspects(self) -> list[int]:
-        """The first few of those with parked copies, then those that are hinted at."""
+        """The first few of those with parked copies, then those that are named, then hinted at."""
         found: list[int] = []
-        for target in self.copies:
-            if len(found) < self._exceptions_max:
-                found.append(target)
-        for target in self.hints:
-            if len(found) < self._exceptions_max and target not in self.copies:
+        for target in [*self.copies, *self.told, *self.hints]:
+            if len(found) < self._exceptions_max and target not in found:
                 found.append(target)
         return found
 
@@ -116,6 +115,8 @@ class Parking:
         """Nothing goes to `target` any more."""
         self.copies.pop(target, None)
         self.hints.pop(target, None)
+        if target in self.told:
+            self.told.remove(target)
 
     def copy(self, peers: dict[int, Peer]) -> "Parking":
         """An independent copy, with the twins of the parked copies among `peers`."""
@@ -125,10 +126,11 @@ class Parking:
             first = peer.unsent_at
             parked = [peer.copies.at(first + place) for place in range(len(waiting))]
             twin.copies[target] = deque(parked)
+        twin.told = list(self.told)
         twin.hints = dict(self.hints)
         return twin
 
     def state(self) -> str:
         """Equal places and hints, equal strings; the parked copies themselves are the peers'."""
         parked = [(target, [c.sequence for c in queue]) for target, queue in self.copies.items()]
-        return repr((parked, list(self.hints)))
+        return repr((parked, self.told, list(self.hints)))

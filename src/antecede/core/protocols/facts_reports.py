@@ -128,10 +128,9 @@ class PastReport:
         """Whether it may be silent about something undelivered elsewhere than at `target`."""
         if self.filter != 0:
             return True
-        for exception in self.exceptions:
-            if exception != target:
-                return True
-        return False
+        if not self.exceptions:
+            return False
+        return len(self.exceptions) > 1 or self.exceptions[0] != target
 
     def copy(self) -> "PastReport":
         """An independent copy."""

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.fact_packets import Watermark
+from antecede.core.fact_packets import SENDER_ITSELF, Watermark
 from antecede.core.protocols.facts_filter import Filter
 
 ID_BITS: Final = 31
@@ -232,9 +232,9 @@ class Truths:
         self.risen.append(process)
         return True
 
-    def learn(self, watermark: Watermark) -> None:
-        """Somebody says how far the messages of a process are delivered."""
-        process = watermark.process
+    def learn(self, watermark: Watermark, source: i64) -> None:
+        """`source` says how far the messages of a process, or its own, are delivered."""
+        process = source if watermark.process == SENDER_ITSELF else watermark.process
         if process == self._me:
             return
         standing = self._of.get(process)

@@ -315,9 +315,10 @@ class Window:
         found: list[int] = []
         for target in self.excepting.without:
             peer = self.peers.get(target)
-            if peer is not None and peer.copies.first < peer.copies.next:
-                if peer.copies.peek().sequence <= sequence:
-                    found.append(target)
+            if peer is None or peer.copies.first == peer.copies.next:
+                continue
+            if peer.copies.peek().sequence <= sequence:
+                found.append(target)
         return found
 
     def _advance(self, front: Front) -> None:

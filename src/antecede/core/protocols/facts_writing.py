@@ -83,7 +83,7 @@ class Writer:
         self._stamp += 1
         unresolved: list[PastReport] = []
         keys: list[int] = []
-        for key in past.keys():
+        for key in past.live_keys():
             fact = past.known(key)
             if fact.target == target or fact.sender == target:
                 continue

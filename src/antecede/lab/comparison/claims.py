@@ -65,7 +65,8 @@ GROWTH: Final[dict[str, tuple[float, float]]] = {
 """Which power of n a formula comes to: when everybody has a few peers, when all are peers."""
 
 THIS_PAPER: Final = (
-    "hybrid", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps", "paper-multicast",
+    "hybrid", "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps",
+    "paper-multicast",
 )  # fmt: skip
 """What the last column is about: the paper's algorithms, and what this project makes of them."""
 

@@ -50,7 +50,7 @@ FAMILY_OF: Final = {
 
 DEFAULT_PROTOCOLS: Final = (
     "rst", "ks", "newtop", "mf", "cykas", "hybrid",
-    "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps", "paper-multicast",
+    "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps", "paper-multicast",
     "prs", "ses", "bss", "tree", "piggyback", "psync", "separators", "topology", "blocking",
 )  # fmt: skip
 """The columns of the paper's table, then the rest of the catalogue that promises causal order."""

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 
 Unit: TypeAlias = Literal["number", "time", "share"]
 
-DASHES: Final = ("", "6 3", "2 3", "8 3 2 3", "1 2", "12 4")
+DASHES: Final = ("", "6 3", "2 3", "8 3 2 3", "1 2", "12 4", "4 2 1 2 1 2")
 """So that lines can be told apart without colours too."""
 
 
@@ -48,6 +48,7 @@ FAMILIES: Final[dict[str, Look]] = {
     "hybrid": Look(colour=1),
     "hybrid-sps": Look(colour=1, dash=5),
     "hybrid-csps": Look(colour=1, dash=1),
+    "hybrid-facts": Look(colour=1, dash=6),
     "paper-basic": Look(colour=1, dash=2),
     "paper-sps": Look(colour=1, dash=3),
     "paper-multicast": Look(colour=1, dash=4),

@@ -162,9 +162,9 @@ def sweep_of(rows: Sequence[Mapping[str, Any]]) -> Sweep:
 
 
 ORDER: Final = (
-    "hybrid", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps", "paper-multicast", "mf",
-    "blocking", "cykas", "newtop", "tree", "bss", "ks", "rst", "prs", "ses", "topology",
-    "separators", "piggyback", "psync", "fifo", "none",
+    "hybrid", "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps",
+    "paper-multicast", "mf", "blocking", "cykas", "newtop", "tree", "bss", "ks", "rst", "prs",
+    "ses", "topology", "separators", "piggyback", "psync", "fifo", "none",
 )  # fmt: skip
 """Protocols by family, the product's own first."""
 

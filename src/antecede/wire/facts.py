@@ -1,0 +1,392 @@
+"""`hybrid-facts` on the wire: ids as distances, facts grouped by destination.
+
+A message is a byte of flags, its id and the distance back to its predecessor, then what the flags
+announce: how far the report reaches, filter and exceptions, what the receiver must deliver first,
+facts, watermarks; the payload is the rest of the packet. A fact about the sender's own message is
+its distance back from this one. The first watermark is the sender's own and names no process.
+"""
+
+from typing import Final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from antecede.core.checks import ID_LIMIT
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.fact_packets import (
+    NO_WATERMARKS,
+    SENDER_ITSELF,
+    Fact,
+    FactsAck,
+    FactsAsk,
+    FactsMessage,
+    FactsPermit,
+    Mark,
+    Report,
+    Watermark,
+)
+from antecede.core.values import Message
+from antecede.wire.varint import Reader, write_varint
+
+HAS_REPORT: Final = 1
+HAS_SHAPE: Final = 2
+HAS_FACTS: Final = 4
+HAS_MUST: Final = 8
+HAS_WATERMARKS: Final = 16
+HOPS_SHIFT: Final = 5
+HOPS_LONG: Final = 7
+"""Up to this many hops stand in the flags; more follow as an integer."""
+
+SEQUENCE_LIMIT: Final = 1 << 61
+"""Message ids on the wire are below this, as in the rest of the family."""
+
+EXCEPTIONS_MAX: Final = 15
+"""Exceptions that a packet can carry: their number shares a byte with the filter's size."""
+
+FILTER_BYTES_MAX: Final = 8
+
+
+# Messages.
+
+
+def write_facts_message(packet: FactsMessage, writer: BytesWriter) -> None:
+    """Append flags, id, distance, and what the flags announce; then the payload."""
+    sequence = packet.carried.sequence
+    if packet.previous < 0 or packet.previous >= sequence or sequence >= SEQUENCE_LIMIT:
+        raise LocalError(f"message {sequence} cannot follow {packet.previous}")
+    report = packet.report
+    writer.append(u8(flags_of(packet)))
+    write_varint(writer, sequence)
+    write_varint(writer, sequence - packet.previous)
+    if report is not None:
+        if report.hops > HOPS_LONG:
+            write_varint(writer, report.hops - HOPS_LONG - 1)
+        if report.filter != 0 or report.exceptions:
+            write_shape(report, writer)
+        if report.facts:
+            write_facts(report.facts, packet.carried.sender, sequence, writer)
+    if packet.must:
+        write_marks(packet.must, writer)
+    if packet.watermarks:
+        write_watermarks(packet.watermarks, sequence, writer)
+    writer.write(packet.carried.payload)
+
+
+def flags_of(packet: FactsMessage) -> i64:
+    """What follows, and a small number of hops; `LocalError` if there are no hops."""
+    flags: i64 = 0
+    report = packet.report
+    if report is not None:
+        if report.hops < 1:
+            raise LocalError(f"a report of {report.hops} hops cannot be encoded")
+        flags |= HAS_REPORT
+        if report.filter != 0 or report.exceptions:
+            flags |= HAS_SHAPE
+        if report.facts:
+            flags |= HAS_FACTS
+        flags |= (report.hops if report.hops <= HOPS_LONG else 0) << HOPS_SHIFT
+    if packet.must:
+        flags |= HAS_MUST
+    if packet.watermarks:
+        flags |= HAS_WATERMARKS
+    return flags
+
+
+def read_facts_message(reader: Reader, source: i64) -> FactsMessage:
+    """What `write_facts_message` wrote."""
+    flags = reader.byte()
+    sequence = reader.positive()
+    back = reader.positive()
+    if back > sequence or sequence >= SEQUENCE_LIMIT:
+        raise RemoteError(f"message {sequence} cannot follow the one {back} before it")
+    report = read_report(flags, reader, source, sequence)
+    must = read_marks(reader) if flags & HAS_MUST else []
+    watermarks = NO_WATERMARKS
+    if flags & HAS_WATERMARKS:
+        watermarks = read_watermarks(reader, sequence)
+        if not watermarks:
+            raise RemoteError("watermarks were announced, and none follow")
+    message = Message(source, sequence, reader.rest())
+    return FactsMessage(message, sequence - back, must, report, watermarks)
+
+
+def read_report(flags: i64, reader: Reader, source: i64, sequence: i64) -> Report | None:
+    """The report that the flags announce."""
+    if flags & HAS_REPORT == 0:
+        if flags & (HAS_SHAPE | HAS_FACTS) != 0 or flags >> HOPS_SHIFT != 0:
+            raise RemoteError("parts of a report without a report")
+        return None
+    hops = flags >> HOPS_SHIFT
+    if hops == 0:
+        hops = reader.varint()
+        if hops >= SEQUENCE_LIMIT:
+            raise RemoteError(f"a report of {hops} hops")
+        hops += HOPS_LONG + 1
+    mask: i64 = 0
+    exceptions: tuple[int, ...] = ()
+    if flags & HAS_SHAPE:
+        shape = reader.byte()
+        if shape == 0 or shape & 15 > FILTER_BYTES_MAX:
+            raise RemoteError(f"a filter of {shape & 15} bytes")
+        mask = read_mask(reader, shape & 15)
+        exceptions = read_ids(reader, shape >> 4)
+    facts = read_facts(reader, source, sequence) if flags & HAS_FACTS else []
+    return Report(mask, exceptions, facts, hops)
+
+
+# Filter and exceptions.
+
+
+def write_shape(report: Report, writer: BytesWriter) -> None:
+    """Append the sizes of filter and exceptions in one byte, then both."""
+    if len(report.exceptions) > EXCEPTIONS_MAX:
+        raise LocalError(f"{len(report.exceptions)} exceptions cannot be encoded")
+    size: i64 = FILTER_BYTES_MAX
+    while size > 0 and (report.filter >> (8 * (size - 1))) & 255 == 0:
+        size -= 1
+    writer.append(u8(size | (len(report.exceptions) << 4)))
+    for place in range(size):
+        writer.append(u8((report.filter >> (8 * place)) & 255))
+    write_ids(report.exceptions, writer)
+
+
+def read_mask(reader: Reader, size: i64) -> i64:
+    """A filter of so many bytes, of which the last is not zero."""
+    mask: i64 = 0
+    for place in range(size):
+        byte = reader.byte()
+        if byte == 0 and place == size - 1:
+            raise RemoteError("a filter padded with zeros")
+        # The highest bit of all is the sign.
+        if place == FILTER_BYTES_MAX - 1 and byte > 127:
+            byte -= 256
+        mask |= byte << (8 * place)
+    return mask
+
+
+def write_ids(ids: tuple[int, ...], writer: BytesWriter) -> None:
+    """Append ascending ids as distances; `LocalError` if they are no ascending ids."""
+    before: i64 = -1
+    for number in ids:
+        if number <= before or number >= ID_LIMIT:
+            raise LocalError(f"{ids} cannot be encoded: they are not ascending ids")
+        write_varint(writer, number - before - 1)
+        before = number
+
+
+def read_ids(reader: Reader, count: i64) -> tuple[int, ...]:
+    """What `write_ids` wrote."""
+    found: list[int] = []
+    before: i64 = -1
+    for _ in range(count):
+        before = read_id(reader, before)
+        found.append(before)
+    return tuple(found)
+
+
+def read_id(reader: Reader, before: i64) -> i64:
+    """An id, written as its distance from a lower one."""
+    distance = reader.varint()
+    if distance >= ID_LIMIT or before + 1 + distance >= ID_LIMIT:
+        raise RemoteError("a number that is no process id")
+    return before + 1 + distance
+
+
+# What must be delivered first, and facts.
+
+
+def write_marks(must: list[Mark], writer: BytesWriter) -> None:
+    """Append their number, and each as sender and id."""
+    write_varint(writer, len(must))
+    before: i64 = -1
+    for mark in must:
+        if mark.sender <= before or mark.sender >= ID_LIMIT or mark.sequence < 1:
+            raise LocalError(f"{must} cannot be encoded: ids must ascend")
+        write_varint(writer, mark.sender - before - 1)
+        write_varint(writer, mark.sequence)
+        before = mark.sender
+
+
+def read_marks(reader: Reader) -> list[Mark]:
+    """What `write_marks` wrote."""
+    count = reader.count()
+    if count == 0:
+        raise RemoteError("marks were announced, and none follow")
+    must: list[Mark] = []
+    before: i64 = -1
+    for _ in range(count):
+        before = read_id(reader, before)
+        must.append(Mark(before, reader.positive()))
+    return must
+
+
+def write_facts(facts: list[Fact], source: i64, sequence: i64, writer: BytesWriter) -> None:
+    """Append the number of destinations, and for each its facts by sender."""
+    groups = count_groups(facts)
+    write_varint(writer, len(groups))
+    target: i64 = -1
+    place: i64 = 0
+    for size in groups:
+        first = facts[place]
+        if first.target >= ID_LIMIT:
+            raise LocalError(f"{first} cannot be encoded: it is about nobody")
+        write_varint(writer, first.target - target - 1)
+        write_varint(writer, size - 1)
+        target = first.target
+        sender: i64 = -1
+        for fact in facts[place : place + size]:
+            if fact.sender <= sender or fact.sender >= ID_LIMIT or fact.sequence < 1:
+                raise LocalError(f"{fact} cannot be encoded: facts must ascend")
+            write_varint(writer, fact.sender - sender - 1)
+            sender = fact.sender
+            write_varint(writer, sequence - fact.sequence if sender == source else fact.sequence)
+        place += size
+
+
+def count_groups(facts: list[Fact]) -> list[int]:
+    """How many facts stand together about each destination; `LocalError` if they do not ascend."""
+    groups: list[int] = []
+    target: i64 = -1
+    for fact in facts:
+        if fact.target < target or fact.target < 0:
+            raise LocalError(f"{fact} cannot be encoded: facts must ascend")
+        if fact.target != target:
+            groups.append(0)
+            target = fact.target
+        groups[-1] += 1
+    return groups
+
+
+def read_facts(reader: Reader, source: i64, sequence: i64) -> list[Fact]:
+    """What `write_facts` wrote."""
+    count = reader.count()
+    if count == 0:
+        raise RemoteError("facts were announced, and none follow")
+    facts: list[Fact] = []
+    target: i64 = -1
+    for _ in range(count):
+        target = read_id(reader, target)
+        size = reader.count() + 1
+        sender: i64 = -1
+        for _ in range(size):
+            sender = read_id(reader, sender)
+            number = reader.varint()
+            if sender == source:
+                number = sequence - number
+            if number < 1:
+                raise RemoteError(f"a fact about message {number} of {sender}")
+            facts.append(Fact(sender, target, number))
+    return facts
+
+
+# Watermarks.
+
+
+def write_watermarks(watermarks: list[Watermark], above: i64, writer: BytesWriter) -> None:
+    """Append their number, the sender's own, which is below `above` unless that is 0, the rest."""
+    write_varint(writer, len(watermarks))
+    for place in range(len(watermarks)):
+        watermark = watermarks[place]
+        low = watermark.low
+        if place == 0:
+            if watermark.process != SENDER_ITSELF or (above > 0 and low >= above):
+                raise LocalError(f"{watermark} cannot be encoded: the sender's own comes first")
+            if above > 0:
+                low = above - low - 1
+        elif watermark.process < 0 or watermark.process >= ID_LIMIT:
+            raise LocalError(f"{watermark} cannot be encoded: it is nobody's")
+        else:
+            write_varint(writer, watermark.process)
+        write_levels(watermark, low, writer)
+
+
+def write_levels(watermark: Watermark, low: i64, writer: BytesWriter) -> None:
+    """Append a level, doubled; odd if a higher one with exceptions follows."""
+    if watermark.low < 0 or watermark.low >= SEQUENCE_LIMIT:
+        raise LocalError(f"{watermark} cannot be encoded: ids are below 2**61")
+    if watermark.low_except == 0 and not watermark.exceptions:
+        write_varint(writer, low << 1)
+        return
+    if watermark.low_except <= watermark.low or watermark.low_except >= SEQUENCE_LIMIT:
+        raise LocalError(f"{watermark} cannot be encoded: exceptions below its level")
+    write_varint(writer, (low << 1) | 1)
+    write_varint(writer, watermark.low_except - watermark.low - 1)
+    write_varint(writer, len(watermark.exceptions))
+    write_ids(watermark.exceptions, writer)
+
+
+def read_watermarks(reader: Reader, above: i64) -> list[Watermark]:
+    """What `write_watermarks` wrote; none, if their number is 0."""
+    watermarks: list[Watermark] = []
+    for place in range(reader.count()):
+        process: i64 = SENDER_ITSELF
+        if place > 0:
+            process = read_id(reader, -1)
+        level = reader.varint()
+        low = level >> 1
+        if place == 0 and above > 0:
+            low = above - low - 1
+            if low < 0:
+                raise RemoteError("a watermark below 0")
+        if level & 1 == 0:
+            watermarks.append(Watermark(process, low))
+            continue
+        low_except = read_sequence(reader) + low + 1
+        if low_except >= SEQUENCE_LIMIT:
+            raise RemoteError(f"a watermark of {low_except}")
+        watermarks.append(Watermark(process, low, low_except, read_ids(reader, reader.count())))
+    return watermarks
+
+
+def read_sequence(reader: Reader) -> i64:
+    """An integer below the highest message id."""
+    value = reader.varint()
+    if value >= SEQUENCE_LIMIT:
+        raise RemoteError(f"{value} is no message id")
+    return value
+
+
+# Control packets.
+
+
+def write_facts_ack(packet: FactsAck, writer: BytesWriter) -> None:
+    """Append the id, watermarks."""
+    write_varint(writer, packet.sequence)
+    write_watermarks(packet.watermarks, 0, writer)
+
+
+def read_facts_ack(reader: Reader, source: i64) -> FactsAck:  # noqa: ARG001 - one signature for all
+    """What `write_facts_ack` wrote."""
+    sequence = reader.varint()
+    return FactsAck(sequence, read_watermarks(reader, 0))
+
+
+def write_facts_permit(packet: FactsPermit, writer: BytesWriter) -> None:
+    """Append the id, exceptions, watermarks."""
+    write_varint(writer, packet.sequence)
+    write_varint(writer, len(packet.exceptions))
+    write_ids(packet.exceptions, writer)
+    write_watermarks(packet.watermarks, 0, writer)
+
+
+def read_facts_permit(reader: Reader, source: i64) -> FactsPermit:  # noqa: ARG001 - one signature
+    """What `write_facts_permit` wrote."""
+    sequence = reader.varint()
+    exceptions = read_ids(reader, reader.count())
+    return FactsPermit(sequence, exceptions, read_watermarks(reader, 0))
+
+
+def write_facts_ask(packet: FactsAsk, writer: BytesWriter) -> None:
+    """Append the three ids, watermarks."""
+    write_varint(writer, packet.delivered)
+    write_varint(writer, packet.lowest)
+    write_varint(writer, packet.lowest_except)
+    write_watermarks(packet.watermarks, 0, writer)
+
+
+def read_facts_ask(reader: Reader, source: i64) -> FactsAsk:  # noqa: ARG001 - one signature for all
+    """What `write_facts_ask` wrote."""
+    delivered = reader.varint()
+    lowest = reader.varint()
+    lowest_except = reader.varint()
+    return FactsAsk(delivered, lowest, lowest_except, read_watermarks(reader, 0))
