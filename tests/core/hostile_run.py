@@ -17,6 +17,7 @@ from antecede.core import (
     Transmit,
 )
 from antecede.core.catalogue import ProtocolInfo
+from antecede.core.fact_packets import FactsAck, FactsMessage, FactsPermit
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.protocols.mf import MfAck, MfMessage
 from antecede.core.protocols.psync import PsyncAck, PsyncMessage
@@ -158,6 +159,8 @@ class HostileRun:
             for packet in [*self.transmitted.get((me, liar), [])]:
                 if isinstance(packet, DataPacket):
                     self.arrive(liar, me, Ack(packet.carried.sequence))
+                elif isinstance(packet, FactsMessage):
+                    self.arrive(liar, me, FactsAck(packet.carried.sequence))
                 elif isinstance(packet, MfMessage):
                     self.arrive(liar, me, MfAck(packet.carried.sequence))
                 elif isinstance(packet, PsyncMessage):
@@ -166,6 +169,7 @@ class HostileRun:
                 if isinstance(lie, DataPacket):
                     self.arrive(liar, me, Permit(lie.carried.sequence))
             self.arrive(liar, me, Permit(HUGE))
+            self.arrive(liar, me, FactsPermit(HUGE))
 
     def undelivered(self) -> list[tuple[MessageId, int]]:
         """Copies between honest processes that have not been delivered."""

@@ -27,6 +27,15 @@ from antecede.core import (
 )
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.fact_packets import (
+    Fact,
+    FactsAck,
+    FactsAsk,
+    FactsMessage,
+    FactsPermit,
+    Mark,
+    Report,
+)
 from antecede.core.link_packets import LinkAck
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.protocols.cykas import YouCanTell
@@ -52,7 +61,26 @@ own_messages = st.builds(Message, st.just(LIAR), st.integers(1, 6), st.binary())
 some_ids = st.dictionaries(st.integers(0, 4), st.one_of(st.integers(1, 6), ids), max_size=3).map(
     lambda of: tuple(sorted(of.items()))
 )
+id_tuples = st.lists(ids, max_size=3).map(tuple)
+reports = st.builds(
+    Report,
+    st.sampled_from([0, 1, -1, 255, 1 << 62]),
+    id_tuples,
+    # Of messages of its own: of others' it could say that they are delivered, and be believed.
+    st.lists(st.builds(Fact, st.just(LIAR), ids, ids), max_size=3),
+    ids,
+)
 lies = st.one_of(
+    st.builds(
+        FactsMessage,
+        messages,
+        ids,
+        st.lists(st.builds(Mark, st.integers(0, 4), ids), max_size=2),
+        st.one_of(st.none(), reports),
+    ),
+    st.builds(FactsAck, ids),
+    st.builds(FactsPermit, ids, id_tuples),
+    st.builds(FactsAsk, ids, ids, ids),
     st.builds(DataPacket, messages, ids, st.booleans()),
     st.builds(Ack, ids),
     st.builds(Permit, ids),
@@ -135,7 +163,9 @@ class Forger:
         submitted = sum(sender == me for sender, _ in self.run.targets)
         for number in [-1, 0, *range(1, submitted + 2), 1 << 40]:
             if number not in left:
-                for packet in (Ack(number), MfAck(number), Ask(number, number), PsyncAck(number)):
+                asks = (Ask(number, number), FactsAsk(number, number, number))
+                acks = (Ack(number), FactsAck(number), MfAck(number), PsyncAck(number))
+                for packet in (*acks, *asks):
                     self.run.arrive(source, me, packet)
 
     def break_the_chain(self, source: int, me: int) -> None:
@@ -149,6 +179,9 @@ class Forger:
             message = Message(source, sequence, b"forged")
             for flag in (False, True):
                 assert not self.run.arrive(source, me, DataPacket(message, previous, flag))
+            report = Report(0, (), [], 1)
+            for said in (None, report):
+                assert not self.run.arrive(source, me, FactsMessage(message, previous, [], said))
 
     def misplace(self, source: int, me: int) -> None:
         """Packets that belong elsewhere."""
@@ -188,7 +221,9 @@ def test_forged_permits_lose_nothing(name: str, seed: int) -> None:
     for _ in range(STEPS):
         run.stir()
         source, me = random.sample(HONEST, 2)
-        run.arrive(source, me, Permit(random.choice([0, 3, 7, 12, 1 << 40])))
+        number = random.choice([0, 3, 7, 12, 1 << 40])
+        run.arrive(source, me, Permit(number))
+        run.arrive(source, me, FactsPermit(number))
 
     run.settle()
 

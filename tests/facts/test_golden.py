@@ -99,9 +99,11 @@ class Replayed:
         rows = self.rows(self.process.expire(self.now_ns))
         for row in rows:
             if row["packet"]["kind"] == "msg":
-                again = message_of(row["packet"])
+                pid, man, rep = message_of(row["packet"])
                 first = self.sent[row["transmit"], row["packet"]["mid"]]
-                assert again in (first, (*first[:2], None))
+                assert pid == first[0]
+                assert set(man) <= set(first[1])
+                assert rep in (first[2], None)
         return rows
 
     def rows(self, effects: list[Effect]) -> list[Row]:

@@ -69,6 +69,7 @@ from antecede.core.protocols.facts_window import (
     alive_marks,
     find_copy,
     find_from,
+    undelivered_marks,
 )
 from antecede.core.protocols.facts_writing import Draft, Writer
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
@@ -146,6 +147,8 @@ class FactsProcess(NodeProcess):
         self._news = False
         self._alarms = Alarms(patience_ns)
         self._stalls = Alarms(stall_ns)
+        # How many of those are on: places in the queue may be those of others.
+        self._stalls_on: i64 = 0
 
     # The public face.
 
@@ -173,6 +176,8 @@ class FactsProcess(NodeProcess):
 
     def wake_ns(self) -> i64:
         wake_ns = self._alarms.next_ns()
+        if self._stalls_on == 0:
+            return wake_ns
         stall_ns = self._stalls.next_ns()
         return stall_ns if stall_ns < wake_ns else wake_ns
 
@@ -250,8 +255,8 @@ class FactsProcess(NodeProcess):
             peer.watch(self._misses_permit(peer))
         hinted = False
         for alarm in self._stalls.ringing(now_ns):
-            alarm.on = False
             peer = self._peers[alarm.owner]
+            self._stop_stall(peer)
             if peer.awaits_acks() and not self._is_hinted(peer):
                 self._parking.hints[peer.id] = True
                 hinted = True
@@ -426,14 +431,16 @@ class FactsProcess(NodeProcess):
             self._owed.clean(copy.target, copy.sequence)
         else:
             self._owed.add(copy.target, copy.sequence, draft.unresolved)
-        self._transmit_copy(copy, draft.report, outbox)
+        self._transmit_copy(copy, draft.must, draft.report, outbox)
         self._alarms.start(peer, now_ns)
         if self._exceptions > 0 and not self._is_hinted(peer):
-            self._stalls.start(peer.stall, now_ns)
+            self._start_stall(peer, copy.sent_ns)
 
-    def _transmit_copy(self, copy: Copy, report: Report | None, outbox: Outbox) -> None:
+    def _transmit_copy(
+        self, copy: Copy, must: list[Mark], report: Report | None, outbox: Outbox
+    ) -> None:
         gossip = self._gossip(copy.target)
-        packet = FactsMessage(copy.message, copy.previous, copy.must, report, gossip)
+        packet = FactsMessage(copy.message, copy.previous, must, report, gossip)
         outbox.transmit(copy.target, packet)
 
     def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
@@ -441,9 +448,10 @@ class FactsProcess(NodeProcess):
         permitted = self._owed.queue_of(peer.id).permitted
         for index in range(start, min(stop, peer.unsent_at)):
             copy = peer.copies.at(index)
-            # Once it is permitted it is clean; until then it says what it said first.
+            # Once it is permitted it is clean; until then it says what it said first. Nobody is
+            # asked again to wait for what is known to be delivered.
             report = None if copy.sequence <= permitted else copy.report
-            self._transmit_copy(copy, report, outbox)
+            self._transmit_copy(copy, undelivered_marks(copy, self._truths), report, outbox)
 
     # Packets arrive.
 
@@ -548,17 +556,27 @@ class FactsProcess(NodeProcess):
         """`peer` acknowledged something: whether it is stalled is a question of its next copy."""
         if self._exceptions == 0:
             return
+        self._stop_stall(peer)
         if not peer.awaits_acks():
-            peer.stall.on = False
             self._parking.hints.pop(peer.id, None)
             return
         since_ns = peer.oldest_sent_ns()
         if since_ns + self._stalls.patience_ns > now_ns:
             self._parking.hints.pop(peer.id, None)
         if not self._is_hinted(peer):
+            self._start_stall(peer, since_ns)
+
+    def _start_stall(self, peer: Peer, since_ns: i64) -> None:
+        if not peer.stall.on:
+            self._stalls_on += 1
             peer.stall.on = True
             peer.stall.since_ns = since_ns
             self._stalls.enqueue(peer.stall)
+
+    def _stop_stall(self, peer: Peer) -> None:
+        if peer.stall.on:
+            self._stalls_on -= 1
+            peer.stall.on = False
 
     def _on_permit(
         self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
@@ -665,7 +683,7 @@ class FactsProcess(NodeProcess):
         peer.unsent_at = peer.copies.next
         peer.acked = peer.last_submitted
         peer.last_transmitted = peer.last_submitted
-        peer.stall.on = False
+        self._stop_stall(peer)
         peer.watch(self._misses_permit(peer))
         self._parking.forget(target)
         self._owed.forget(target)
@@ -758,6 +776,7 @@ class FactsProcess(NodeProcess):
         for process, peer in twin._peers.items():
             stalls[process] = peer.stall
         twin._stalls.adopt(self._stalls, stalls)
+        twin._stalls_on = self._stalls_on
         return twin
 
     def fingerprint(self) -> bytes:

@@ -11,7 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import Alarm
-from antecede.core.fact_packets import FactsMessage, Mark, Report
+from antecede.core.fact_packets import FactsMessage, Mark, Report, sorted_marks
 from antecede.core.protocols.facts_past import Wanted
 from antecede.core.protocols.facts_reports import PastReport, copy_reports
 from antecede.core.protocols.facts_truths import Truths
@@ -93,14 +93,17 @@ def alive_marks(copy: Copy, truths: Truths) -> list[Mark]:
     if not copy.wanted:
         return marks
     copy.wanted = [w for w in copy.wanted if not w.is_delivered(truths, copy.target)]
-    for want in sorted(copy.wanted, key=sender_of):
+    for want in copy.wanted:
         marks.append(Mark(want.sender, want.sequence))
-    return marks
+    return sorted_marks(marks)
 
 
-def sender_of(want: Wanted) -> int:
-    """Sorts what must be delivered first by who sent it."""
-    return want.sender
+def undelivered_marks(copy: Copy, truths: Truths) -> list[Mark]:
+    """What a copy said first that its target must deliver before it, as far as it may not have."""
+    if not copy.must:
+        return copy.must
+    target = copy.target
+    return [m for m in copy.must if not truths.is_delivered(m.sender, target, m.sequence)]
 
 
 @final
