@@ -152,8 +152,8 @@ class Twins:
 
     def hints(self) -> list[int]:
         """Whom the product takes for stalled, but for those with parked copies."""
-        parking = self.product._parking
-        return list(dict.fromkeys([*parking.told, *parking.hints]))
+        hints = self.product._stalls.hints
+        return list(dict.fromkeys([*self.product._parking.told, *hints]))
 
     def deadline_ns(self) -> int | None:
         return self.product.deadline_ns()

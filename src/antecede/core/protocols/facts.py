@@ -7,8 +7,8 @@ it was told; a message waits only for permits about its own destination, or if t
 to go unsaid. With B = W = 0 that is the ordered rule of `hybrid`; without a limit on facts every
 message is delivered at the first moment that causal delivery allows.
 
-A stalled destination must not hold up the rest: copies to it are parked, and permits and watermarks
-name it as an exception.
+Copies to a stalled destination are parked, and permits and watermarks name it as an exception: it
+must not hold up the rest.
 
 Cost: at most B facts, a filter and a few watermarks per packet; state linear in peers, in messages
 buffered and unacked, and in B per source; work amortised O(B) per copy.
@@ -20,11 +20,11 @@ copies set aside. This file is the order of events.
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Final, Self, TypeAlias, final
+from typing import Final, Self, final
 
 from mypy_extensions import i64
 
-from antecede.core.alarms import PATIENCE_NS, Alarm, Alarms
+from antecede.core.alarms import PATIENCE_NS, Alarms
 from antecede.core.checks import (
     PAYLOAD_LIMIT,
     check_distinct,
@@ -36,7 +36,6 @@ from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.fact_packets import (
     NO_WATERMARKS,
-    SENDER_ITSELF,
     FactsAck,
     FactsAsk,
     FactsMessage,
@@ -55,10 +54,12 @@ from antecede.core.protocols.facts_checks import (
     check_watermarks,
 )
 from antecede.core.protocols.facts_filter import Filter
+from antecede.core.protocols.facts_inbox import Inbox
 from antecede.core.protocols.facts_owed import OwedPermits
 from antecede.core.protocols.facts_parking import Parking
 from antecede.core.protocols.facts_past import Past, tells_others
 from antecede.core.protocols.facts_reports import PastReport, copy_reports
+from antecede.core.protocols.facts_stalls import Stalls
 from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
 from antecede.core.protocols.facts_window import (
     NOBODY,
@@ -93,8 +94,6 @@ EXCEPTIONS: Final = 2
 
 STALL_NS: Final = 3_000_000_000
 """How long a transmitted copy may be unacknowledged before its target counts as stalled: S."""
-
-LogItem: TypeAlias = Entry | PastReport
 
 
 @final
@@ -132,7 +131,7 @@ class FactsProcess(NodeProcess):
         self._peers: dict[int, Peer] = {}
         self._window = Window(self._peers)
         # Delivered reports and own messages, in order, that are not part of the past yet.
-        self._log: deque[LogItem] = deque()
+        self._log: deque[Entry | PastReport] = deque()
         self._logged_reports: i64 = 0
         self._serial: i64 = 0
         self._truths = Truths(me, Filter(filter_bits), watermarks, cache_limit)
@@ -140,15 +139,11 @@ class FactsProcess(NodeProcess):
         self._writer = Writer(me, self._past, self._truths, facts, exceptions)
         self._owed = OwedPermits(exceptions)
         self._parking = Parking(facts, exceptions)
-        # Whose next message waits for one of a sender's.
-        self._waiters: dict[int, dict[int, bool]] = {}
-        self._own = Watermark(SENDER_ITSELF, 0)
+        self._inbox = Inbox(self._peers, self._truths, receive_limit)
         # Whether anything has happened since the message next to leave was last looked at.
         self._news = False
         self._alarms = Alarms(patience_ns)
-        self._stalls = Alarms(stall_ns)
-        # How many of those are on: places in the queue may be those of others.
-        self._stalls_on: i64 = 0
+        self._stalls = Stalls(stall_ns)
 
     # The public face.
 
@@ -176,8 +171,6 @@ class FactsProcess(NodeProcess):
 
     def wake_ns(self) -> i64:
         wake_ns = self._alarms.next_ns()
-        if self._stalls_on == 0:
-            return wake_ns
         stall_ns = self._stalls.next_ns()
         return stall_ns if stall_ns < wake_ns else wake_ns
 
@@ -253,14 +246,7 @@ class FactsProcess(NodeProcess):
                 self._ask(peer, outbox)
             self._alarms.again(peer, now_ns)
             peer.watch(self._misses_permit(peer))
-        hinted = False
-        for alarm in self._stalls.ringing(now_ns):
-            peer = self._peers[alarm.owner]
-            self._stop_stall(peer)
-            if peer.awaits_acks() and not self._is_hinted(peer):
-                self._parking.hints[peer.id] = True
-                hinted = True
-        if hinted:
+        if self._stalls.expire(self._peers, now_ns):
             self._suspect()
             self._news = True
             self._pass(now_ns, outbox)
@@ -371,7 +357,7 @@ class FactsProcess(NodeProcess):
                 self._transmit_first(self._parking.unpark(target), draft, now_ns, outbox)
 
     def _suspect(self) -> None:
-        if self._window.leave_out(self._parking.suspects()):
+        if self._window.leave_out(self._parking.suspects(self._stalls.hints)):
             self._news = True
 
     def _stalled(self) -> dict[int, bool]:
@@ -396,17 +382,7 @@ class FactsProcess(NodeProcess):
     def _gossip(self, target: i64) -> list[Watermark]:
         if self._watermarks == 0:
             return NO_WATERMARKS
-        low = self._window.plain.first - 1
-        low_except: i64 = 0
-        exceptions: tuple[int, ...] = ()
-        if self._window.excepting.without and self._window.excepting.first - 1 > low:
-            low_except = self._window.excepting.first - 1
-            exceptions = tuple(sorted(self._window.suspects_at(low_except)))
-        own = self._own
-        if own.low != low or own.low_except != low_except or own.exceptions != exceptions:
-            own = Watermark(SENDER_ITSELF, low, low_except, exceptions)
-            self._own = own
-        return self._truths.gossip(target, own)
+        return self._truths.gossip(target, self._window.watermark())
 
     def _permit(self, target: i64, sequence: i64, exceptions: tuple[int, ...]) -> FactsPermit:
         return FactsPermit(sequence, exceptions, self._gossip(target))
@@ -433,8 +409,8 @@ class FactsProcess(NodeProcess):
             self._owed.add(copy.target, copy.sequence, draft.unresolved)
         self._transmit_copy(copy, draft.must, draft.report, outbox)
         self._alarms.start(peer, now_ns)
-        if self._exceptions > 0 and not self._is_hinted(peer):
-            self._start_stall(peer, copy.sent_ns)
+        if self._exceptions > 0:
+            self._stalls.left(peer, now_ns)
 
     def _transmit_copy(
         self, copy: Copy, must: list[Mark], report: Report | None, outbox: Outbox
@@ -466,71 +442,32 @@ class FactsProcess(NodeProcess):
         if sequence <= peer.delivered:
             self._ack(peer, outbox)
             return
-        early = peer.early
-        if early is None:
-            early = {}
-            peer.early = early
-        # What is next in turn always has room.
-        if packet.previous == peer.delivered or len(early) < self._receive_limit:
-            early[packet.previous] = packet
-        if packet.previous == peer.delivered:
-            self._deliver([peer], now_ns, outbox)
+        self._deliver(self._inbox.take(peer, packet), now_ns, outbox)
 
-    def _deliver(self, ready: list[Peer], now_ns: i64, outbox: Outbox) -> None:
-        """Deliver what may be of these peers, then of those that waited for it, then ack."""
-        acks: list[Peer] = []
-        place: i64 = 0
-        while place < len(ready):
-            peer = ready[place]
-            place += 1
-            delivered = False
-            while self._deliver_next(peer, now_ns, outbox):
-                delivered = True
-            if delivered:
-                if peer not in acks:
-                    acks.append(peer)
-                waiting = self._waiters.pop(peer.id, None)
-                if waiting is not None:
-                    for source in waiting:
-                        ready.append(self._peers[source])
-        for peer in acks:
+    def _deliver(self, ready: list[FactsMessage], now_ns: i64, outbox: Outbox) -> None:
+        """Deliver these, remember what they report, then acknowledge each source once."""
+        acks: dict[int, Peer] = {}
+        for packet in ready:
+            peer = self._peers[packet.carried.sender]
+            acks[peer.id] = peer
+            if packet.report is not None:
+                self._note_report(peer, packet.carried.sequence, packet.report, now_ns)
+            outbox.deliver(packet.carried)
+        for peer in acks.values():
             self._ack(peer, outbox)
 
-    def _deliver_next(self, peer: Peer, now_ns: i64, outbox: Outbox) -> bool:
-        """Deliver the next message of `peer`, if it is here and what must come first has come."""
-        early = peer.early
-        if early is None:
-            return False
-        packet = early.get(peer.delivered)
-        if packet is None or self._awaits(peer, packet.must):
-            return False
-        del early[peer.delivered]
-        if not early:
-            peer.early = None
-        sequence = packet.carried.sequence
-        peer.delivered = sequence
-        if packet.report is not None:
-            missed = self._misses_permit(peer)
-            peer.unclean = sequence
-            if sequence > self._truths.permitted(peer.id):
-                self._serial += 1
-                self._log.append(PastReport(self._serial, peer.id, sequence, packet.report))
-                self._logged_reports += 1
-                if not missed:
-                    peer.permits_since_ns = now_ns
-                self._alarms.start(peer, now_ns)
-        outbox.deliver(packet.carried)
-        return True
-
-    def _awaits(self, peer: Peer, must: list[Mark]) -> bool:
-        """Whether one of these is not delivered; then `peer` waits for its sender."""
-        for mark in must:
-            sender = self._peers.get(mark.sender)
-            here = sender is not None and sender.delivered >= mark.sequence
-            if not here and not self._truths.is_fenced(mark.sender):
-                self._waiters.setdefault(mark.sender, {})[peer.id] = True
-                return True
-        return False
+    def _note_report(self, peer: Peer, sequence: i64, report: Report, now_ns: i64) -> None:
+        """A delivered message was not clean: what it says becomes part of the past in its turn."""
+        missed = self._misses_permit(peer)
+        peer.unclean = sequence
+        if sequence <= self._truths.permitted(peer.id):
+            return
+        self._serial += 1
+        self._log.append(PastReport(self._serial, peer.id, sequence, report))
+        self._logged_reports += 1
+        if not missed:
+            peer.permits_since_ns = now_ns
+        self._alarms.start(peer, now_ns)
 
     def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
         copies = peer.copies
@@ -549,34 +486,9 @@ class FactsProcess(NodeProcess):
         peer.progress(now_ns)
         peer.acks_since_ns = now_ns
         peer.watch(self._misses_permit(peer))
-        self._rest_stall(peer, now_ns)
+        if self._exceptions > 0:
+            self._stalls.acknowledged(peer, now_ns)
         self._advance()
-
-    def _rest_stall(self, peer: Peer, now_ns: i64) -> None:
-        """`peer` acknowledged something: whether it is stalled is a question of its next copy."""
-        if self._exceptions == 0:
-            return
-        self._stop_stall(peer)
-        if not peer.awaits_acks():
-            self._parking.hints.pop(peer.id, None)
-            return
-        since_ns = peer.oldest_sent_ns()
-        if since_ns + self._stalls.patience_ns > now_ns:
-            self._parking.hints.pop(peer.id, None)
-        if not self._is_hinted(peer):
-            self._start_stall(peer, since_ns)
-
-    def _start_stall(self, peer: Peer, since_ns: i64) -> None:
-        if not peer.stall.on:
-            self._stalls_on += 1
-            peer.stall.on = True
-            peer.stall.since_ns = since_ns
-            self._stalls.enqueue(peer.stall)
-
-    def _stop_stall(self, peer: Peer) -> None:
-        if peer.stall.on:
-            self._stalls_on -= 1
-            peer.stall.on = False
 
     def _on_permit(
         self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
@@ -615,15 +527,11 @@ class FactsProcess(NodeProcess):
         return peer
 
     def _add_peer(self, process: i64) -> Peer:
-        peer = Peer(process)
-        self._peers[process] = peer
+        peer = self._peers[process] = Peer(process)
         return peer
 
     def _misses_permit(self, peer: Peer) -> bool:
         return peer.unclean > self._truths.permitted(peer.id)
-
-    def _is_hinted(self, peer: Peer) -> bool:
-        return peer.id in self._parking.hints
 
     # What a runtime needs beyond the contract.
 
@@ -683,7 +591,7 @@ class FactsProcess(NodeProcess):
         peer.unsent_at = peer.copies.next
         peer.acked = peer.last_submitted
         peer.last_transmitted = peer.last_submitted
-        self._stop_stall(peer)
+        self._stalls.forget(peer)
         peer.watch(self._misses_permit(peer))
         self._parking.forget(target)
         self._owed.forget(target)
@@ -692,9 +600,7 @@ class FactsProcess(NodeProcess):
         self._suspect()
         self._news = True
         self._advance()
-        waiting = self._waiters.pop(target, None)
-        if waiting is not None:
-            self._deliver([self._peers[source] for source in waiting], now_ns, outbox)
+        self._deliver(self._inbox.fenced(target), now_ns, outbox)
         self._pass(now_ns, outbox)
         return undelivered
 
@@ -746,7 +652,7 @@ class FactsProcess(NodeProcess):
             hops=self._hops,
             watermarks=self._watermarks,
             exceptions=self._exceptions,
-            stall_ns=self._stalls.patience_ns,
+            stall_ns=self._stalls.stall_ns,
             send_limit=self._send_limit,
             receive_limit=self._receive_limit,
             payload_limit=self._payload_limit,
@@ -769,27 +675,23 @@ class FactsProcess(NodeProcess):
         twin._writer = Writer(self._me, twin._past, twin._truths, self._facts, self._exceptions)
         twin._owed = self._owed.copy(reports)
         twin._parking = self._parking.copy(twin._peers)
-        twin._waiters = {sender: dict(waiting) for sender, waiting in self._waiters.items()}
+        twin._inbox = Inbox(twin._peers, twin._truths, self._receive_limit)
+        twin._inbox.adopt(self._inbox)
         twin._news = True
         twin._alarms.adopt(self._alarms, twin._peers)
-        stalls: dict[int, Alarm] = {}
-        for process, peer in twin._peers.items():
-            stalls[process] = peer.stall
-        twin._stalls.adopt(self._stalls, stalls)
-        twin._stalls_on = self._stalls_on
+        twin._stalls.adopt(self._stalls, twin._peers)
         return twin
 
     def fingerprint(self) -> bytes:
-        log: list[str] = []
-        for item in self._log:
-            if isinstance(item, PastReport):
-                log.append(item.state())
-            else:
-                log.append(str(item.sequence))
+        log = [
+            item.state() if isinstance(item, PastReport) else str(item.sequence)
+            for item in self._log
+        ]
         states = [peer.state() for peer in self._peers.values()]
         peers = sorted([state for state in states if state])
         parts = (self._window.state(), log, self._truths.state(), self._past.state(), peers)
-        return repr((self._me, parts, self._owed.state(), self._parking.state())).encode()
+        waits = (self._owed.state(), self._parking.state(), list(self._stalls.hints))
+        return repr((self._me, parts, waits)).encode()
 
 
 def held_key(held: HeldBack) -> tuple[int, int]:

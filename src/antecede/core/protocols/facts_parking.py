@@ -20,17 +20,16 @@ from antecede.core.protocols.facts_writing import Draft
 
 @final
 class Parking:
-    """The parked copies by target, in the order in which parking began, and the hints."""
+    """The parked copies by target, in the order in which parking began."""
 
-    __slots__ = ("_exceptions_max", "_facts_max", "copies", "hints", "told")
+    __slots__ = ("_exceptions_max", "_facts_max", "copies", "told")
 
     def __init__(self, facts_max: i64, exceptions_max: i64) -> None:
         self._facts_max: Final[i64] = facts_max
         self._exceptions_max: Final[i64] = exceptions_max
         self.copies: dict[int, deque[Copy]] = {}
-        # Whom the application names, and whose copies have been under way for too long.
+        # Whom the application takes for stalled.
         self.told: list[int] = []
-        self.hints: dict[int, bool] = {}
 
     def holds(self, target: i64) -> bool:
         """Whether copies to `target` are parked."""
@@ -41,10 +40,10 @@ class Parking:
         copy.snapshot = snapshot
         self.copies.setdefault(copy.target, deque()).append(copy)
 
-    def suspects(self) -> list[int]:
+    def suspects(self, hints: dict[int, bool]) -> list[int]:
         """The first few of those with parked copies, then those that are named, then hinted at."""
         found: list[int] = []
-        for target in [*self.copies, *self.told, *self.hints]:
+        for target in [*self.copies, *self.told, *hints]:
             if len(found) < self._exceptions_max and target not in found:
                 found.append(target)
         return found
@@ -114,7 +113,6 @@ class Parking:
     def forget(self, target: i64) -> None:
         """Nothing goes to `target` any more."""
         self.copies.pop(target, None)
-        self.hints.pop(target, None)
         if target in self.told:
             self.told.remove(target)
 
@@ -127,10 +125,9 @@ class Parking:
             parked = [peer.copies.at(first + place) for place in range(len(waiting))]
             twin.copies[target] = deque(parked)
         twin.told = list(self.told)
-        twin.hints = dict(self.hints)
         return twin
 
     def state(self) -> str:
         """Equal places and hints, equal strings; the parked copies themselves are the peers'."""
         parked = [(target, [c.sequence for c in queue]) for target, queue in self.copies.items()]
-        return repr((parked, self.told, list(self.hints)))
+        return repr((parked, self.told))

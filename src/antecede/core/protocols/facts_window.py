@@ -11,7 +11,14 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import Alarm
-from antecede.core.fact_packets import FactsMessage, Mark, Report, sorted_marks
+from antecede.core.fact_packets import (
+    SENDER_ITSELF,
+    FactsMessage,
+    Mark,
+    Report,
+    Watermark,
+    sorted_marks,
+)
 from antecede.core.protocols.facts_past import Wanted
 from antecede.core.protocols.facts_reports import PastReport, copy_reports
 from antecede.core.protocols.facts_truths import Truths
@@ -151,7 +158,6 @@ class Peer(Alarm):
         "stall",
         "unclean",
         "unsent_at",
-        "waiters",
     )
 
     def __init__(self, process: i64) -> None:
@@ -163,11 +169,9 @@ class Peer(Alarm):
         self.acked: i64 = 0
         self.last_submitted: i64 = 0
         self.last_transmitted: i64 = 0
-        # Receiving from it: packets by the id of their predecessor, and whose packets wait for
-        # one of its messages.
+        # Receiving from it: packets by the id of their predecessor.
         self.delivered: i64 = 0
         self.early: dict[int, FactsMessage] | None = None
-        self.waiters: dict[int, bool] | None = None
         # Its last delivered message that was not clean.
         self.unclean: i64 = 0
         self.acks_since_ns: i64 = 0
@@ -203,7 +207,6 @@ class Peer(Alarm):
         self.last_transmitted = other.last_transmitted
         self.delivered = other.delivered
         self.early = None if other.early is None else dict(other.early)
-        self.waiters = None if other.waiters is None else dict(other.waiters)
         self.unclean = other.unclean
         self.on = other.on
         self.since_ns = other.since_ns
@@ -262,7 +265,7 @@ class Front:
 class Window:
     """Our own messages, and the two fronts in them."""
 
-    __slots__ = ("entries", "excepting", "next", "peers", "plain")
+    __slots__ = ("_watermark", "entries", "excepting", "next", "peers", "plain")
 
     def __init__(self, peers: dict[int, Peer]) -> None:
         self.peers: Final = peers
@@ -270,6 +273,7 @@ class Window:
         self.next: i64 = 1
         self.plain = Front()
         self.excepting = Front()
+        self._watermark = Watermark(SENDER_ITSELF, 0)
 
     def add(self, targets: list[int]) -> Entry:
         """One more message, to these others."""
@@ -323,6 +327,20 @@ class Window:
             if peer.copies.peek().sequence <= sequence:
                 found.append(target)
         return found
+
+    def watermark(self) -> Watermark:
+        """How far all of our messages are delivered."""
+        low = self.plain.first - 1
+        low_except: i64 = 0
+        exceptions: tuple[int, ...] = ()
+        if self.excepting.without and self.excepting.first - 1 > low:
+            low_except = self.excepting.first - 1
+            exceptions = tuple(sorted(self.suspects_at(low_except)))
+        own = self._watermark
+        if own.low != low or own.low_except != low_except or own.exceptions != exceptions:
+            own = Watermark(SENDER_ITSELF, low, low_except, exceptions)
+            self._watermark = own
+        return own
 
     def _advance(self, front: Front) -> None:
         while front.first < self.next and self._sole(front.first, front) == NOBODY:
