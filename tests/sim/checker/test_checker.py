@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.core.catalogue import PROTOCOLS
+from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.sim.checker.check import check
 from antecede.sim.checker.programs import PROGRAMS, objection, parse
@@ -24,24 +24,43 @@ SMALL = [
 ]
 """The programs with at most some thousand states, whatever the protocol and with one fault."""
 
+MANY_STATES = {("hybrid-facts", "multicast-chain")}
+"""Half a minute each: the campaign runs them."""
+
 RUNNABLE = [
     pytest.param(protocol, program, id=f"{protocol}-{program}")
     for protocol, info in PROTOCOLS.items()
     for program in SMALL
-    if not objection(info, PROGRAMS[program])
+    if not objection(info, PROGRAMS[program]) and (protocol, program) not in MANY_STATES
 ]
+
+
+def searched(protocol: str) -> ProtocolInfo:
+    """The protocol; where it gossips, without: what was heard when would multiply the states."""
+    info = PROTOCOLS[protocol]
+    if protocol != "hybrid-facts":
+        return info
+    return ProtocolInfo(
+        info.name,
+        info.create,
+        ordering=info.ordering,
+        multicast=info.multicast,
+        network=info.network,
+        paper=info.paper,
+        options={"watermarks": 0},
+    )
 
 
 @pytest.mark.parametrize(("protocol", "program"), RUNNABLE)
 def test_nothing_is_wrong_when_any_one_packet_is_lost(protocol: str, program: str) -> None:
-    result = check(PROTOCOLS[protocol], PROGRAMS[program], losses=1, states_max=50_000)
+    result = check(searched(protocol), PROGRAMS[program], losses=1, states_max=50_000)
     assert result.failure is None
     assert result.complete
 
 
 @pytest.mark.parametrize(("protocol", "program"), RUNNABLE)
 def test_nothing_is_wrong_when_any_one_packet_is_duplicated(protocol: str, program: str) -> None:
-    result = check(PROTOCOLS[protocol], PROGRAMS[program], duplications=1, states_max=50_000)
+    result = check(searched(protocol), PROGRAMS[program], duplications=1, states_max=50_000)
     assert result.failure is None
     assert result.complete
 
@@ -49,7 +68,7 @@ def test_nothing_is_wrong_when_any_one_packet_is_duplicated(protocol: str, progr
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nothing_is_wrong_when_timers_fire_too_early(protocol: str) -> None:
     """A timer between any two steps, and a loss: most copies of most packets are superfluous."""
-    info = PROTOCOLS[protocol]
+    info = searched(protocol)
     program = PROGRAMS["multicast-chain" if info.broadcast_only else "triangle"]
     if protocol == "psync":  # Requests and their answers make ten times as many states.
         program = parse("0 sends a to 1+2; 1 sends b to 0+2 after a")
