@@ -44,8 +44,7 @@ from antecede.core.fact_packets import (
     Report,
     Watermark,
 )
-from antecede.core.permits import MissingPermit
-from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
 from antecede.core.protocols.facts_checks import (
     check_ask,
     check_limits,
@@ -74,7 +73,6 @@ from antecede.core.protocols.facts_window import (
 )
 from antecede.core.protocols.facts_writing import Draft, Writer
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
-from antecede.core.protocols.hybrid_state import HeldBack
 from antecede.core.values import Message, Packet
 
 FACTS: Final = 16
@@ -190,7 +188,7 @@ class FactsProcess(NodeProcess):
                 to_self = True
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
-        entry = self._window.add(remote)
+        entry = self._window.add(remote, len(payload))
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
             peer = self._peers[target]
@@ -536,7 +534,6 @@ class FactsProcess(NodeProcess):
     # What a runtime needs beyond the contract.
 
     def add_process(self, process: int) -> None:
-        """Make a further process known; nothing has been exchanged with it."""
         known_processes(process, [process])
         if process in self._known or process in self._peers:
             raise LocalError(f"process {process} is known already")
@@ -558,19 +555,7 @@ class FactsProcess(NodeProcess):
         self._pass(now_ns, outbox)
         return outbox.effects
 
-    def lost(self, target: int, sequence: int) -> list[Effect]:
-        """The copy of `sequence` to `target` was lost on the way: transmit it again now.
-
-        Nothing happens if that copy has been acknowledged, never left, or never existed. The alarm
-        is not touched: it stays the backstop.
-        """
-        outbox = EffectList()
-        if 0 < sequence < NEVER_NS:
-            self.lost_into(target, sequence, sequence, outbox)
-        return outbox.effects
-
     def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
-        """Like `lost`, for all copies to `target` from id `first` to id `last`."""
         peer = self._peers.get(target)
         if peer is not None:
             start, stop = find_from(peer, first), find_from(peer, last + 1)
@@ -605,7 +590,6 @@ class FactsProcess(NodeProcess):
         return undelivered
 
     def waiting(self) -> list[HeldBack]:
-        """What has been submitted and may not leave yet, and by whose permits it is held back."""
         held: list[HeldBack] = []
         for peer in self._peers.values():
             for index in range(peer.unsent_at, peer.copies.next):
@@ -614,18 +598,24 @@ class FactsProcess(NodeProcess):
         held.sort(key=held_key)
         return held
 
-    def _permits_for(self, copy: Copy) -> list[MissingPermit]:
+    def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
         """The messages whose permits would let `copy` leave, as far as is known."""
         reports = copy.blocking or copy.snapshot or list(self._past.reports.values())
-        owed: list[MissingPermit] = []
+        owed: list[tuple[int, int]] = []
         for report in reports:
             tells = report.names_others(copy.target) or tells_others(report, copy.target)
             if report.source != copy.target and not report.ended and tells:
-                owed.append(MissingPermit(report.source, report.sequence, report.index))
+                owed.append((int(report.source), int(report.sequence)))
         return owed
 
     def buffered(self) -> int:
         return len(self._window.entries)
+
+    def buffered_bytes(self) -> int:
+        return self._window.payload_bytes
+
+    def frontier(self, target: int) -> int:
+        return self._owed.queue_of(target).permitted if target in self._peers else 0
 
     def oldest(self) -> i64:
         return self._window.plain.first
@@ -635,7 +625,6 @@ class FactsProcess(NodeProcess):
         return 0 if peer is None else len(peer.copies)
 
     def expected(self, source: int) -> tuple[int, int]:
-        """The last id delivered from `source`, and how many wait there for a gap to close."""
         peer = self._peers.get(source)
         if peer is None:
             return 0, 0

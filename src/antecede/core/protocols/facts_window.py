@@ -118,10 +118,19 @@ def undelivered_marks(copy: Copy, truths: Truths) -> list[Mark]:
 class Entry:
     """A message of our own, until every target has acknowledged it."""
 
-    __slots__ = ("opened", "sequence", "targets", "unacked", "unacked_key", "unsent")
+    __slots__ = (
+        "opened",
+        "payload_bytes",
+        "sequence",
+        "targets",
+        "unacked",
+        "unacked_key",
+        "unsent",
+    )
 
-    def __init__(self, sequence: i64, targets: list[int]) -> None:
+    def __init__(self, sequence: i64, targets: list[int], payload_bytes: i64) -> None:
         self.sequence: Final[i64] = sequence
+        self.payload_bytes: Final[i64] = payload_bytes
         self.targets: Final = targets
         self.unacked: i64 = len(targets)
         # The exclusive or of the unacked targets: the last one, when one is left.
@@ -134,7 +143,7 @@ class Entry:
 
     def copy(self) -> "Entry":
         """The same entry, for a clone."""
-        twin = Entry(self.sequence, self.targets)
+        twin = Entry(self.sequence, self.targets, self.payload_bytes)
         twin.unacked = self.unacked
         twin.unacked_key = self.unacked_key
         twin.opened = self.opened
@@ -265,22 +274,24 @@ class Front:
 class Window:
     """Our own messages, and the two fronts in them."""
 
-    __slots__ = ("_watermark", "entries", "excepting", "next", "peers", "plain")
+    __slots__ = ("_watermark", "entries", "excepting", "next", "payload_bytes", "peers", "plain")
 
     def __init__(self, peers: dict[int, Peer]) -> None:
         self.peers: Final = peers
         self.entries: dict[int, Entry] = {}
         self.next: i64 = 1
+        self.payload_bytes: i64 = 0
         self.plain = Front()
         self.excepting = Front()
         self._watermark = Watermark(SENDER_ITSELF, 0)
 
-    def add(self, targets: list[int]) -> Entry:
+    def add(self, targets: list[int], payload_bytes: i64) -> Entry:
         """One more message, to these others."""
-        entry = Entry(self.next, targets)
+        entry = Entry(self.next, targets, payload_bytes)
         self.next += 1
         if targets:
             self.entries[entry.sequence] = entry
+            self.payload_bytes += payload_bytes
         return entry
 
     def acknowledged(self, target: i64, sequence: i64) -> None:
@@ -290,6 +301,7 @@ class Window:
         entry.unacked_key ^= target
         if entry.unacked == 0:
             del self.entries[sequence]
+            self.payload_bytes -= entry.payload_bytes
 
     def advance(self) -> bool:
         """Move the fronts on; True if the plain one moved."""
@@ -380,6 +392,7 @@ class Window:
             other.unsent = [find_twin(copy, peers[copy.target]) for copy in entry.unsent]
             twin.entries[sequence] = other
         twin.next = self.next
+        twin.payload_bytes = self.payload_bytes
         twin.plain = self.plain.copy()
         twin.excepting = self.excepting.copy()
         return twin
