@@ -33,7 +33,7 @@ def explored(folder: Path, rule: str, broken: str = "0") -> str:
     """What the verifier says about one rule."""
     options = [f"-DRULE={rule}", f"-DBROKEN={broken}"]
     said(folder, ["spin", *options, "-a", str(MODEL)])
-    said(folder, ["cc", "-w", "-O1", "-DSAFETY", "-DNOREDUCE", "-o", "pan", "pan.c"])
+    said(folder, ["cc", "-w", "-O0", "-DSAFETY", "-DNOREDUCE", "-o", "pan", "pan.c"])
     return said(folder, ["./pan", "-m10000"])
 
 

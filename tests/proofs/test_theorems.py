@@ -67,13 +67,29 @@ STATEMENTS = {
         forall wait : nat, exists r m j, Bound.punctual r 1 1 /\\ Bound.plain_rule r /\\
           Bound.target r m j /\\
           (Bound.leaves r m j >= Bound.submitted r m + Z.of_nat wait)%Z""",
+    "Knowledge.missing_permit_is_necessary": """
+        forall full i k j z, Knowledge.run full -> i <> k -> i <> j -> k <> j -> fst z = k ->
+          In (Knowledge.Dl z i true) full -> ~ Knowledge.permitted full z i ->
+          exists other, Knowledge.run other /\\ Knowledge.view i other = Knowledge.view i full /\\
+            (exists t, In (Knowledge.Sub z t) other /\\ In j t) /\\
+            In (Knowledge.Lv z j true) other /\\
+            forall f, ~ In (Knowledge.Dl z j f) other""",
+    "Knowledge.letting_go_breaks_causality": """
+        forall full i k j z y, Knowledge.run full -> i <> k -> i <> j -> k <> j ->
+          fst z = k -> fst y = i -> In (Knowledge.Dl z i true) full ->
+          ~ Knowledge.permitted full z i -> Knowledge.seen full z y i ->
+          exists other, Knowledge.run other /\\ Knowledge.view i other = Knowledge.view i full /\\
+            Knowledge.seen other z y i /\\
+            (exists t, In (Knowledge.Sub z t) other /\\ In j t) /\\
+            forall f g, ~ In (Knowledge.Dl z j g)
+              (cons (Knowledge.Dl y j f) (cons (Knowledge.Lv y j f) other))""",
     "Expulsion.expulsion_is_safe": """
         forall r, well_formed r -> delivered_where_sent r -> fifo r ->
           forall fence wire noted heard, fencing r fence wire noted heard -> causal_delivery r""",
 }
 IMPORTS = """
-Require Import ZArith.
-Require Antecede.Bound.
+Require Import ZArith List.
+Require Antecede.Bound Antecede.Knowledge.
 Require Import Antecede.Run Antecede.Causal Antecede.Needed Antecede.Permits Antecede.Expulsion.
 """
 
@@ -128,6 +144,8 @@ FALSE = [
         "earlier b m -> target r b e -> leaves r b e <= t) /\\",
         "earlier b m -> target r b e -> True) /\\",
     ),
+    ("Knowledge.v", "~ permitted full z i ->\n  exists", "True ->\n  exists"),
+    ("Knowledge.v", "(f = false <-> known_settled tr m j)", "f = true"),
     ("Expulsion.v", "notices k -> fenced e k t;", "notices k -> fenced e k (S t);"),
     ("Expulsion.v", "notices k \\/ noted x e k s;", "notices k \\/ noted x e k s \\/ True;"),
     ("Expulsion.v", "-> ~ fenced (sender r m) e t;", "-> True;"),
