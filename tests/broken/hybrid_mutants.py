@@ -44,8 +44,8 @@ HYBRID_MUTANTS = [
         "permit-n-plus-1",
         "a permit covers one message more than has been settled",
         (
-            "outbox.transmit(peer.id, Permit(peer.due))",
-            "outbox.transmit(peer.id, Permit(peer.due + 1))",
+            "self._transmit(peer, Permit(peer.due), outbox)",
+            "self._transmit(peer, Permit(peer.due + 1), outbox)",
         ),
         caught_by="optimal search",
     ),
@@ -53,8 +53,8 @@ HYBRID_MUTANTS = [
         "permit-across-senders",
         "a permit of one sender is taken for one of everybody",
         (
-            "if peer.debt is not None and self._missing.grant(peer.debt, sequence):",
-            "if [self._missing.grant(p.debt, sequence) for p in self._peers.values() if p.debt]:",
+            "if owed is not None and self._missing.grant(owed, sequence):",
+            "if [self._missing.grant(p.permits_owed(), sequence) for p in self._roster]:",
         ),
         caught_by="order optimal search",
     ),
@@ -72,16 +72,18 @@ HYBRID_MUTANTS = [
         "ack-all-destinations",
         "the ack of one destination counts for all",
         (
-            "        if entry.acknowledged_by(peer.place):\n            self._open -= 1\n"
-            "            self._open_bytes -= entry.drop_payload()\n",
-            "        self._open -= entry.unacked > 0\n        entry.unacked = 0\n",
+            "            self._acknowledged(entry, peer)\n",
+            "            self._open -= entry.unacked > 0\n            entry.unacked = 0\n",
         ),
         caught_by="order optimal search",
     ),
     hybrid(
         "no-watermark",
         "E8: a permit that overtakes its message is forgotten",
-        ("if following.flagged and sequence > peer.permitted:", "if following.flagged:"),
+        (
+            "missing = following.flagged and sequence > peer.permitted",
+            "missing = following.flagged",
+        ),
         caught_by="loss optimal search",
     ),
     hybrid(
@@ -150,13 +152,13 @@ HYBRID_MUTANTS = [
     hybrid(
         "exempt-copies-overtake",
         "as in plain SPS a copy overtakes what was submitted before it: safe, but without a bound",
-        ("self._overtakes: Final = rule == SPS", "self._overtakes: Final = rule != CSPS"),
+        ("if self._overtakes and first_missing", "if self._sps and first_missing"),
         caught_by="optimal",
     ),
     hybrid(
         "settles-over-others",
         "entries that others have not acknowledged are passed over",
-        ("if not entry.only_unacked_by(waited_for.place):", "if entry.unacked < 0:"),
+        ("if not entry.is_only_unacked_by(waited_for.place):", "if entry.unacked < 0:"),
         caught_by="order optimal search",
     ),
     hybrid(

@@ -185,8 +185,8 @@ def test_the_papers_rule_exceeds_the_bound() -> None:
 
 UNBOUNDED = {
     "exempt copies overtake what waits": (
-        "self._overtakes: Final = rule == SPS",
-        "self._overtakes: Final = rule != CSPS",
+        "if self._overtakes and first_missing",
+        "if self._sps and first_missing",
     ),
     "copies of a multicast leave apart, its exempt one first": (
         "                if entry.permits_before > first_missing and not self._is_exempt(entry):\n"

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.core.permits import Debt, MissingPermits
+from antecede.core.permits import MissingPermits, OwedPermits
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 
@@ -44,7 +44,7 @@ class Plain:
         return had != []
 
 
-def agree(permits: MissingPermits, debts: list[Debt], plain: Plain) -> bool:
+def agree(permits: MissingPermits, owing: list[OwedPermits], plain: Plain) -> bool:
     listed = [(p.sender, p.sequence, p.position) for p in permits.missing()]
     if plain.missing():
         assert permits.first_sender() == plain.missing()[0][0]
@@ -52,7 +52,7 @@ def agree(permits: MissingPermits, debts: list[Debt], plain: Plain) -> bool:
         listed == plain.missing()
         and (permits.first, permits.second, permits.next)
         == (plain.first(), plain.second(), plain.next())
-        and all(debt.lowest() == plain.lowest(int(debt.sender)) for debt in debts)
+        and all(owed.lowest() == plain.lowest(int(owed.sender)) for owed in owing)
     )
 
 
@@ -67,38 +67,38 @@ def test_positions_are_those_of_the_list_of_all_that_were_ever_missing(
     steps: list[tuple[int, bool | int]],
 ) -> None:
     permits = MissingPermits()
-    debts = [Debt(sender) for sender in range(4)]
+    owing = [OwedPermits(sender) for sender in range(4)]
     plain = Plain([])
     highest = [0] * 4
     for sender, step in steps:
         if step is True:
             highest[sender] += 1 + sender % 2
-            permits.add(debts[sender], highest[sender])
+            permits.add(owing[sender], highest[sender])
             plain.ever.append((sender, highest[sender], False))
         else:
-            assert permits.grant(debts[sender], step) == plain.grant(sender, step)
-        assert agree(permits, debts, plain)
+            assert permits.grant(owing[sender], step) == plain.grant(sender, step)
+        assert agree(permits, owing, plain)
         twin = permits.copy()
-        assert agree(twin, [twin.copy_debt(debt) for debt in debts], plain)
+        assert agree(twin, [twin.copy_owed(owed) for owed in owing], plain)
 
 
 def test_a_copy_goes_its_own_way() -> None:
     permits = MissingPermits()
-    one, two = Debt(1), Debt(2)
+    one, two = OwedPermits(1), OwedPermits(2)
     permits.add(one, 5)
     permits.add(two, 3)
     twin = permits.copy()
-    twin.grant(twin.copy_debt(one), 5)
-    twin.add(twin.copy_debt(two), 4)
+    twin.grant(twin.copy_owed(one), 5)
+    twin.add(twin.copy_owed(two), 4)
     assert (twin.first, twin.second, twin.next) == (2, 4, 4)
     assert (permits.first, permits.second, permits.next) == (1, 2, 3)
 
 
 def test_a_permit_covers_all_earlier_ones_of_its_sender_and_of_nobody_else() -> None:
     permits = MissingPermits()
-    one, two, three = Debt(1), Debt(2), Debt(3)
-    for debt, sequence in ((one, 1), (two, 1), (one, 2), (one, 4)):
-        permits.add(debt, sequence)
+    one, two, three = OwedPermits(1), OwedPermits(2), OwedPermits(3)
+    for owed, sequence in ((one, 1), (two, 1), (one, 2), (one, 4)):
+        permits.add(owed, sequence)
     assert permits.grant(one, 3)
     assert [(p.sender, p.sequence) for p in permits.missing()] == [(2, 1), (1, 4)]
     assert not permits.grant(one, 3)
@@ -108,11 +108,11 @@ def test_a_permit_covers_all_earlier_ones_of_its_sender_and_of_nobody_else() -> 
 def come_and_go(count: int, order: list[int]) -> None:
     """Permits of `count` senders go missing, and come in the given order of senders."""
     permits = MissingPermits()
-    debts = [Debt(sender) for sender in range(count)]
-    for debt in debts:
-        permits.add(debt, 1)
+    owing = [OwedPermits(sender) for sender in range(count)]
+    for owed in owing:
+        permits.add(owed, 1)
     for sender in order:
-        permits.grant(debts[sender], 1)
+        permits.grant(owing[sender], 1)
     assert permits.first == permits.next
 
 

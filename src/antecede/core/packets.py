@@ -1,4 +1,4 @@
-"""The packets of the hybrid family: a tagged message, and three kinds of pure control.
+"""The packets of the hybrid family: a tagged message, pure control, and news of expulsions.
 
 Their cost is the point of the family: two integers and a flag per message, one or two integers per
 control packet, however many processes there are.
@@ -133,3 +133,88 @@ class Ask(Packet):
 
     def __repr__(self) -> str:
         return f"Ask({self.delivered}, {self.lowest})"
+
+
+@final
+class Notice(Packet):
+    """`processes` are expelled: note that before you look at the packet inside, if there is one.
+
+    Where nobody is expelled there are no notices, and a message is as small as ever.
+    """
+
+    __slots__ = ("inner", "processes")
+
+    KIND: ClassVar[str] = "notice"
+
+    def __init__(self, processes: list[int], inner: Packet | None) -> None:
+        self.processes: Final = processes
+        self.inner: Final = inner
+
+    @property
+    def message(self) -> Message | None:
+        return None if self.inner is None else self.inner.message
+
+    @property
+    def metadata_integers(self) -> int:
+        """The ids, and what the packet inside has."""
+        inner = self.inner
+        return len(self.processes) + (0 if inner is None else inner.metadata_integers)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Notice)
+            and self.processes == other.processes
+            and self.inner == other.inner
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.KIND, tuple(self.processes), self.inner))
+
+    def __repr__(self) -> str:
+        return f"Notice({self.processes}, {self.inner!r})"
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Noted(Packet):
+    """We have expelled `processes`, too: no need to say it again."""
+
+    __slots__ = ("processes",)
+
+    KIND: ClassVar[str] = "noted"
+
+    def __init__(self, processes: list[int]) -> None:
+        self.processes: Final = processes
+
+    @property
+    def metadata_integers(self) -> int:
+        """The ids."""
+        return len(self.processes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Noted) and self.processes == other.processes
+
+    def __hash__(self) -> int:
+        return hash((self.KIND, tuple(self.processes)))
+
+    def __repr__(self) -> str:
+        return f"Noted({self.processes})"
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Expulsion(Packet):
+    """You are expelled: stop."""
+
+    __slots__ = ()
+
+    KIND: ClassVar[str] = "expelled"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expulsion)
+
+    def __hash__(self) -> int:
+        return hash(self.KIND)
+
+    def __repr__(self) -> str:
+        return "Expulsion()"

@@ -29,7 +29,7 @@ class MissingPermit:
 
 
 @final
-class Debt:
+class OwedPermits:
     """The permits that one sender owes, oldest first."""
 
     __slots__ = ("queue", "sender")
@@ -38,7 +38,7 @@ class Debt:
         self.sender: Final[i64] = sender
         self.queue: SlidingArray[MissingPermit] = SlidingArray()
 
-    def owed(self) -> bool:
+    def any(self) -> bool:
         """Whether any permit is missing."""
         return self.queue.first < self.queue.next
 
@@ -68,17 +68,17 @@ class MissingPermits:
         """The position that the next missing permit will get."""
         return self._all.next
 
-    def add(self, debt: Debt, sequence: i64) -> None:
+    def add(self, owed: OwedPermits, sequence: i64) -> None:
         """A flagged message was delivered: its permit is missing from now on."""
-        permit = MissingPermit(debt.sender, sequence, self._all.next)
-        debt.queue.add(permit)
+        permit = MissingPermit(owed.sender, sequence, self._all.next)
+        owed.queue.add(permit)
         self._all.add(permit)
-        if self.second == permit.position and debt.sender == self._all.peek().sender:
+        if self.second == permit.position and owed.sender == self._all.peek().sender:
             self.second += 1
 
-    def grant(self, debt: Debt, sequence: i64) -> bool:
+    def grant(self, owed: OwedPermits, sequence: i64) -> bool:
         """The permits up to `sequence` have come; True if any of them was missing."""
-        queue = debt.queue
+        queue = owed.queue
         granted = False
         while queue.first < queue.next:
             permit = queue.peek()
@@ -100,7 +100,7 @@ class MissingPermits:
         return [permit for permit in self._all if not permit.granted]
 
     def copy(self) -> "MissingPermits":
-        """An independent copy, positions and all; see `copy_debt` for the senders' part."""
+        """An independent copy, positions and all; see `copy_owed` for the senders' part."""
         other = MissingPermits()
         other._all = SlidingArray(self._all.first)
         for permit in self._all:
@@ -110,11 +110,11 @@ class MissingPermits:
         other.second = self.second
         return other
 
-    def copy_debt(self, debt: Debt) -> Debt:
-        """A copy of the debt of a twin: the same permits, but ours."""
-        other = Debt(debt.sender)
-        other.queue = SlidingArray(debt.queue.first)
-        for permit in debt.queue:
+    def copy_owed(self, owed: OwedPermits) -> OwedPermits:
+        """A copy of what a sender owes a twin: the same permits, but ours."""
+        other = OwedPermits(owed.sender)
+        other.queue = SlidingArray(owed.queue.first)
+        for permit in owed.queue:
             other.queue.add(self._all.at(permit.position))
         return other
 

@@ -155,6 +155,9 @@ class NodeProcess(CausalProcess):
         delivers nothing more. Permits that it owes us stay missing.
         """
 
+    def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+        """`process` is there: it will hear of expulsions, those before now included."""
+
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - refused
         """Go on without `process` for ever, whatever it does; see `reports` for what that costs."""
         raise LocalError("processes of this protocol cannot be expelled")

@@ -6,9 +6,15 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import Alarm
 from antecede.core.packets import DataPacket
-from antecede.core.permits import Debt, MissingPermit
+from antecede.core.permits import MissingPermit, MissingPermits, OwedPermits
+from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
+
+ACKS: Final = 1
+PERMITS: Final = 2
+NOTICES: Final = 3
+"""What is waited for from a peer: acks of copies, permits, and that our notices are noted."""
 
 
 @final
@@ -66,7 +72,7 @@ class Entry:
         if behind is None:
             behind = {}
         for place in following.targets:
-            if following.sequence > roster[place].covered:
+            if following.sequence > roster[place].permitted_up_to:
                 behind[place] = int(following.sequence)
         if following.due_behind is not None:
             behind.update(following.due_behind)
@@ -82,7 +88,11 @@ class Entry:
         twin.due_behind = None if self.due_behind is None else dict(self.due_behind)
         return twin
 
-    def only_unacked_by(self, place: i64) -> bool:
+    def only_waits_for(self) -> i64:
+        """The place of the only peer that has not acknowledged it; there must be one alone."""
+        return self.unacked_key
+
+    def is_only_unacked_by(self, place: i64) -> bool:
         """Whether nobody but the peer at `place` may still have to acknowledge it."""
         return self.unacked == 0 or (self.unacked == 1 and self.unacked_key == place)
 
@@ -96,17 +106,19 @@ class Peer(Alarm):
         "acks_since_ns",
         "alone",
         "copies",
-        "covered",
-        "debt",
         "delivered",
         "due",
         "early",
         "id",
         "last_submitted",
         "last_transmitted",
+        "notices_since_ns",
+        "owed_permits",
         "permits_since_ns",
         "permitted",
+        "permitted_up_to",
         "place",
+        "unnoted",
         "unsent_at",
     )
 
@@ -123,19 +135,22 @@ class Peer(Alarm):
         self.last_submitted: i64 = 0
         self.last_transmitted: i64 = 0
         # The highest id for which it has been sent a permit, or that left unflagged.
-        self.covered: i64 = 0
+        self.permitted_up_to: i64 = 0
         self.due: i64 = 0
         # Receiving from it: `early` maps the id of a missing predecessor to the packet waiting.
         self.delivered: i64 = 0
         self.permitted: i64 = 0
         self.early: dict[int, DataPacket] | None = None
-        self.debt: Debt | None = None
-        # Since when its acks, and its permits, have been waited for without any progress. Two
-        # clocks, because a steady stream of permits is no reason not to repeat a lost message.
+        self.owed_permits: OwedPermits | None = None
+        # Since when its acks, permits and the like have been waited for without any progress: a
+        # clock for each, because a steady stream of permits is no reason not to repeat a message.
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
+        self.notices_since_ns: i64 = 0
+        # Expelled processes that it is not known to have expelled.
+        self.unnoted: dict[int, bool] | None = None
 
-    def adopt(self, other: "Peer", twins: dict[int, Entry]) -> None:
+    def adopt(self, other: "Peer", twins: dict[int, Entry], missing: MissingPermits) -> None:
         """Become a copy of `other`, with `twins`, by id, in place of its entries."""
         self.copies = SlidingArray(other.copies.first)
         for entry in other.copies:
@@ -144,7 +159,7 @@ class Peer(Alarm):
         self.acked = other.acked
         self.last_submitted = other.last_submitted
         self.last_transmitted = other.last_transmitted
-        self.covered = other.covered
+        self.permitted_up_to = other.permitted_up_to
         self.delivered = other.delivered
         self.permitted = other.permitted
         self.early = None if other.early is None else dict(other.early)
@@ -153,6 +168,10 @@ class Peer(Alarm):
         self.doublings = other.doublings
         self.acks_since_ns = other.acks_since_ns
         self.permits_since_ns = other.permits_since_ns
+        self.notices_since_ns = other.notices_since_ns
+        if other.owed_permits is not None:
+            self.owed_permits = missing.copy_owed(other.owed_permits)
+        self.unnoted = None if other.unnoted is None else dict(other.unnoted)
 
     def abandon(self) -> list[Entry]:
         """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
@@ -171,30 +190,69 @@ class Peer(Alarm):
         """Whether a copy that left has not been acknowledged."""
         return self.copies.first < self.unsent_at
 
+    def permits_owed(self) -> OwedPermits:
+        """The permits that it owes us."""
+        if self.owed_permits is None:
+            self.owed_permits = OwedPermits(self.id)
+        return self.owed_permits
+
+    def owe_notices(self, processes: list[int]) -> None:
+        """It must be told that these are expelled."""
+        if self.unnoted is None:
+            self.unnoted = {}
+        for process in processes:
+            self.unnoted[process] = True
+
+    def begin_waiting(self, what: i64, now_ns: i64) -> None:
+        """Start the clock of this sort, unless something of it is waited for already."""
+        if what == ACKS:
+            if self.copies.first == self.unsent_at:
+                self.acks_since_ns = now_ns
+        elif what == PERMITS:
+            if self.owed_permits is None or not self.owed_permits.any():
+                self.permits_since_ns = now_ns
+        elif self.unnoted is None:
+            self.notices_since_ns = now_ns
+
+    def wait_afresh(self, what: i64, now_ns: i64) -> None:
+        """Start the clock of this sort again."""
+        if what == ACKS:
+            self.acks_since_ns = now_ns
+        elif what == PERMITS:
+            self.permits_since_ns = now_ns
+        else:
+            self.notices_since_ns = now_ns
+
     def watch(self) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""
-        acks = self.copies.first < self.unsent_at
-        permits = self.debt is not None and self.debt.owed()
-        self.on = acks or permits
-        if acks and (not permits or self.acks_since_ns < self.permits_since_ns):
-            self.since_ns = self.acks_since_ns
-        else:
-            self.since_ns = self.permits_since_ns
+        since_ns: i64 = NEVER_NS
+        if self.copies.first < self.unsent_at:
+            since_ns = self.acks_since_ns
+        owed = self.owed_permits
+        if owed is not None and self.permits_since_ns < since_ns and owed.any():
+            since_ns = self.permits_since_ns
+        if self.unnoted is not None and self.notices_since_ns < since_ns:
+            since_ns = self.notices_since_ns
+        self.on = since_ns < NEVER_NS
+        if self.on:
+            self.since_ns = since_ns
 
     def lowest_missing(self) -> i64:
         """The lowest id of its messages whose permit it owes us, or 0."""
-        return 0 if self.debt is None else self.debt.lowest()
+        return 0 if self.owed_permits is None else self.owed_permits.lowest()
 
     def state(self) -> str:
         """Everything but the alarm; empty if nothing was ever exchanged."""
-        exchanged = self.last_submitted or self.delivered or self.permitted or self.early
-        if not exchanged:
+        sent = self.last_submitted > 0 or self.unnoted is not None
+        received = self.delivered > 0 or self.permitted > 0 or self.early is not None
+        if not sent and not received:
             return ""
         copies = [entry.sequence for entry in self.copies]
         early = [] if self.early is None else sorted(self.early.items(), key=early_key)
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.permitted, early)
-        return repr((self.id, sending, self.last_transmitted, self.covered, receiving))
+        permits = (self.last_transmitted, self.permitted_up_to, sorted(self.unnoted or {}))
+        return repr((self.id, sending, permits, receiving))
 
 
 def early_key(item: tuple[int, DataPacket]) -> int:
@@ -233,8 +291,8 @@ def find_from(copies: SlidingArray[Entry], sequence: i64) -> i64:
 
 
 def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:
-    """The permit of `sequence` may go to `peer`; remember that, unless it is covered already."""
-    if sequence <= peer.covered:
+    """The permit of `sequence` may go to `peer`; remember that, unless it has it already."""
+    if sequence <= peer.permitted_up_to:
         return
     if peer.due == 0:
         due.append(peer)

@@ -1,0 +1,528 @@
+"""What a hybrid process is besides its rule: its state and faces, who is there, what is kept.
+
+`hybrid.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
+and their timers, what is forgotten, expulsion, the state that survives a crash, and clones.
+
+Expulsion. Any process may go on without another, for ever and whatever that one does: acks and
+permits of the expelled count as given, nothing of it is taken any more. Everybody who hears from us
+afterwards must have stopped listening to it first, so every message and permit carries the ids
+that its receiver is not known to have expelled (a `Notice`) until it has said that it noted them.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from typing import Final, Literal, Self, TypeAlias
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.alarms import PATIENCE_NS, Alarms
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    check_distinct,
+    check_ids,
+    checked_payload,
+    checked_targets,
+    known_processes,
+)
+from antecede.core.effects import Effect
+from antecede.core.errors import BufferFull, Fenced, LocalError, RemoteError
+from antecede.core.in_order import check_chain
+from antecede.core.packets import DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.permits import MissingPermit, MissingPermits
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.protocols.hybrid_state import NOTICES, Entry, Peer, find_from, holding_back
+from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message, Packet
+
+SEND_LIMIT: Final = 1 << 20
+"""Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""
+
+RECEIVE_LIMIT: Final = 1 << 12
+"""Messages of one source held for a gap to close; beyond it packets are dropped, and come again."""
+
+FORGOTTEN_MIN: Final = 32
+"""Acknowledged entries among the others that may stay without a look at whether to forget them."""
+
+RESEND_BATCH: Final = 64
+"""Copies transmitted again to one peer when its alarm rings, oldest first."""
+
+EXPELLED_LIMIT: Final = 1 << 16
+"""Processes that may ever be expelled; a notice beyond it is refused."""
+
+Rule: TypeAlias = Literal["ordered", "sps", "csps"]
+
+ORDERED: Final = "ordered"
+SPS: Final = "sps"
+CSPS: Final = "csps"
+RULES: Final = (ORDERED, SPS, CSPS)
+"""When a copy may leave: `hybrid`, `hybrid-sps` and `hybrid-csps` of the catalogue."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class HybridNode(NodeProcess):
+    """Everything but the steps of the protocol."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        rule: Rule = ORDERED,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+        forgotten_min: int = FORGOTTEN_MIN,
+    ) -> None:
+        if rule not in RULES:
+            raise LocalError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
+        # Peers come into being at first contact: state follows who talks, not who exists.
+        self._known: Final = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._rule: Final = rule
+        self._ordered: Final = rule == ORDERED
+        self._overtakes: Final = rule == SPS
+        # Permits are conservative (CSPS) or not; the ordered rule shares them with SPS.
+        self._sps: Final = rule != CSPS
+        self._send_limit: Final[i64] = send_limit
+        self._receive_limit: Final[i64] = receive_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._forgotten_min: Final[i64] = forgotten_min
+        self._peers: dict[int, Peer] = {}
+        self._roster: list[Peer] = []
+        # The entries that are not acknowledged by all, oldest first, and few others among them:
+        # `_open` counts the former. Positions in it are not ids.
+        self._unacked: SlidingArray[Entry] = SlidingArray()
+        self._open: i64 = 0
+        self._open_bytes: i64 = 0
+        self._next_sequence: i64 = 1
+        self._settled: i64 = 1
+        self._released: i64 = 1
+        self._missing = MissingPermits()
+        # Peers with a permit due; empty between any two steps.
+        self._due: list[Peer] = []
+        self._alarms = Alarms(patience_ns)
+        # Ids without which we go on, and peers met since that have not been told of them.
+        self._expelled: dict[int, bool] = {}
+        self._met: list[Peer] = []
+        self._stopped = False
+        # Whether arrivals must be looked at before they are taken: somebody, or we, are expelled.
+        self._barred = False
+        self._reports: list[Report] = []
+
+    # The rule, in hybrid.py.
+
+    @abstractmethod
+    def _advance(self, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _release(self, now_ns: i64, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _frontier(self, peer: Peer) -> i64: ...
+
+    @abstractmethod
+    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None: ...
+
+    # The list-returning face.
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        ids = checked_targets(targets)
+        self.submit_into(ids, checked_payload(payload, self._payload_limit), now_ns, outbox)
+        return outbox.effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        # It may not even fit an i64.
+        if source not in self._expelled and self._peer(source) is None:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        self.arrive_into(source, packet, now_ns, outbox)
+        return outbox.effects
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        self.expire_into(now_ns, outbox)
+        return outbox.effects
+
+    def expel(self, process: int, now_ns: int) -> list[Effect]:
+        """Like `expel_into`, with a list of effects."""
+        outbox = EffectList()
+        self.expel_into(process, now_ns, outbox)
+        return outbox.effects
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = self._alarms.next_ns()
+        return None if wake_ns == NEVER_NS else wake_ns
+
+    def wake_ns(self) -> i64:
+        return self._alarms.next_ns()
+
+    # Queries.
+
+    def waiting(self) -> list[HeldBack]:
+        held: list[HeldBack] = []
+        missing = self._missing.missing()
+        before_it: list[MissingPermit] = []
+        for entry in self._unacked:
+            if entry.unsent == 0:
+                continue
+            targets = [self._roster[place] for place in entry.targets]
+            if self._ordered:
+                # The message before it leaves first, so it waits for the same permits, too.
+                alone = targets[0].id if len(targets) == 1 else self._me
+                own = holding_back(entry, missing, alone)
+                before_it = [permit for permit in missing if permit in own or permit in before_it]
+            for peer in targets:
+                if peer.last_transmitted < entry.sequence:
+                    exempt = peer.id if self._sps else self._me
+                    owed = before_it if self._ordered else holding_back(entry, missing, exempt)
+                    names = [(int(permit.sender), int(permit.sequence)) for permit in owed]
+                    held.append(HeldBack(entry.sequence, peer.id, names))
+        return held
+
+    def buffered(self) -> int:
+        return self._open
+
+    def buffered_bytes(self) -> int:
+        return self._open_bytes
+
+    def oldest(self) -> i64:
+        unacked = self._unacked
+        return unacked.peek().sequence if unacked.first < unacked.next else self._next_sequence
+
+    def owes(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else len(peer.copies)
+
+    def expected(self, source: int) -> tuple[int, int]:
+        peer = self._peers.get(source)
+        if peer is None:
+            return 0, 0
+        return int(peer.delivered), 0 if peer.early is None else len(peer.early)
+
+    def frontier(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else int(self._frontier(peer))
+
+    def reports(self) -> list[Report]:
+        reports = self._reports
+        self._reports = []
+        return reports
+
+    # Who is there, and what is waited for.
+
+    def add_process(self, process: int) -> None:
+        known_processes(process, [process])
+        if process in self._known or process in self._peers:
+            raise LocalError(f"process {process} is known already")
+        self._add_peer(process)
+
+    def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+        if self._peer(process) is None:
+            raise LocalError(f"process {process} is not one of the others")
+        self._greet_met(now_ns, outbox)
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        peer = self._peer(target)
+        if peer is None:
+            raise LocalError(f"process {target} is not one of the others")
+        given_up = peer.abandon()
+        for entry in given_up:
+            self._acknowledged(entry, peer)
+        self._advance(outbox)
+        self._release(now_ns, outbox)
+        return [int(entry.sequence) for entry in given_up]
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        peer = self._peers.get(target)
+        if peer is None:
+            return
+        start = find_from(peer.copies, first)
+        stop = find_from(peer.copies, last + 1)
+        self._transmit_again(peer, start, stop, outbox)
+
+    def _peer(self, process: int) -> Peer | None:
+        """The record of another process, or None if there is no such process."""
+        peer = self._peers.get(process)
+        # Membership first: an int of any size may be asked for, and only a known one fits an i64.
+        if peer is None and process in self._known and process != self._me:
+            peer = self._add_peer(process)
+        return peer
+
+    def _add_peer(self, process: i64) -> Peer:
+        peer = Peer(process, len(self._roster))
+        self._peers[process] = peer
+        self._roster.append(peer)
+        if self._expelled and process not in self._expelled:
+            peer.owe_notices(list(self._expelled))
+            self._met.append(peer)
+        return peer
+
+    def _expect(self, peer: Peer, what: i64, now_ns: i64) -> None:
+        """Something will be waited for from `peer`, if it is not already."""
+        peer.begin_waiting(what, now_ns)
+        self._alarms.start(peer, now_ns)
+
+    def _heard(self, peer: Peer, what: i64, now_ns: i64) -> None:
+        """Some of what is waited for has come from `peer`: be patient afresh."""
+        peer.progress(now_ns)
+        peer.wait_afresh(what, now_ns)
+        peer.watch()
+
+    # What is submitted, and what is forgotten.
+
+    def _admit(self, targets: list[int], payload: bytes) -> tuple[list[int], bool]:
+        """The places of the targets, and whether we are one of them; an error changes nothing."""
+        if self._stopped:
+            raise Fenced("this process has been expelled; open a new one to rejoin")
+        check_distinct(targets)
+        checked_payload(payload, self._payload_limit)
+        if self._open >= self._send_limit:
+            raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
+        to_self = False
+        places: list[int] = []
+        for target in targets:
+            peer = self._peer(target)
+            if peer is not None:
+                if len(targets) == 1:
+                    places = peer.alone
+                else:
+                    places.append(peer.place)
+            elif target in self._known:
+                to_self = True
+            else:
+                raise LocalError(f"unknown target {target}: it is not one of the processes")
+        return places, to_self
+
+    def _append(self, message: Message, places: list[int]) -> None:
+        entry = Entry(message, self._missing.next, places)
+        self._unacked.add(entry)
+        self._open += 1
+        self._open_bytes += len(message.payload)
+        for place in places:
+            peer = self._roster[place]
+            peer.last_submitted = message.sequence
+            peer.copies.add(entry)
+
+    def _acknowledged(self, entry: Entry, peer: Peer) -> None:
+        if entry.acknowledged_by(peer.place):
+            self._open -= 1
+            self._open_bytes -= entry.drop_payload()
+
+    def _forget_acknowledged(self) -> None:
+        """Let go of entries that everybody has acknowledged but older ones keep from settling."""
+        unacked = self._unacked
+        kept: SlidingArray[Entry] = SlidingArray()
+        settled: i64 = 0
+        released: i64 = 0
+        before = unacked.peek()
+        index = unacked.first
+        while index < unacked.next:
+            entry = unacked.at(index)
+            if index == self._settled:
+                settled = kept.next
+            if index == self._released:
+                released = kept.next
+            if entry.unacked > 0:
+                kept.add(entry)
+                before = entry
+            else:
+                before.absorb(entry, self._roster)
+            index += 1
+        self._unacked = kept
+        self._settled = settled if settled > 0 else kept.next
+        self._released = released if released > 0 else kept.next
+
+    # Expulsion.
+
+    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+        if self._stopped:
+            raise Fenced("this process has been expelled; open a new one to rejoin")
+        check_ids(process, process)
+        if process == self._me:
+            raise LocalError("a process cannot expel itself")
+        self._fence([process], None, now_ns, outbox)
+
+    def _transmit(self, peer: Peer, packet: Packet, outbox: Outbox) -> None:
+        """A message or a permit, with what its receiver must note first."""
+        if peer.unnoted is not None:
+            packet = Notice(sorted(peer.unnoted), packet)
+        outbox.transmit(peer.id, packet)
+
+    def _transmit_notice(self, peer: Peer, outbox: Outbox) -> None:
+        if peer.unnoted is not None:
+            outbox.transmit(peer.id, Notice(sorted(peer.unnoted), None))
+
+    def _greet_met(self, now_ns: i64, outbox: Outbox) -> None:
+        """Tell those who were met in this step without whom we go on."""
+        for peer in self._met:
+            if peer.unnoted is not None:
+                peer.wait_afresh(NOTICES, now_ns)
+                self._alarms.start(peer, now_ns)
+                self._transmit_notice(peer, outbox)
+        self._met.clear()
+
+    def _without_expelled(self, places: list[int], sequence: i64) -> list[int]:
+        left: list[int] = []
+        for place in places:
+            process = self._roster[place].id
+            if process in self._expelled:
+                self._reports.append(Refused(sequence, process))
+            else:
+                left.append(place)
+        return left
+
+    def _is_barred(self, source: i64, packet: Packet, outbox: Outbox) -> bool:
+        """Whether this arrival is none: we are stopped, or its source is expelled and told so."""
+        if self._stopped:
+            return True
+        if source not in self._expelled:
+            return False
+        # Also if it says that we are: of two that expel each other both go on.
+        if not isinstance(packet, Expulsion):
+            outbox.transmit(source, Expulsion())
+        return True
+
+    def _on_news(self, peer: Peer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        """The packets of expulsion; a message or permit in a notice comes after the notice."""
+        if isinstance(packet, Expulsion):
+            self._stop(peer)
+        elif isinstance(packet, Noted):
+            self._noted(peer, packet.processes, now_ns)
+        elif isinstance(packet, Notice):
+            self._on_notice(peer, packet, now_ns, outbox)
+        else:
+            raise RemoteError(f"a {packet.kind} from {peer.id} has no meaning here")
+
+    def _on_notice(self, peer: Peer, packet: Notice, now_ns: i64, outbox: Outbox) -> None:
+        check_notice(packet, peer, len(self._expelled))
+        if self._me in packet.processes:
+            self._stop(peer)
+            return
+        if peer.id in packet.processes:
+            return
+        self._noted(peer, packet.processes, now_ns)
+        self._fence(packet.processes, peer, now_ns, outbox)
+        outbox.transmit(peer.id, Noted(packet.processes))
+        if packet.inner is not None:
+            self.arrive_into(peer.id, packet.inner, now_ns, outbox)
+
+    def _noted(self, peer: Peer, processes: list[int], now_ns: i64) -> None:
+        """`peer` has expelled these, and need not be told any more."""
+        if peer.unnoted is None:
+            return
+        for process in processes:
+            peer.unnoted.pop(process, None)
+        if not peer.unnoted:
+            peer.unnoted = None
+        self._heard(peer, NOTICES, now_ns)
+
+    def _stop(self, peer: Peer) -> None:
+        """We are expelled ourselves: nothing leaves or is taken any more."""
+        self._stopped = True
+        self._barred = True
+        self._alarms = Alarms(self._alarms.patience_ns)
+        self._reports.append(Stopped(peer.id))
+
+    def _fence(
+        self, processes: list[int], told_by: Peer | None, now_ns: i64, outbox: Outbox
+    ) -> None:
+        """Go on without these: their acks and permits count as given, and everybody is told."""
+        fresh = [process for process in processes if process not in self._expelled]
+        if not fresh:
+            return
+        self._barred = True
+        for process in fresh:
+            self._expelled[process] = True
+        for peer in self._roster:
+            if peer is not told_by and peer.id not in self._expelled:
+                self._expect(peer, NOTICES, now_ns)
+                peer.owe_notices(fresh)
+        for process in fresh:
+            self._write_off(process)
+        self._advance(outbox)
+        for process in fresh:
+            known = self._peers.get(process)
+            if known is not None and known.owed_permits is not None:
+                self._missing.grant(known.owed_permits, NEVER_NS)
+                known.watch()
+        # Whatever was granted: a message may have waited behind a copy that is given up.
+        self._release(now_ns, outbox)
+        for peer in self._roster:
+            self._transmit_notice(peer, outbox)
+
+    def _write_off(self, process: i64) -> None:
+        """Everything to and from an expelled process, but for the permits that it owes."""
+        peer = self._peers.get(process)
+        self._reports.append(Expelled(process, 0 if peer is None else peer.delivered))
+        if peer is None:
+            return
+        peer.early = None
+        peer.unnoted = None
+        peer.permitted_up_to = NEVER_NS
+        for entry in peer.abandon():
+            self._reports.append(Unconfirmed(entry.sequence, process))
+            self._acknowledged(entry, peer)
+
+    # For the model checker.
+
+    def clone(self) -> Self:
+        twin = type(self)(
+            self._me,
+            self._known,
+            rule=self._rule,
+            send_limit=self._send_limit,
+            receive_limit=self._receive_limit,
+            payload_limit=self._payload_limit,
+            patience_ns=self._alarms.patience_ns,
+            forgotten_min=self._forgotten_min,
+        )
+        for process in self._peers:
+            twin._add_peer(process)
+        twin._unacked = SlidingArray(self._unacked.first)
+        twins: dict[int, Entry] = {}
+        for entry in self._unacked:
+            twins[entry.sequence] = entry.copy()
+            twin._unacked.add(twins[entry.sequence])
+        twin._missing = self._missing.copy()
+        for process, peer in self._peers.items():
+            twin._peers[process].adopt(peer, twins, twin._missing)
+        twin._open = self._open
+        twin._open_bytes = self._open_bytes
+        twin._next_sequence = self._next_sequence
+        twin._settled = self._settled
+        twin._released = self._released
+        twin._expelled = dict(self._expelled)
+        twin._stopped = self._stopped
+        twin._barred = self._barred
+        twin._alarms.adopt(self._alarms, twin._peers)
+        return twin
+
+    def fingerprint(self) -> bytes:
+        entries = [
+            (entry.sequence, entry.message, entry.permits_before, entry.unsent, entry.due_behind)
+            for entry in self._unacked
+        ]
+        missing = [(p.sender, p.sequence, p.position) for p in self._missing.missing()]
+        states = [peer.state() for peer in self._peers.values()]
+        peers = sorted(state for state in states if state)
+        window = (self._next_sequence, self._settled, self._released, self._missing.next)
+        expelled = (sorted(self._expelled), self._stopped) if self._barred else ()
+        return repr((self._me, window, entries, missing, peers, expelled)).encode()
+
+
+def check_notice(packet: Notice, peer: Peer, expelled: int) -> None:
+    """`RemoteError` if no correct `peer` sends such a notice."""
+    if expelled + len(packet.processes) > EXPELLED_LIMIT:
+        raise RemoteError(f"{peer.id} would expel more than {EXPELLED_LIMIT} processes")
+    try:
+        check_ids(min(packet.processes, default=0), max(packet.processes, default=0))
+    except LocalError as error:
+        raise RemoteError(f"a notice of {peer.id}: {error}") from error
+    inner = packet.inner
+    if isinstance(inner, DataPacket):
+        check_chain(peer.id, inner, peer.delivered)
+    elif inner is not None and not isinstance(inner, Permit):
+        raise RemoteError(f"a notice of {peer.id} with a {inner.kind}")
