@@ -109,7 +109,8 @@ TOO_CAUTIOUS = {
     ),
     "permits leave only when the next message is settled, too": (
         "            if not entry.is_only_unacked_by(waited_for.place):",
-        "            if self._settled + 1 == stop or not entry.is_only_unacked_by(waited_for.place):",
+        "            here = self._settled + 1 == stop\n"
+        "            if here or not entry.is_only_unacked_by(waited_for.place):",
     ),
     "a copy is held back by permits of messages delivered after it was submitted": (
         "if entry.permits_before > first_missing and",
