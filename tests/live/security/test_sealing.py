@@ -1,5 +1,7 @@
 """Sealed datagrams: who reads them, how keys follow each other, and what is refused."""
 
+from itertools import pairwise
+
 import pytest
 
 from antecede.live.security.primitives import AuthenticationFailed
