@@ -17,7 +17,14 @@ from antecede.core.errors import BufferFull, LocalError
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
-from antecede.link.reports import Stranger
+from antecede.link.reports import (
+    PeerBack,
+    PeerMet,
+    PeerRestarted,
+    PeerSilent,
+    Report,
+    Stranger,
+)
 from antecede.link.rows import EventRows
 from antecede.link.sending import FLUSH_BYTES
 from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
@@ -117,6 +124,7 @@ class Node:
         """
         if name not in self._endpoint.directory.by_name:
             raise UnknownPeer(name, self.peers)
+        self._transport.found(self._endpoint.directory.by_name[name].address)
         self._endpoint.remove_peer(name, self._now())
         self._after_step()
         self._plan_flush()
@@ -221,7 +229,12 @@ class Node:
 
     def obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
-        return obstacles(self._endpoint, names)
+        known = obstacles(self._endpoint, names)
+        for name in names:
+            contact = self._endpoint.directory.by_name.get(name)
+            if contact is not None and (trouble := self._transport.trouble(contact.address)):
+                known.append(f"{name}: {trouble}")
+        return known
 
     def is_busy(self) -> bool:
         """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
@@ -349,6 +362,7 @@ class Node:
         if self._trace is not None:
             self._trace.note_process(process, name)
         self._endpoint.add_peer(name, resolved, process, size, self._now())
+        self._transport.seek(resolved)
 
     def _check_open(self) -> None:
         if self._closing:
@@ -435,8 +449,19 @@ class Node:
         reports = list(self._endpoint.reports)
         self._endpoint.reports.clear()
         for report in reports:
+            self._follow(report)
             if not isinstance(report, Stranger) or self._has_let_in(report):
                 self._listeners.tell(report)
+
+    def _follow(self, report: Report) -> None:
+        """Let the transport look for a peer that is missing, for as long as it is."""
+        contact = self._endpoint.directory.by_name.get(report.name)
+        if contact is None or contact.address is None:
+            return
+        if isinstance(report, PeerSilent):
+            self._transport.seek(contact.address)
+        elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
+            self._transport.found(contact.address)
 
     def _has_let_in(self, stranger: Stranger) -> bool:
         """Introduce a stranger, who will say hello again and then be welcome; False if known."""

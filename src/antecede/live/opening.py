@@ -3,6 +3,7 @@
 import asyncio
 import os
 import secrets
+import socket
 from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Final, Unpack
@@ -14,7 +15,10 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
 from antecede.link.outgoing import MESSAGE_COST
 from antecede.link.session import ME
+from antecede.live.addresses import Address
+from antecede.live.errors import CannotBind
 from antecede.live.listeners import Listener
+from antecede.live.lookups import is_name, look_up
 from antecede.live.names import process_id
 from antecede.live.node import Node
 from antecede.live.setting_rules import ANYBODY
@@ -70,7 +74,7 @@ class Opening:
     async def _open(self) -> Node:
         settings = self._settings
         transport = UdpTransport(
-            settings.bind,
+            await numeric_address(settings.bind),
             settings.mtu,
             asyncio.get_running_loop(),
             settings.gso,
@@ -140,6 +144,18 @@ def start_node(
     if on_event is not None:
         node.on_event(on_event)
     return node
+
+
+async def numeric_address(bind: Address) -> Address:
+    """Where to listen, with a host name looked up; `CannotBind` says why that fails."""
+    if not is_name(bind.host):
+        return bind
+    try:
+        found = await look_up(bind, socket.AF_INET)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CannotBind(str(bind), reason) from error
+    return Address(str(found[0][0]), bind.port)
 
 
 def make_core(settings: Settings) -> NodeProcess:

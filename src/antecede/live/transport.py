@@ -48,6 +48,16 @@ class Transport(ABC):
     def resolve(self, address: object) -> object:
         """A configured address in the form in which datagrams come from it."""
 
+    def seek(self, address: object) -> None:  # noqa: B027 - where addresses are final
+        """Nobody answers at this address, which `resolve` gave: look where it leads to now."""
+
+    def found(self, address: object) -> None:  # noqa: B027 - where addresses are final
+        """Somebody answers at this address."""
+
+    def trouble(self, address: object) -> str:  # noqa: ARG002 - where addresses are final
+        """Why this address leads nowhere; empty if nothing is wrong with it."""
+        return ""
+
     @abstractmethod
     def datagram_size(self, address: object) -> int:
         """The largest datagram that is known to get through to `address`."""

@@ -18,6 +18,7 @@ from antecede.link.datagram import Datagram
 from antecede.live import segments
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, CannotBind
+from antecede.live.lookups import Lookups, is_name
 from antecede.live.transport import Receiver, Transport
 from antecede.live.vigil import Vigil
 
@@ -95,6 +96,7 @@ class UdpTransport(Transport):
         self.joins = gso == "on" and segments.enable(self._socket)
         self._receives_joined = self.joins
         self._loop = loop
+        self._names = Lookups(loop, self._socket.family)
         self._vigil = Vigil(loop) if stay_awake else None
         self._receiver: Receiver | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -130,16 +132,26 @@ class UdpTransport(Transport):
         host, port = parse_address(address)
         if port == 0:
             raise BadConfiguration(f"nobody can be reached at port 0 of {host}; name its port")
+        if is_name(host):
+            self._names.add(Address(host, port))
+            return Address(host, port)
         try:
             found = socket.getaddrinfo(host, port, self._socket.family, socket.SOCK_DGRAM)
         except OSError as error:
-            reason = error.strerror or str(error)
             kind = "IPv6" if self._socket.family == socket.AF_INET6 else "IPv4"
             raise BadConfiguration(
-                f"cannot look up {host}: {reason}; check the name, and that it has an address of "
-                f"the kind that this node is bound to, {kind}"
+                f"{host} is not an address of the kind that this node is bound to, {kind}"
             ) from error
         return found[0][4]
+
+    def seek(self, address: object) -> None:
+        self._names.seek(address)
+
+    def found(self, address: object) -> None:
+        self._names.found(address)
+
+    def trouble(self, address: object) -> str:
+        return self._names.trouble(address)
 
     def datagram_size(self, address: object) -> int:
         size = self._route_size(address)
@@ -149,6 +161,8 @@ class UdpTransport(Transport):
         return size
 
     def send(self, datagrams: list[Datagram]) -> None:
+        if self._names:
+            datagrams[:] = self._names.directed(datagrams)
         if self._backlog:
             self._backlog.extend(datagrams)
         elif self.joins and len(datagrams) > 1:
@@ -177,6 +191,7 @@ class UdpTransport(Transport):
             return
         if self._timer is not None:
             self._timer.cancel()
+        self._names.close()
         self._loop.remove_reader(self._socket.fileno())
         self._loop.remove_writer(self._socket.fileno())
         while self._backlog and self._sent(self._backlog[0]):
@@ -193,7 +208,7 @@ class UdpTransport(Transport):
 
     def _is_near(self, address: object) -> bool:
         """Whether nothing but the loopback interface is between here and there."""
-        if address is None:
+        if address is None or isinstance(address, Address):
             # Who is not known yet can only come from this machine if we listen nowhere else.
             return ip_address(self._address.host).is_loopback
         return route_mtu(self._socket.family, address) >= LOOPBACK_MTU
@@ -250,6 +265,8 @@ class UdpTransport(Transport):
                     self._receive_joined(receiver, now_ns)
                 else:
                     size, address = self._socket.recvfrom_into(self._view)
+                    if self._names.sought:
+                        self._names.hear(address)
                     receiver.on_datagram(address, bytes(self._view[:size]), now_ns)
         except BlockingIOError:
             received -= 1
@@ -267,6 +284,8 @@ class UdpTransport(Transport):
         length, control, _, address = self._socket.recvmsg_into(
             self._buffers, segments.CONTROL_BYTES
         )
+        if self._names.sought:
+            self._names.hear(address)
         size = segments.segment_size(control) if control else 0
         for start in range(0, length, size or length or 1):
             end = min(start + size, length) if size else length

@@ -45,6 +45,15 @@ class FaultyTransport(Transport):
     def resolve(self, address: object) -> object:
         return self._inner.resolve(address)
 
+    def seek(self, address: object) -> None:
+        self._inner.seek(address)
+
+    def found(self, address: object) -> None:
+        self._inner.found(address)
+
+    def trouble(self, address: object) -> str:
+        return self._inner.trouble(address)
+
     def datagram_size(self, address: object) -> int:
         return self._inner.datagram_size(address)
 
