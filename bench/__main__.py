@@ -91,14 +91,20 @@ def live(rounds: int) -> dict[str, Any]:
     return dict(in_build(COMPILED_TREE, "bench.live", "--rounds", str(rounds)))
 
 
+def tcp(rounds: int) -> dict[str, Any]:
+    """Messages that share a TCP connection, against nodes, over a wire that loses packets."""
+    return dict(in_build(COMPILED_TREE, "bench.head_of_line", "--rounds", str(rounds)))
+
+
 BENCHMARKS: dict[str, Callable[[int], dict[str, Any]]] = {
     "steps": steps,
     "builds": builds,
     "simulator": simulator,
     "scale": scale,
     "live": live,
+    "tcp": tcp,
 }
-SLOW = ("scale", "live")
+SLOW = ("scale", "live", "tcp")
 
 
 def main() -> None:

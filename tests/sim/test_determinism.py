@@ -27,6 +27,11 @@ DIGESTS: dict[tuple[str, str, str], str] = {
     ("ks", "groups", "lossy"): "3e3adc7e049bfa0171f9bd379ae9fa9f",
     ("newtop", "broadcast", "fifo"): "0fef3d1c4d4f06266d6e12cc5e68bdc4",
     ("tree", "pipeline", "lossy"): "88c9c22d9d894ecf4ebffacdcc9e8045",
+    ("piggyback", "groups", "reliable"): "6132d3a68b1c3b6a2eab9332dbdf459c",
+    ("psync", "broadcast", "lossy"): "b18ab70e590a778f566898a9e8d12fd4",
+    ("separators", "groups", "lossy"): "ed76853ed963b88813c83716e879d324",
+    ("topology", "request-reply", "reliable"): "c2af8d67d197e3d8ed74cd03ac8805c2",
+    ("blocking", "service-dag", "lossy"): "54bbcb8715566811cbe4ef3b01fd7930",
     ("none", "poisson", "lossy"): "eeca8bec038d664b806ecbcf7c3b87ab",
 }
 """By protocol, workload and network. They hold for the interpreted and for the compiled build.

@@ -147,13 +147,13 @@ class Own:
 
 
 @final
-class Other(Alarm):
+class Other:
     """Another process: how many of our messages it has delivered, and we of its messages."""
 
-    __slots__ = ("acked", "delivered")
+    __slots__ = ("acked", "alarm", "delivered")
 
-    def __init__(self, owner: i64) -> None:
-        super().__init__(owner)
+    def __init__(self, process: i64) -> None:
+        self.alarm: Final = Alarm(process)
         self.acked: i64 = 0
         self.delivered: i64 = 0
 
@@ -208,21 +208,20 @@ class PsyncProcess(CausalProcess):
             self._leaves = {me: message.sequence}
             self._own[message.sequence] = Own(packet, self._kept_ever)
             for target in remote:
-                self._alarms.start(self._others[target], now_ns)
+                self._alarms.start(self._others[target].alarm, now_ns)
                 effects.append(Transmit(target, packet))
         if to_self:
             effects.append(Deliver(message))
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        other = self._others.get(source)
-        if other is None:
+        if source not in self._others:
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         if isinstance(packet, PsyncMessage):
             self._check(source, packet)
             return self._on_message(source, packet)
         if isinstance(packet, PsyncAck):
-            self._on_ack(other, packet.sequence, now_ns)
+            self._on_ack(source, packet.sequence, now_ns)
             return []
         if isinstance(packet, PsyncRequest):
             return self._on_request(source, packet.missing)
@@ -238,7 +237,7 @@ class PsyncProcess(CausalProcess):
             target = self._others[alarm.owner]
             for sequence, own in self._own.items():
                 if sequence > target.acked:
-                    effects.append(Transmit(target.owner, own.packet))
+                    effects.append(Transmit(alarm.owner, own.packet))
             self._alarms.again(alarm, now_ns)
         return effects
 
@@ -323,15 +322,16 @@ class PsyncProcess(CausalProcess):
 
     # Control packets.
 
-    def _on_ack(self, other: Other, sequence: int, now_ns: int) -> None:
+    def _on_ack(self, source: int, sequence: int, now_ns: int) -> None:
+        other = self._others[source]
         if sequence < 1 or sequence > self._sequence:
-            raise RemoteError(f"{other.owner} acknowledges {sequence}, which was never sent")
+            raise RemoteError(f"{source} acknowledges {sequence}, which was never sent")
         if sequence <= other.acked:
             return
         other.acked = sequence
-        other.progress(now_ns)
+        other.alarm.progress(now_ns)
         if sequence == self._sequence:
-            other.on = False
+            other.alarm.on = False
         lowest: int = self._sequence
         for one in self._others.values():
             if one.acked < lowest:
@@ -398,16 +398,17 @@ class PsyncProcess(CausalProcess):
             copy = twin._others[process]
             copy.acked = other.acked
             copy.delivered = other.delivered
-            copy.on = other.on
-            copy.since_ns = other.since_ns
-            copy.doublings = other.doublings
+            copy.alarm.on = other.alarm.on
+            copy.alarm.since_ns = other.alarm.since_ns
+            copy.alarm.doublings = other.alarm.doublings
         twin._leaves = dict(self._leaves)
         twin._own = dict(self._own)
         twin._kept = dict(self._kept)
         twin._kept_ever = self._kept_ever
         twin._asked = {key: list(asked) for key, asked in self._asked.items()}
         twin._room = self._room.copy()
-        twin._alarms.adopt(self._alarms, twin._others)
+        alarms = {process: other.alarm for process, other in twin._others.items()}
+        twin._alarms.adopt(self._alarms, alarms)
         return twin
 
     def fingerprint(self) -> bytes:
