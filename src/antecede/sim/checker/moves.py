@@ -146,10 +146,10 @@ class Moves:
             effects = self._told(actor, key, flight, now_ns)
         except RemoteError as refusal:
             return Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(refusal)))
-        except BufferFull as refusal:
+        except BufferFull as no_room:
             if key < EXPIRY and actor.fingerprint() == local.fingerprint:
                 return Move(local, [], [], True, None, refused=True)
-            return Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(refusal)))
+            return Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(no_room)))
         except Exception as error:  # whatever a protocol raises is a finding about it
             if key < EXPIRY and isinstance(error, LocalError):
                 raise  # unless it says that this program makes no sense to it
