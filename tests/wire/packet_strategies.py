@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antecede.core.link_packets import RANGES_LIMIT, LinkAck, LinkData
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Notice, Permit
 from antecede.core.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede.core.protocols.mf import MfAck, MfMessage
 from antecede.core.protocols.newtop import NewtopMessage, NewtopNull
@@ -64,6 +64,7 @@ def link_acks(draw: st.DrawFn) -> LinkAck:
 
 positives: Final = st.one_of(st.integers(1, 300), st.integers(1, (1 << 62) - 1))
 process_ids: Final = st.one_of(st.integers(0, 300), st.integers(0, (1 << 31) - 1))
+several: Final = st.sets(process_ids, min_size=1, max_size=6).map(sorted)
 messages: Final = st.builds(Message, st.just(SOURCE), positives, payloads)
 
 PACKETS: Final[dict[type[Packet], st.SearchStrategy[Packet]]] = {
@@ -85,6 +86,11 @@ PACKETS: Final[dict[type[Packet], st.SearchStrategy[Packet]]] = {
     Ack: st.builds(Ack, numbers),
     Permit: st.builds(Permit, numbers),
     Ask: st.builds(Ask, numbers, numbers),
+    Notice: st.builds(
+        Notice, several, st.one_of(st.none(), data_packets(), st.builds(Permit, numbers))
+    ),
+    Noted: st.builds(Noted, several),
+    Expulsion: st.just(Expulsion()),
     **classic_packets(SOURCE),
     **facts_packets(SOURCE),
 }

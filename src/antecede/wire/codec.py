@@ -29,7 +29,7 @@ from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.fact_packets import FactsAck, FactsAsk, FactsMessage, FactsPermit
 from antecede.core.link_packets import LinkAck, LinkData
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Notice, Permit
 from antecede.core.protocols.bss import BssPacket
 from antecede.core.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede.core.protocols.ks import KsPacket
@@ -67,6 +67,14 @@ from antecede.wire.classic import (
     write_prs,
     write_rst,
     write_ses,
+)
+from antecede.wire.expulsion import (
+    read_expulsion,
+    read_noted,
+    read_processes,
+    write_expulsion,
+    write_noted,
+    write_processes,
 )
 from antecede.wire.facts import (
     read_facts_ack,
@@ -133,6 +141,8 @@ MESSAGE: Final = 1
 ACK: Final = 2
 PERMIT: Final = 3
 ASK: Final = 4
+NOTHING: Final = 0
+"""Inside a notice: no packet."""
 
 PacketType = TypeVar("PacketType", bound=Packet)
 WriteBody: TypeAlias = Callable[[Packet, BytesWriter], None]
@@ -179,12 +189,42 @@ def read_link_data(reader: Reader, source: int) -> LinkData:
     return LinkData(number, read_body(kind, reader, source))
 
 
+def write_notice(packet: Notice, writer: BytesWriter) -> None:
+    """Append the ids, and the packet inside as it would be alone, but for the version."""
+    write_processes(packet.processes, writer)
+    if packet.inner is None:
+        writer.append(NOTHING)
+    elif isinstance(packet.inner, CARRIED):
+        write_packet(packet.inner, writer)
+    else:
+        raise LocalError(f"{type(packet.inner).__name__} is not carried in a notice")
+
+
+def read_notice(reader: Reader, source: int) -> Notice:
+    """What `write_notice` wrote."""
+    processes = read_processes(reader)
+    kind = reader.byte()
+    if kind == NOTHING:
+        return Notice(processes, None)
+    inner = read_body(kind, reader, source) if kind in CARRIED_KINDS else None
+    if inner is None:
+        raise RemoteError(f"a packet of kind {kind} is not carried in a notice")
+    return Notice(processes, inner)
+
+
+CARRIED: Final = (DataPacket, Permit, FactsMessage, FactsPermit)
+CARRIED_KINDS: Final = (MESSAGE, PERMIT, 12, 14)
+"""What a notice may carry: messages and permits."""
+
 PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     # 1-15: the hybrid family and whatever shares its packets.
     row(MESSAGE, DataPacket, write_message, read_message),
     row(ACK, Ack, write_ack, read_ack),
     row(PERMIT, Permit, write_permit, read_permit),
     row(ASK, Ask, write_ask, read_ask),
+    row(5, Notice, write_notice, read_notice),
+    row(6, Noted, write_noted, read_noted),
+    row(7, Expulsion, write_expulsion, read_expulsion),
     row(12, FactsMessage, write_facts_message, read_facts_message),
     row(13, FactsAck, write_facts_ack, read_facts_ack),
     row(14, FactsPermit, write_facts_permit, read_facts_permit),
