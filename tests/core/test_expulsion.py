@@ -94,7 +94,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("        for entry in peer.abandon():\n", "        for entry in [*peer.copies][:0]:\n"),
     ),
     "permits of the expelled are waited for": (
-        ("                self._missing.grant(known.owed_permits, NEVER_NS)\n", ""),
+        ("            self._missing.grant(peer.owed_permits, NEVER_NS)\n", ""),
     ),
     "what was learned is not passed on": (
         ("if peer is not told_by and", "if told_by is None and"),

@@ -91,6 +91,20 @@ class MissingPermits:
             self._slide()
         return granted
 
+    def restore(self, owed: OwedPermits, sequence: i64, position: i64) -> None:
+        """The permit of `sequence` is missing at `position`, beyond all others and blanks."""
+        self.skip_to(position)
+        self.add(owed, sequence)
+
+    def skip_to(self, position: i64) -> None:
+        """Positions before this one that nothing is missing at stay blank."""
+        window = self._all
+        while window.next < position:
+            blank = MissingPermit(-1, 0, window.next)
+            blank.granted = True
+            window.add(blank)
+        self._slide()
+
     def first_sender(self) -> i64:
         """Who owes the oldest missing permit."""
         return self._all.peek().sender

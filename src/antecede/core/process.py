@@ -221,9 +221,9 @@ class NodeProcess(CausalProcess):
         """Records to be on disk before the packets and deliveries of the last steps leave."""
         return []
 
-    def restore(self, records: Sequence[bytes], now_ns: int) -> None:  # noqa: ARG002 - refused
+    def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:  # noqa: ARG002 - refused
         """Take the place of a process that crashed: its snapshot, and all changes in order.
 
-        Only a fresh process can do that.
+        Only a fresh process can do that. The effects are what may leave now.
         """
         raise LocalError("processes of this protocol cannot be restored")

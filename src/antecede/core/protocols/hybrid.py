@@ -52,6 +52,7 @@ from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import Outbox
 from antecede.core.protocols.hybrid_node import (
     CSPS,
+    DELIVERED,
     ORDERED,
     RECEIVE_LIMIT,
     RESEND_BATCH,
@@ -62,6 +63,7 @@ from antecede.core.protocols.hybrid_node import (
     Rule,
 )
 from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer, find_copy, note_due
+from antecede.core.records import record
 from antecede.core.values import Message, Packet
 
 __all__ = [
@@ -82,6 +84,8 @@ class HybridProcess(HybridNode):
         self._next_sequence += 1
         if self._expelled:
             places = self._without_expelled(places, message.sequence)
+        if self._kept is not None:
+            self._keep_submission(message, places)
         if places:
             self._append(message, places)
             self._advance(outbox)
@@ -139,6 +143,8 @@ class HybridProcess(HybridNode):
             if missing:
                 self._expect(peer, PERMITS, now_ns)
                 self._missing.add(peer.permits_owed(), sequence)
+            if self._kept is not None:
+                self._kept.append(record(DELIVERED, [peer.id, sequence, int(missing)]))
             outbox.deliver(following.carried)
             following = None if peer.early is None else peer.early.pop(sequence, None)
         if peer.early is not None and not peer.early:

@@ -30,7 +30,16 @@ from antecede.core.in_order import check_chain
 from antecede.core.packets import DataPacket, Expulsion, Noted, Notice, Permit
 from antecede.core.permits import MissingPermit, MissingPermits
 from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
-from antecede.core.protocols.hybrid_state import NOTICES, Entry, Peer, find_from, holding_back
+from antecede.core.protocols.hybrid_state import (
+    ACKS,
+    NOTICES,
+    PERMITS,
+    Entry,
+    Peer,
+    find_from,
+    holding_back,
+)
+from antecede.core.records import RecordReader, record
 from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
@@ -57,6 +66,18 @@ SPS: Final = "sps"
 CSPS: Final = "csps"
 RULES: Final = (ORDERED, SPS, CSPS)
 """When a copy may leave: `hybrid`, `hybrid-sps` and `hybrid-csps` of the catalogue."""
+
+
+NUMBERED: Final = 1
+SUBMITTED: Final = 2
+DELIVERED: Final = 3
+ACKED: Final = 4
+PERMITTED: Final = 5
+EXPELLED: Final = 6
+PEER: Final = 7
+MISSING: Final = 8
+POSITION: Final = 9
+"""Kinds of records. The last three occur in snapshots only: they stand for what is long past."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -110,6 +131,8 @@ class HybridNode(NodeProcess):
         # Whether arrivals must be looked at before they are taken: somebody, or we, are expelled.
         self._barred = False
         self._reports: list[Report] = []
+        # What must survive a crash and has not been asked for; None as long as nobody keeps it.
+        self._kept: list[bytes] | None = None
 
     # The rule, in hybrid.py.
 
@@ -231,6 +254,8 @@ class HybridNode(NodeProcess):
         given_up = peer.abandon()
         for entry in given_up:
             self._acknowledged(entry, peer)
+        if self._kept is not None:
+            self._kept.append(record(ACKED, [peer.id, peer.acked]))
         self._advance(outbox)
         self._release(now_ns, outbox)
         return [int(entry.sequence) for entry in given_up]
@@ -270,6 +295,11 @@ class HybridNode(NodeProcess):
         peer.progress(now_ns)
         peer.wait_afresh(what, now_ns)
         peer.watch()
+        if self._kept is not None:
+            if what == ACKS:
+                self._kept.append(record(ACKED, [peer.id, peer.acked]))
+            elif what == PERMITS:
+                self._kept.append(record(PERMITTED, [peer.id, peer.permitted]))
 
     # What is submitted, and what is forgotten.
 
@@ -297,13 +327,19 @@ class HybridNode(NodeProcess):
         return places, to_self
 
     def _append(self, message: Message, places: list[int]) -> None:
-        entry = Entry(message, self._missing.next, places)
+        self._keep_open(Entry(message, self._missing.next, places))
+
+    def _keep_open(self, entry: Entry) -> None:
+        """An entry that nobody has acknowledged."""
         self._unacked.add(entry)
         self._open += 1
+        message = entry.message
+        assert message is not None, "an entry that is open has its message"
         self._open_bytes += len(message.payload)
-        for place in places:
+        for place in entry.targets:
             peer = self._roster[place]
-            peer.last_submitted = message.sequence
+            if peer.last_submitted < entry.sequence:
+                peer.last_submitted = entry.sequence
             peer.copies.add(entry)
 
     def _acknowledged(self, entry: Entry, peer: Peer) -> None:
@@ -436,6 +472,8 @@ class HybridNode(NodeProcess):
         self._barred = True
         for process in fresh:
             self._expelled[process] = True
+            if self._kept is not None:
+                self._kept.append(record(EXPELLED, [process]))
         for peer in self._roster:
             if peer is not told_by and peer.id not in self._expelled:
                 self._expect(peer, NOTICES, now_ns)
@@ -444,10 +482,7 @@ class HybridNode(NodeProcess):
             self._write_off(process)
         self._advance(outbox)
         for process in fresh:
-            known = self._peers.get(process)
-            if known is not None and known.owed_permits is not None:
-                self._missing.grant(known.owed_permits, NEVER_NS)
-                known.watch()
+            self._waive_permits(process)
         # Whatever was granted: a message may have waited behind a copy that is given up.
         self._release(now_ns, outbox)
         for peer in self._roster:
@@ -465,6 +500,139 @@ class HybridNode(NodeProcess):
         for entry in peer.abandon():
             self._reports.append(Unconfirmed(entry.sequence, process))
             self._acknowledged(entry, peer)
+
+    def _waive_permits(self, process: i64) -> None:
+        peer = self._peers.get(process)
+        if peer is not None and peer.owed_permits is not None:
+            self._missing.grant(peer.owed_permits, NEVER_NS)
+            peer.watch()
+
+    # What survives a crash.
+
+    def snapshot(self) -> list[bytes]:
+        self._kept = []
+        records = [
+            record(PEER, [peer.id, peer.delivered, peer.acked, peer.last_submitted])
+            for peer in self._roster
+        ]
+        for permit in self._missing.missing():
+            records.append(record(MISSING, [permit.sender, permit.sequence, permit.position]))
+        records.append(record(POSITION, [self._missing.next]))
+        for entry in self._unacked:
+            message = entry.message
+            if message is not None:
+                waited_for = [
+                    place for place in entry.targets if self._roster[place].acked < entry.sequence
+                ]
+                records.append(self._submission(message, entry.permits_before, waited_for))
+        records.append(record(NUMBERED, [self._next_sequence - 1]))
+        records += [record(EXPELLED, [process]) for process in self._expelled]
+        return records
+
+    def changes(self) -> list[bytes]:
+        if not self._kept:
+            return []
+        kept = self._kept
+        self._kept = []
+        return kept
+
+    def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:
+        if self._next_sequence > 1 or self._roster or self._expelled:
+            raise LocalError("only a fresh process can be restored")
+        for written in records:
+            self._replay(RecordReader(written))
+        outbox = EffectList()
+        self._resume(now_ns, outbox)
+        return outbox.effects
+
+    def _keep_submission(self, message: Message, places: list[int]) -> None:
+        assert self._kept is not None, "asked for only where records are kept"
+        if places:
+            self._kept.append(self._submission(message, self._missing.next, places))
+        else:
+            self._kept.append(record(NUMBERED, [message.sequence]))
+
+    def _submission(self, message: Message, permits_before: i64, places: list[int]) -> bytes:
+        numbers = [int(message.sequence), int(permits_before), len(places)]
+        numbers += [int(self._roster[place].id) for place in places]
+        return record(SUBMITTED, numbers, message.payload)
+
+    def _replay(self, reader: RecordReader) -> None:
+        """What happened before the crash happens again, but nothing leaves."""
+        kind = reader.kind
+        if kind == NUMBERED:
+            self._next_sequence = reader.number() + 1
+        elif kind == SUBMITTED:
+            self._replay_submission(reader)
+        elif kind == DELIVERED:
+            peer, sequence = self._named(reader), reader.number()
+            peer.delivered = sequence
+            if reader.number() == 1:
+                self._missing.add(peer.permits_owed(), sequence)
+        elif kind == ACKED:
+            self._replay_ack(self._named(reader), reader.number())
+        elif kind == PERMITTED:
+            self._missing.grant(self._named(reader).permits_owed(), reader.number())
+        elif kind == EXPELLED:
+            self._expelled[reader.number()] = True
+        elif kind == PEER:
+            peer = self._named(reader)
+            peer.delivered = reader.number()
+            peer.acked = reader.number()
+            peer.last_submitted = reader.number()
+        elif kind == MISSING:
+            peer, sequence = self._named(reader), reader.number()
+            self._missing.restore(peer.permits_owed(), sequence, reader.number())
+        elif kind == POSITION:
+            self._missing.skip_to(reader.number())
+        else:
+            raise LocalError(f"a record of kind {kind}, which is none of ours")
+
+    def _named(self, reader: RecordReader) -> Peer:
+        process = reader.number()
+        peer = self._peers.get(process)
+        return self._add_peer(process) if peer is None else peer
+
+    def _replay_submission(self, reader: RecordReader) -> None:
+        sequence, permits_before = reader.number(), reader.number()
+        peers = [self._named(reader) for _ in range(reader.number())]
+        places = [int(peer.place) for peer in peers]
+        entry = Entry(Message(self._me, sequence, reader.rest()), permits_before, places)
+        self._keep_open(entry)
+        if self._next_sequence <= sequence:
+            self._next_sequence = sequence + 1
+
+    def _replay_ack(self, peer: Peer, sequence: i64) -> None:
+        copies = peer.copies
+        while copies.first < copies.next and copies.peek().sequence <= sequence:
+            self._acknowledged(copies.remove(), peer)
+        peer.acked = sequence
+
+    def _resume(self, now_ns: i64, outbox: Outbox) -> None:
+        """Nothing counts as transmitted, and everybody is told again who is expelled."""
+        expelled = list(self._expelled)
+        self._barred = bool(expelled)
+        for peer in self._roster:
+            peer.unsent_at = peer.copies.first
+            peer.last_transmitted = peer.acked
+            if expelled and peer.id not in self._expelled:
+                peer.owe_notices(expelled)
+        for entry in self._unacked:
+            entry.unsent = entry.unacked
+        for process in expelled:
+            self._write_off(process)
+            self._waive_permits(process)
+        self._reports.clear()
+        self._met.clear()
+        for peer in self._roster:
+            if peer.lowest_missing() > 0 or peer.unnoted is not None:
+                peer.wait_afresh(PERMITS, now_ns)
+                peer.wait_afresh(NOTICES, now_ns)
+                self._alarms.start(peer, now_ns)
+        self._advance(outbox)
+        self._release(now_ns, outbox)
+        for peer in self._roster:
+            self._transmit_notice(peer, outbox)
 
     # For the model checker.
 
@@ -497,6 +665,7 @@ class HybridNode(NodeProcess):
         twin._expelled = dict(self._expelled)
         twin._stopped = self._stopped
         twin._barred = self._barred
+        twin._kept = None if self._kept is None else list(self._kept)
         twin._alarms.adopt(self._alarms, twin._peers)
         return twin
 
