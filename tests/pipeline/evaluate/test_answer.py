@@ -86,8 +86,8 @@ def test_requests_are_compared_with_those_without_order_seed_by_seed() -> None:
         run(name, seed, latency_mean_ns=5.0, metadata_bytes_per_message=1.0, requests=requests,
             request_mean_ns=mean, request_p99_ns=900)
         for name, seed, requests, mean in (
-            ("hybrid", 1, 50, 300.0), ("hybrid", 2, 50, 500.0),
-            ("none", 1, 50, 200.0), ("none", 2, 50, 400.0), ("few", 1, 29, 100.0),
+            ("hybrid", 1, 500, 300.0), ("hybrid", 2, 500, 500.0),
+            ("none", 1, 500, 200.0), ("none", 2, 500, 400.0), ("few", 1, 199, 100.0),
         )
     ]  # fmt: skip
     hybrid, none, few = answers(groups_of(rows))

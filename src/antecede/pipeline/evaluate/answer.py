@@ -24,7 +24,7 @@ OURS: Final = "hybrid"
 UNORDERED: Final = "none"
 """The protocol whose requests the others are compared with: no causal order is faster."""
 
-REQUESTS_MIN: Final = 30
+REQUESTS_MIN: Final = 200
 """So few conversations say nothing about requests: everything may be connected with everything."""
 
 
