@@ -27,6 +27,9 @@ from antecede.sim.run import with_patience
 
 YARDSTICK: Final = PROTOCOLS["rst"]
 
+SPAN: Final = 60
+"""One-way delays that a run lasts at least: a quarter of them must be longer than warming up."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +56,7 @@ def run_copies(
     """The instants of a run of `info`, with the traffic and the network that suit `like`."""
     processes = effort.latency_processes
     situation = dense_situation(like)
-    messages = processes * effort.latency_messages_each
+    messages = processes * messages_of_each(load, effort)
     interval_ns = round(ONE_WAY_NS / load)
     times = CopyTimes(processes)
     Simulation(
@@ -73,7 +76,12 @@ def lateness(
     """Run the protocol, with its usual patience or this one, and compare it with the yardstick."""
     ours = run_copies(info, info, load, effort, seed, patience_ns)
     theirs = run_copies(YARDSTICK, info, load, effort, seed)
-    return compared(ours, theirs, effort.latency_messages_each)
+    return compared(ours, theirs, messages_of_each(load, effort))
+
+
+def messages_of_each(load: float, effort: Effort) -> int:
+    """How many messages a process sends in a run."""
+    return max(effort.latency_messages_each, round(load * SPAN))
 
 
 def compared(ours: CopyTimes, theirs: CopyTimes, messages_each: int) -> Lateness:
