@@ -13,7 +13,7 @@ import antecede.core
 import antecede.link
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
-from antecede.link.contacts import Contact
+from antecede.link.directory import Contact
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits

@@ -1,6 +1,6 @@
 """A node to throw datagrams at: it has met a peer, and has something to say to it."""
 
-from antecede.link.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
+from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
 from tests.link.endpoints import ANN, BOB, MS, Letter, address_of, met_pair, session_of, submit
 
 KNOWS_TOKEN = 0x40

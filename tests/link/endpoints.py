@@ -12,13 +12,13 @@ from antecede.audit.oracle import check_log
 from antecede.core.alarms import PATIENCE_NS
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
+from antecede.link.credit import MESSAGE_COST
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.inbox import InboundMessage
 from antecede.link.limits import Limits
 from antecede.link.memory import Bottleneck, MemoryNetwork
-from antecede.link.outgoing import MESSAGE_COST
 from antecede.link.reports import Report
 from antecede.link.rows import EventRows
 from antecede.link.session import Session
@@ -225,20 +225,19 @@ class Group:
         for name, node in self.nodes.items():
             assert node.buffered() == 0, name
             assert node.held_back() == [], name
-            assert node.malformed == 0, (name, node.why_malformed)
-            assert node.sending.ledger.bytes_held == 0, name
-            assert not node.sending.ledger.parts, name
+            assert node.malformed == 0, (name, node.last_malformed)
+            assert node.sending.bytes_held == 0, name
+            assert not node.sending._parts, name
             for session in node.sessions():
                 assert node.expected(session)[1] == 0, (name, session.name)
                 assert session.outgoing.queued() == 0, (name, session.name)
-                assert not session.parts, (name, session.name)
-                assert not session.pieces, (name, session.name)
+                assert session.assembly.is_empty(), (name, session.name)
 
     def state(self) -> str:
         """Where everything stands, for a test that fails."""
         lines = [
             f"{name}>{session.name}: met={session.met} queued={session.outgoing.queued()} "
-            f"credit={session.outgoing.credit_used}/{session.outgoing.credit_limit} "
+            f"credit={session.credit.spent}/{session.credit.limit} "
             f"flight={session.path.flight.eliciting} expected={node.expected(session)}"
             for name, node in self.nodes.items()
             for session in node.sessions()

@@ -227,7 +227,7 @@ def test_thousands_of_messages_that_are_lost_at_once_are_repeated_at_once() -> N
     introduce(bob, ANN, post.now_ns, mtu=60_000)
     post.pass_time(200 * MS)
     for _ in range(8_000):
-        ann.sending.quick_send(BOB, bytes(64), post.now_ns)
+        submit(ann, [BOB], bytes(64), post.now_ns)
     full = [letter for letter in post.collect() if len(letter.data) > 50_000]
     assert len(full) > 7
 

@@ -2,11 +2,13 @@
 
 import pytest
 
+from antecede.link.credit import MESSAGE_COST, OVERDRAFT
 from antecede.link.faults import Faults
 from antecede.link.inbox import InboundMessage
 from antecede.link.latency import Constant, Uniform
 from antecede.link.limits import Limits
-from antecede.link.outgoing import MESSAGE_COST
+from antecede.link.reports import PeerMet, TooLarge, Undeliverable
+from antecede.link.sending import FLUSH_BYTES
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -14,9 +16,11 @@ from tests.link.endpoints import (
     MS,
     SECOND,
     Group,
+    Post,
     introduce,
     make_endpoint,
     session_of,
+    submit,
 )
 
 SMALL = Limits(send_limit=200, window=16_000)
@@ -181,8 +185,8 @@ def test_a_payload_larger_than_every_limit_takes_no_more_room_than_they_allow() 
     while not ann.sending.large_is_done():
         assert not ann.sending.has_room(), "nothing comes between its parts"
         assert ann.buffered() <= 20
-        assert ann.sending.ledger.bytes_held <= 15_000 + 1_400
-        most = max(most, int(session_of(bob, ANN).parts_size))
+        assert ann.sending.bytes_held <= 15_000 + 1_400
+        most = max(most, int(session_of(bob, ANN).assembly.size))
         group.step()
     assert most > 0
     group.run_until(group.drained)
@@ -239,7 +243,7 @@ def test_parts_of_two_senders_do_not_mix() -> None:
     assert {message.sender: message.payload for message in group.got[BOB]} == payloads
 
 
-def test_a_payload_beyond_the_receivers_limit_is_dropped_and_counted() -> None:
+def test_a_payload_beyond_the_receivers_limit_is_dropped_and_reported() -> None:
     """A sender is told the limit and refuses; one that does not gets nothing through."""
     group = Group([])
     group.add(ANN, make_endpoint(ANN))
@@ -249,16 +253,20 @@ def test_a_payload_beyond_the_receivers_limit_is_dropped_and_counted() -> None:
     group.run_for(SECOND)
     assert session_of(group.nodes[ANN], BOB).payload_limit == 10_000
 
-    group.send(ANN, [BOB], bytes(10_001))
-    group.send(ANN, [BOB], bytes(100_000))
+    first = group.send(ANN, [BOB], bytes(10_001))
+    second = group.send(ANN, [BOB], bytes(100_000))
     group.send(ANN, [BOB], bytes(10_000))
     group.send(ANN, [BOB], b"small")
     while not group.drained():
         group.step()
-        assert sum(map(len, session_of(group.nodes[BOB], ANN).pieces)) <= 10_000
+        assert session_of(group.nodes[BOB], ANN).assembly.kept() <= 10_000
     assert group.payloads(BOB) == [bytes(10_000), b"small"]
-    assert group.nodes[BOB].inbox.oversized == 2
-    assert not session_of(group.nodes[BOB], ANN).pieces
+    assert group.nodes[BOB].inbox.too_large == 2
+    assert [report for report in group.reports(BOB) if isinstance(report, TooLarge)] == [
+        TooLarge(name=ANN, sequence=first, size=10_001, limit=10_000),
+        TooLarge(name=ANN, sequence=second, size=100_000, limit=10_000),
+    ]
+    assert session_of(group.nodes[BOB], ANN).assembly.is_empty()
 
 
 def test_a_queue_of_messages_fills_datagrams() -> None:
@@ -267,7 +275,7 @@ def test_a_queue_of_messages_fills_datagrams() -> None:
     group.run_for(SECOND)
     before = int(session_of(group.nodes[ANN], BOB).datagrams_out)
     for _ in range(1_000):
-        group.nodes[ANN].sending.quick_send(BOB, bytes(64), group.now_ns)
+        assert group.nodes[ANN].sending.quick_send(BOB, bytes(64), group.now_ns) > 0
     group.run_until(group.drained)
     assert len(group.got[BOB]) == 1_000
     assert session_of(group.nodes[ANN], BOB).datagrams_out - before <= 1_000 * 66 // 1_400 + 6
@@ -286,3 +294,78 @@ def test_the_quick_way_of_sending_declines_what_needs_care() -> None:
     assert quick(BOB, b"x", now_ns) == 0, "there is no room"
     group.run_until(group.drained)
     assert quick(BOB, b"x", group.now_ns) == 3
+
+
+def test_the_quick_way_of_sending_declines_when_enough_waits_to_be_written() -> None:
+    group = Group([ANN, BOB])
+    group.run_for(SECOND)
+    sending = group.nodes[ANN].sending
+    while sending.quick_send(BOB, bytes(1_000), group.now_ns) > 0:
+        pass
+    assert sending.wants_flush()
+    assert FLUSH_BYTES < sending.unwritten <= FLUSH_BYTES + 1_000
+    group.nodes[ANN].write(group.now_ns)
+    assert sending.quick_send(BOB, bytes(1_000), group.now_ns) > 0
+
+
+# A peer that does not keep to anything.
+
+
+def test_a_peer_that_ignores_its_credit_fills_no_more_than_its_window() -> None:
+    group = Group([ANN, BOB], limits=Limits(send_limit=10_000, window=100_000), log=False)
+    group.run_for(SECOND)
+    group.asleep.add(BOB)
+    session_of(group.nodes[ANN], BOB).credit.extend(1 << 60)
+    for _ in range(5_000):
+        group.send(ANN, [BOB], bytes(1_000))
+    group.run_for(5 * SECOND)
+    bob = group.nodes[BOB]
+    unread = sum(MESSAGE_COST + len(message.payload) for message in bob.inbox.messages)
+    assert 100_000 <= unread <= 100_000 + 2 * OVERDRAFT
+    assert bob.malformed > 0
+    assert "beyond the credit" in bob.last_malformed
+
+    group.asleep.clear()
+    group.run_until(group.drained)
+    assert len(group.got[BOB]) == 5_000, "nothing is lost: it comes again"
+
+
+def test_what_comes_early_counts_against_the_window_too() -> None:
+    """The first message never arrives, so that all others wait for it in the core."""
+    post = Post()
+    limits = Limits(send_limit=10_000, window=100_000)
+    ann, bob = (post.add(name, make_endpoint(name, limits=limits)) for name in (ANN, BOB))
+    introduce(ann, BOB, post.now_ns)
+    introduce(bob, ANN, post.now_ns)
+    post.pass_time(200 * MS)
+    session_of(ann, BOB).credit.extend(1 << 60)
+    for number in range(2_000):
+        submit(ann, [BOB], b"first" * 20 if number == 0 else bytes(1_000), post.now_ns)
+    post.pass_time(SECOND, lose=lambda letter: b"first" in letter.data)
+    assert bob.take_inbox() == []
+    early = bob.expected(session_of(bob, ANN))[1]
+    assert 0 < early * (MESSAGE_COST + 1_000) <= 100_000 + 2 * OVERDRAFT
+    for _ in range(200):
+        post.pass_time(100 * MS)
+        bob.take_inbox()
+    assert ann.buffered() == 0
+
+
+def test_a_payload_that_its_receiver_turns_out_not_to_take_is_reported_by_both() -> None:
+    """It was sent before the two had met, when nobody knew of the limit."""
+    group = Group([])
+    group.add(ANN, make_endpoint(ANN))
+    introduce(group.nodes[ANN], BOB, group.now_ns)
+    group.send(ANN, [BOB], b"small")
+    large = group.send(ANN, [BOB], bytes(20_000))
+    fits = group.send(ANN, [BOB], bytes(9_000))
+    group.add(BOB, make_endpoint(BOB, payload_limit=10_000))
+    introduce(group.nodes[BOB], ANN, group.now_ns)
+    group.run_until(group.drained)
+    group.run_for(SECOND)
+    assert [message.sequence for message in group.got[BOB]] == [1, fits]
+    assert group.reports(ANN) == [
+        PeerMet(name=BOB),
+        Undeliverable(name=BOB, sequences=(large,)),
+    ]
+    assert TooLarge(name=ANN, sequence=large, size=20_000, limit=10_000) in group.reports(BOB)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
-from antecede.link.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
-from antecede.link.greeting import HELLO, REFUSE, UNKNOWN, WELCOME
 from antecede.link.limits import Limits
 from antecede.link.reports import PeerMet, Refused
-from antecede.link.session import LEAVE_WHEN_RELEASED
+from antecede.link.standing import LEAVE_WHEN_RELEASED
+from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
+from antecede.wire.greeting import HELLO, REFUSE, UNKNOWN, WELCOME
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -103,7 +103,7 @@ def test_a_datagram_too_short_for_a_header_is_malformed(size: int) -> None:
     post, ann, _ = met_pair()
     data = (bytes([DATAGRAM, NO_KEY]) + bytes(20))[:size]
     post.deliver(Letter(address_of(BOB), address_of(ANN), data))
-    assert (ann.malformed, ann.why_malformed) == (1, "a datagram too short for a header")
+    assert (ann.malformed, ann.last_malformed) == (1, "a datagram too short for a header")
 
 
 def test_a_datagram_protected_with_a_key_is_malformed_until_there_are_keys() -> None:
@@ -112,7 +112,7 @@ def test_a_datagram_protected_with_a_key_is_malformed_until_there_are_keys() -> 
     (letter,) = post.collect()
     data = letter.data[:1] + b"\x05" + letter.data[2:]
     post.deliver(Letter(letter.source, letter.target, data))
-    assert ann.why_malformed == "a datagram protected with key 5, which is not known here"
+    assert ann.last_malformed == "a datagram protected with key 5, which is not known here"
     assert ann.take_inbox() == []
 
 
@@ -121,7 +121,7 @@ def test_a_datagram_older_than_the_first_is_malformed() -> None:
     token = int(session_of(bob, ANN).token_out).to_bytes(8, "little")
     data = bytes([DATAGRAM, NO_KEY]) + token + bytes([3, 3])
     post.deliver(Letter(address_of(BOB), address_of(ANN), data))
-    assert ann.why_malformed == "a datagram older than the first"
+    assert ann.last_malformed == "a datagram older than the first"
 
 
 def test_a_stream_goes_on_among_garbage() -> None:
@@ -217,10 +217,10 @@ def test_a_datagram_cut_short_is_not_acknowledged() -> None:
     post.waiting.clear()
     post.deliver(Letter(letter.source, letter.target, letter.data[:-3]))
     assert [message.payload for message in ann.take_inbox()] == [b"first"]
-    largest = session_of(ann, BOB).path.received.largest
+    largest = session_of(ann, BOB).receipts.numbers.largest
     post.deliver(letter)
     assert [message.payload for message in ann.take_inbox()] == [b"second"]
-    assert session_of(ann, BOB).path.received.largest == largest + 1
+    assert session_of(ann, BOB).receipts.numbers.largest == largest + 1
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -3,11 +3,11 @@
 import pytest
 
 from antecede.link.endpoint import Endpoint
-from antecede.link.faults import Faults, Partition
+from antecede.link.faults import Faults, Partition, SlowLink
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
 from antecede.link.reports import PeerBack, PeerLeft, PeerMet, PeerSilent, Undeliverable
-from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
+from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -235,13 +235,21 @@ def test_a_peer_that_was_released_is_not_waited_for_longer_because_it_was_far_aw
     assert group.nodes[ANN].stranded() == []
 
 
-def test_what_is_for_a_peer_that_said_bye_and_vanished_is_undeliverable() -> None:
-    group = met_group(2)
-    say_bye(group, BOB, LEAVE_AFTER_BYE)
-    group.run_for(SECOND)
-    group.kill(BOB)
+def stop(group: Group, name: str) -> None:
+    """A node stops as it should: with a last word."""
+    group.nodes[name].stop()
+    group.network.collect(address_of(name))
+    group.kill(name)
+
+
+@BOTH_MODES
+def test_what_is_for_a_peer_that_has_stopped_is_undeliverable(mode: int) -> None:
+    group = met_group(2, Faults(loss=0.2))
+    group.asleep.add(BOB)
     sequence = group.send(ANN, [BOB], b"too late")
-    group.run_for(30 * SECOND)
+    say_bye(group, BOB, mode)
+    stop(group, BOB)
+    group.run_for(SECOND)
     assert group.reports(ANN) == [
         PeerLeft(name=BOB),
         Undeliverable(name=BOB, sequences=(sequence,)),
@@ -250,6 +258,70 @@ def test_what_is_for_a_peer_that_said_bye_and_vanished_is_undeliverable() -> Non
     before = group.datagrams_sent()
     assert group.run_for(60 * SECOND) == 0
     assert group.datagrams_sent() == before
+
+
+def test_what_is_for_a_peer_that_said_bye_and_vanished_is_kept() -> None:
+    """Silence is no proof: it might still deliver what it was sent."""
+    group = met_group(2)
+    say_bye(group, BOB, LEAVE_AFTER_BYE)
+    group.run_for(SECOND)
+    group.kill(BOB)
+    group.send(ANN, [BOB], b"too late")
+    group.run_for(60 * SECOND)
+    assert [type(report) for report in group.reports(ANN)] == [PeerSilent]
+    assert group.nodes[ANN].buffered() == 1
+    before = group.datagrams_sent()
+    group.run_for(60 * SECOND)
+    assert group.datagrams_sent() - before < 70
+    say_bye(group, ANN, LEAVE_WHEN_RELEASED)
+    group.run_for(60 * SECOND)
+    assert group.nodes[ANN].stranded() == [BOB]
+
+
+@BOTH_MODES
+@pytest.mark.parametrize("delay_ns", [800 * MS, 3 * SECOND])
+def test_a_peer_that_leaves_and_answers_late_sees_no_effect_before_its_cause(
+    mode: int, delay_ns: int
+) -> None:
+    """Bob has said bye, and is far away from Ann all of a sudden; nothing is lost."""
+    group = met_group(3)
+    say_bye(group, BOB, mode)
+    group.run_for(100 * MS)
+    late = Faults(latency=Constant(MS), slow_links=both_ways(ANN, BOB, delay_ns))
+    group.network.change(late)
+    group.send(ANN, [BOB], b"cause")
+    group.send(ANN, [CAT], b"relay")
+    group.run_for(500 * MS)
+    assert group.payloads(CAT) == [b"relay"]
+    group.send(CAT, [BOB], b"effect")
+    group.run_for(60 * SECOND)
+    assert Undeliverable not in map(type, group.reports(ANN))
+    assert group.payloads(BOB) in ([b"cause", b"effect"], [b"cause"]), "the cause comes first"
+
+
+def both_ways(one: str, other: str, extra_ns: int) -> tuple[SlowLink, SlowLink]:
+    """Everything between two nodes takes longer."""
+    first, second = NAMES.index(one), NAMES.index(other)
+    return (
+        SlowLink(source=first, target=second, extra_ns=extra_ns),
+        SlowLink(source=second, target=first, extra_ns=extra_ns),
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_living_peer_that_said_bye_is_not_given_up_because_half_of_everything_is_lost(
+    seed: int,
+) -> None:
+    group = met_group(2, Faults(latency=Constant(5 * MS)), seed=seed)
+    group.network.change(Faults(latency=Constant(5 * MS), loss=0.5))
+    say_bye(group, BOB, LEAVE_AFTER_BYE)
+    for number in range(30):
+        if not session_of(group.nodes[ANN], BOB).is_gone():
+            group.send(ANN, [BOB], b"%d" % number)
+        group.run_for(100 * MS)
+    group.run_for(30 * SECOND)
+    assert Undeliverable not in map(type, group.reports(ANN))
+    assert group.payloads(BOB) == [b"%d" % number for number in range(30)]
 
 
 def test_a_peer_that_left_is_not_kept_warm() -> None:
@@ -344,4 +416,4 @@ def test_heartbeats_can_be_as_frequent_as_one_likes() -> None:
 
 
 def heard(bob: Endpoint) -> int:
-    return int(session_of(bob, ANN).datagrams_in)
+    return int(session_of(bob, ANN).receipts.datagrams)

@@ -7,12 +7,13 @@ from librt.strings import BytesWriter
 
 from antecede.core import LocalError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import HELLO_DOUBLINGS_MAX, HELLO_NS
-from antecede.link.directory import PEERS_LIMIT
+from antecede.link.directory import HELLO_DOUBLINGS_MAX, HELLO_NS, PEERS_LIMIT
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
-from antecede.link.frames import DATAGRAM
-from antecede.link.greeting import (
+from antecede.link.limits import Limits
+from antecede.link.reports import PeerMet, PeerMoved, Refused, Stranger
+from antecede.wire.frames import DATAGRAM
+from antecede.wire.greeting import (
     HELLO,
     MAGIC,
     REFUSE,
@@ -24,8 +25,6 @@ from antecede.link.greeting import (
     write_refusal,
     write_unknown,
 )
-from antecede.link.limits import Limits
-from antecede.link.reports import PeerMet, PeerMoved, Refused, Stranger
 from antecede.wire.varint import write_varint
 from tests.link.endpoints import (
     ANN,
@@ -53,6 +52,19 @@ def test_peers_that_were_removed_take_no_place() -> None:
     for _ in range(PEERS_LIMIT + 1):
         ann.add_peer(BOB, None, 2, MTU, 0)
         ann.remove_peer(BOB, 0)
+
+
+def test_strangers_that_have_left_make_room_for_others() -> None:
+    """As many names as there may be have come and gone; those that stay, stay."""
+    ann = make_endpoint(ANN)
+    introduce(ann, BOB, SECOND)
+    for number in range(PEERS_LIMIT - 1):
+        name = f"stranger {number}"
+        ann.add_peer(name, None, 2, MTU, SECOND, stranger=True)
+        if number != 7:
+            session_of(ann, name).standing.release()
+    ann.add_peer(CAT, None, 3, MTU, SECOND, stranger=True)
+    assert list(ann.directory.by_name) == [BOB, "stranger 7", CAT]
 
 
 def greeting_of(name: str, target: str, incarnation: int, token: int) -> Greeting:
@@ -299,7 +311,7 @@ def test_a_hello_in_versions_not_spoken_here_is_refused_and_both_sides_are_told(
         Refused(
             name=ANN,
             address=address_of(ANN),
-            reason="it speaks versions 2 to 4, we speak 1 to 1; upgrade the older one",
+            reason="it speaks versions 3 to 5, we speak 2 to 2; upgrade the older one",
         )
     ]
     (answer,) = post.collect()
@@ -309,7 +321,7 @@ def test_a_hello_in_versions_not_spoken_here_is_refused_and_both_sides_are_told(
         Refused(
             name=BOB,
             address=address_of(BOB),
-            reason="bob speaks versions 1 to 1; upgrade the older one",
+            reason="bob speaks versions 2 to 2; upgrade the older one",
         )
     ]
 

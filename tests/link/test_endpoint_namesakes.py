@@ -1,6 +1,6 @@
 """Two living nodes of one name: the later one is talked to, the earlier one told why it is not."""
 
-from antecede.link.contacts import REPLACED_MOST
+from antecede.link.directory import REPLACED_MOST
 from antecede.link.reports import PeerMet, PeerRestarted, Refused, Undeliverable
 from tests.link.endpoints import (
     ANN,
@@ -56,3 +56,16 @@ def test_replaced_incarnations_are_remembered_up_to_a_limit() -> None:
         post.pass_time(SECOND)
     assert ann.reports == [PeerRestarted(name=BOB)] * (REPLACED_MOST + 8)
     assert len(ann.directory.by_name[BOB].replaced) == REPLACED_MOST
+
+
+def test_incarnations_that_are_over_take_no_room() -> None:
+    post, ann, bob = met_pair()
+    for incarnation in range(2, 30):
+        submit(ann, [BOB], b"x", post.now_ns)
+        submit(bob, [ANN], b"y", post.now_ns)
+        post.pass_time(SECOND)
+        bob = post.add(BOB, make_endpoint(BOB, incarnation=incarnation))
+        introduce(bob, ANN, post.now_ns)
+        post.pass_time(SECOND)
+    assert len(ann.sessions()) == 1
+    assert [len(sessions) for sessions in (ann._core.sessions, ann.directory.by_token)] == [1, 1]

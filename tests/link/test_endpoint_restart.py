@@ -7,10 +7,10 @@ import pytest
 
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
-from antecede.link.frames import DATAGRAM
-from antecede.link.greeting import HELLO, UNKNOWN, WELCOME, write_unknown
 from antecede.link.limits import Limits
 from antecede.link.reports import PeerMet, PeerRestarted, Undeliverable
+from antecede.wire.frames import DATAGRAM
+from antecede.wire.greeting import HELLO, UNKNOWN, WELCOME, write_unknown
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -112,14 +112,14 @@ def test_what_the_dead_one_missed_is_reported_whatever_the_order(order: str) -> 
     post.pass_time(SECOND)
     large = int(ann.sending.last_sequence())
     assert ann.owes(session_of(ann, BOB)) == large - 1
-    assert ann.sending.ledger.bytes_held > 3 * MTU
+    assert ann.sending.bytes_held > 3 * MTU
     assert not ann.sending.is_delivered(2)
 
     bob = post.add(BOB, make_endpoint(BOB, incarnation=2, order=order))
     introduce(bob, ANN, post.now_ns)
     post.pass_time(3 * SECOND)
     assert Undeliverable(name=BOB, sequences=(2, large)) in ann.reports
-    assert (ann.buffered(), ann.sending.ledger.bytes_held) == (0, 0)
+    assert (ann.buffered(), ann.sending.bytes_held) == (0, 0)
     assert ann.sending.is_delivered(large)
     submit(ann, [BOB], b"to the new one", post.now_ns)
     post.pass_time(SECOND)

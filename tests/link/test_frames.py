@@ -8,45 +8,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
-from antecede.core import CausalProcess, Effect, Message, Packet, RemoteError
+from antecede.core import Effect, Message, Packet, RemoteError
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.process import EffectList
-from antecede.link.frames import (
-    ASKED,
+from antecede.core.process import NodeProcess, Outbox
+from antecede.link.core_driver import CoreDriver
+from antecede.link.inbox import Inbox
+from antecede.link.path.flight import Sent
+from antecede.link.reader import ACK_DELAY_LIMIT_US, DatagramReader
+from antecede.link.session import Session
+from antecede.link.standing import AWAITS_BYE, LEAVE_WHEN_RELEASED, LET_GO
+from antecede.wire.codec import encode, write_packet
+from antecede.wire.frames import (
     BYE,
     CREDIT,
     DATAGRAM,
-    DELIVERED,
-    FLAGGED,
-    FOLLOWS,
     HEADER_MOST,
-    MESSAGE,
-    MESSAGE_FRAME_MOST,
-    MESSAGE_KINDS,
-    MORE,
     NO_KEY,
     NUMBER_AT,
     NUMBERS,
     PADDING,
-    PERMITTED,
+    PART,
+    PIECE,
     PING,
     RELEASE,
+    STOPPED,
     TOKEN_AT,
-    message_frame_size,
     write_frame,
     write_header,
-    write_message_frame,
 )
-from antecede.link.incoming import ACK_DELAY_LIMIT_US, Incoming
-from antecede.link.path.flight import Sent
-from antecede.link.session import Session
+from antecede.wire.hybrid import FLAGGED, FOLLOWS, MESSAGE, MESSAGE_KINDS
 from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
 
 PEER = 3
 TOP = VARINT_LIMIT - 1
 
 
-class Recorder(CausalProcess):
+class Recorder(NodeProcess):
     """A core that remembers what arrives."""
 
     def __init__(self) -> None:
@@ -60,6 +57,15 @@ class Recorder(CausalProcess):
         self.arrived.append(packet)
         return []
 
+    def oldest(self) -> int:
+        return 1
+
+    def owes(self, target: int) -> int:  # noqa: ARG002 - it owes nothing
+        return 0
+
+    def forget_into(self, target: int, now_ns: int, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing is known
+        return []
+
     def clone(self) -> Self:
         raise AssertionError("no model checker here")
 
@@ -68,14 +74,17 @@ class Recorder(CausalProcess):
 
 
 def make_session() -> Session:
-    return Session(PEER, "bob", 1_400, 1 << 20, True)
+    return Session(PEER, "bob", 1_400, 1 << 20, 1 << 20, True, None)
+
+
+def reading(core: Recorder) -> DatagramReader:
+    return DatagramReader(CoreDriver("ann", core, Inbox(1 << 20, []), {}, None))
 
 
 def read(data: bytes, session: Session | None = None) -> list[Packet]:
     """The packets of a datagram's frames."""
     core = Recorder()
-    incoming = Incoming(core, EffectList())
-    incoming.read(session or make_session(), Reader(data), 1, 0)
+    reading(core).read(session or make_session(), Reader(data), 1, 0)
     return core.arrived
 
 
@@ -94,15 +103,13 @@ def message(
 
 
 def written(packets: Sequence[DataPacket], more: Sequence[bool] = ()) -> bytes:
-    """Message frames, one after the other as a session writes them."""
+    """Message frames, one after the other as a datagram has them."""
     writer = BytesWriter()
     last = 0
     for index, packet in enumerate(packets):
-        before = len(writer)
-        write_message_frame(writer, packet, index < len(more) and more[index], last)
-        size = message_frame_size(packet, last)
-        assert len(writer) - before == size + len(packet.carried.payload)
-        assert size <= MESSAGE_FRAME_MOST
+        if index < len(more) and more[index]:
+            writer.append(PART)
+        write_packet(packet, writer, last)
         last = int(packet.carried.sequence)
     return writer.getvalue()
 
@@ -168,7 +175,9 @@ def test_messages_are_read_as_they_were_written(
         for packet, goes_on in zip(packets, more, strict=False)
         if goes_on
     ]
-    assert list(session.parts) == list(dict.fromkeys(parts))
+    for sequence in sorted(dict.fromkeys(parts)):
+        assert session.assembly.is_part(sequence)
+    assert session.assembly.is_empty()
 
 
 @given(data_packets(), st.integers(0, 2_000))
@@ -178,28 +187,38 @@ def test_a_datagram_that_is_cut_short_is_read_as_far_as_it_goes(
     data = written(packets)[:end]
     core = Recorder()
     try:
-        Incoming(core, EffectList()).read(make_session(), Reader(data), 1, 0)
+        reading(core).read(make_session(), Reader(data), 1, 0)
     except RemoteError:
         assert len(core.arrived) < len(packets)
     assert core.arrived == packets[: len(core.arrived)]
 
 
 def test_control_is_handed_to_the_core() -> None:
-    data = frame(DELIVERED, 5) + frame(PERMITTED, 300) + frame(ASKED, 4, 6)
+    data = encode(Ack(5)) + encode(Permit(300)) + encode(Ask(4, 6))
+    assert read(data) == [Ack(5), Permit(300), Ask(4, 6)]
+
+
+def test_what_the_peer_says_it_has_is_not_repeated_to_it() -> None:
     session = make_session()
-    assert read(data, session) == [Ack(5), Permit(300), Ask(4, 6)]
-    assert session.outgoing.peer_delivered == 5
-    read(frame(DELIVERED, 4), session)
-    assert session.outgoing.peer_delivered == 5
+    session.credit.extend(1 << 20)
+    for sequence in (1, 2):
+        session.outgoing.put(message(sequence, sequence - 1))
+        session.outgoing.new_left(sequence, 0)
+    for sequence in (1, 2):
+        session.outgoing.put(message(sequence, sequence - 1))
+    for last in (1, 0):
+        read(encode(Ack(last)), session)
+        assert session.outgoing.next_repeat() == message(2, 1)
 
 
 def test_control_of_the_link_changes_the_session() -> None:
     session = make_session()
+    session.standing.say_bye(LEAVE_WHEN_RELEASED)
     assert read(frame(CREDIT, 900) + frame(BYE, 1) + bytes([RELEASE, PING]), session) == []
-    assert session.outgoing.credit_limit == 900
-    assert (session.peer_bye, session.peer_released) == (1, True)
+    assert session.credit.limit == 900
+    assert (session.standing.theirs, session.standing.ours) == (AWAITS_BYE, LET_GO)
     read(frame(CREDIT, 800), session)
-    assert session.outgoing.credit_limit == 900, "credit is never taken back"
+    assert session.credit.limit == 900, "credit is never taken back"
 
 
 def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
@@ -214,7 +233,7 @@ def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
 
 @pytest.mark.parametrize("data", [b"", bytes([PADDING]), bytes([PADDING]) + b"anything at all"])
 def test_padding_ends_a_datagram(data: bytes) -> None:
-    assert read(frame(DELIVERED, 5) + data) == [Ack(5)]
+    assert read(encode(Ack(5)) + data) == [Ack(5)]
 
 
 @pytest.mark.parametrize(
@@ -224,10 +243,11 @@ def test_padding_ends_a_datagram(data: bytes) -> None:
         (bytes([PADDING, 1]), False),
         (bytes([PING]), True),
         (frame(CREDIT, 1), True),
-        (frame(DELIVERED, 1), True),
+        (encode(Ack(1)), True),
+        (bytes([STOPPED]), True),
         (written([message(1, 0)]), True),
     ],
-    ids=["nothing", "padding", "ping", "credit", "ack", "message"],
+    ids=["nothing", "padding", "ping", "credit", "ack", "stopped", "message"],
 )
 def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool) -> None:
     """Otherwise two nodes would acknowledge each other's acknowledgements for ever."""
@@ -235,13 +255,14 @@ def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool
     sent = Sent(1, 0)
     sent.eliciting = True
     session.path.left(sent, 0)
-    incoming = Incoming(Recorder(), EffectList())
-    incoming.read(session, Reader(frame(NUMBERS, 0, 1, 1, 0) + data), 1, 0)
-    assert incoming.owed == owed
-    assert incoming.numbers
+    reader = reading(Recorder())
+    reader.read(session, Reader(frame(NUMBERS, 0, 1, 1, 0) + data), 1, 0)
+    assert reader.owed == owed
+    assert reader.numbers
 
 
-UNKNOWN_KINDS = (PING + 1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 255)
+UNKNOWN_KINDS = (PIECE + 1, 255)
+UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 
 @pytest.mark.parametrize(
@@ -252,16 +273,17 @@ UNKNOWN_KINDS = (PING + 1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 255)
         (bytes([MESSAGE, 5, 0, 0]), "a zero where an id"),
         (bytes([MESSAGE, 5, 6, 0]), "follows one before the first"),
         (bytes([MESSAGE, 5, 1, 9]), "9 bytes were announced, 0 follow"),
-        (bytes([MESSAGE | MORE, 5, 1]), "ends too early"),
+        (bytes([PART, MESSAGE, 5, 1]), "ends too early"),
         (frame(BYE, 2), "a good-bye of unknown kind 2"),
         (frame(NUMBERS, ACK_DELAY_LIMIT_US + 1, 1, 1, 0), "delayed by"),
         (frame(NUMBERS, 0, 1, 1, 0), "never sent"),
         (frame(NUMBERS, 0, 0), "an acknowledgement of 0 ranges"),
         *((bytes([kind, 1, 1]), f"a frame of unknown kind {kind}") for kind in UNKNOWN_KINDS),
+        *((bytes([kind, 1, 1]), f"no packet is of kind {kind}") for kind in UNKNOWN_PACKETS),
     ],
 )
 def test_a_frame_that_makes_no_sense_is_refused(data: bytes, reason: str) -> None:
     core = Recorder()
     with pytest.raises(RemoteError, match=reason):
-        Incoming(core, EffectList()).read(make_session(), Reader(frame(DELIVERED, 5) + data), 1, 0)
+        reading(core).read(make_session(), Reader(encode(Ack(5)) + data), 1, 0)
     assert core.arrived == [Ack(5)], "what came before it has happened"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter, write_i64_le
 
 from antecede.core import RemoteError
-from antecede.link.greeting import (
+from antecede.wire.greeting import (
     GREETING_SIZE,
     HELLO,
     MAGIC,

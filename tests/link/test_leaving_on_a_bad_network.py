@@ -8,7 +8,7 @@ import pytest
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.link.reports import PeerRestarted, Report
-from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
+from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from tests.link.endpoints import MS, NAMES, SECOND, Group
 
 AWFUL = Faults(

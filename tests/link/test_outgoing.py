@@ -5,21 +5,23 @@ from hypothesis import strategies as st
 
 from antecede.core import Message
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.link.outgoing import (
-    COMPACT_AT,
-    MESSAGE_COST,
-    Outgoing,
-    cost_of,
-)
+from antecede.core.protocols.mf import MfAck, MfMessage
+from antecede.link.credit import MESSAGE_COST, Credit
+from antecede.link.outgoing import COMPACT_AT, Outgoing, payload_of, sequence_of
 
 
 def message(sequence: int, size: int = 0) -> DataPacket:
     return DataPacket(Message(1, sequence, bytes(size)), sequence - 1, False)
 
 
+def granted(limit: int) -> Credit:
+    credit = Credit(0)
+    credit.extend(limit)
+    return credit
+
+
 def queue(*sequences: int, credit: int = 1 << 40, cumulative: bool = True) -> Outgoing:
-    outgoing = Outgoing(cumulative)
-    outgoing.credit_limit = credit
+    outgoing = Outgoing(cumulative, granted(credit))
     for sequence in sequences:
         outgoing.put(message(sequence))
     return outgoing
@@ -36,8 +38,8 @@ def let_leave(outgoing: Outgoing, count: int = 1 << 30) -> list[int]:
             packet = outgoing.next_new()
             if packet is None:
                 break
-            outgoing.new_left(packet)
-        left.append(int(packet.carried.sequence))
+            outgoing.new_left(sequence_of(packet), len(payload_of(packet)))
+        left.append(int(sequence_of(packet)))
     return left
 
 
@@ -76,11 +78,11 @@ def test_what_has_been_delivered_meanwhile_is_not_repeated() -> None:
     let_leave(outgoing)
     for sequence in (1, 2, 3):
         outgoing.put(message(sequence))
-    outgoing.peer_delivered = 2
+    outgoing.delivered_up_to(2)
     assert outgoing.has_messages()
     assert let_leave(outgoing) == [3]
     outgoing.put(message(3))
-    outgoing.peer_delivered = 3
+    outgoing.delivered_up_to(3)
     assert not outgoing.has_messages()
     assert outgoing.queued() == 0
 
@@ -88,7 +90,7 @@ def test_what_has_been_delivered_meanwhile_is_not_repeated() -> None:
 def test_where_acks_are_single_everything_is_repeated() -> None:
     outgoing = queue(1, 2, cumulative=False)
     let_leave(outgoing)
-    outgoing.peer_delivered = 2
+    outgoing.delivered_up_to(2)
     outgoing.put(message(1))
     assert let_leave(outgoing) == [1]
 
@@ -104,23 +106,23 @@ def test_a_repeat_waits_once_however_often_it_is_asked_for() -> None:
 
 
 def test_credit_is_what_new_messages_cost() -> None:
-    outgoing = queue(credit=0)
+    credit = granted(0)
+    outgoing = Outgoing(True, credit)
     for sequence in (1, 2, 3):
         outgoing.put(message(sequence, 100))
-    assert cost_of(message(1, 100)) == MESSAGE_COST + 100
     assert not outgoing.has_messages()
     assert outgoing.waits_for_credit()
 
-    outgoing.credit_limit = MESSAGE_COST + 100
+    credit.extend(MESSAGE_COST + 100)
     assert let_leave(outgoing) == [1]
     assert outgoing.waits_for_credit()
     outgoing.put(message(1, 100))
     assert not outgoing.waits_for_credit(), "a repeated message has been paid for"
     assert let_leave(outgoing) == [1]
 
-    outgoing.credit_limit = 3 * (MESSAGE_COST + 100)
+    credit.extend(3 * (MESSAGE_COST + 100))
     assert let_leave(outgoing) == [2, 3]
-    assert outgoing.credit_used == outgoing.credit_limit
+    assert credit.spent == credit.limit
     assert not outgoing.waits_for_credit(), "nothing waits"
 
 
@@ -138,26 +140,44 @@ def test_only_the_latest_ack_and_permit_wait() -> None:
     assert not outgoing.has_control()
     for packet in (Ack(3), Ack(5), Ack(4), Permit(7), Permit(6)):
         outgoing.put(packet)
-    assert (outgoing.delivered_due, outgoing.permit_due) == (5, 7)
     assert outgoing.has_control()
-    assert outgoing.acks == []
+    assert (outgoing.take_ack(), outgoing.take_permit(), outgoing.controls()) == (5, 7, [])
+    assert (outgoing.take_ack(), outgoing.take_permit(), outgoing.has_control()) == (0, 0, False)
 
 
 def test_where_acks_are_single_each_waits() -> None:
     outgoing = queue(cumulative=False)
     for packet in (Ack(3), Ack(5), Ack(4)):
         outgoing.put(packet)
-    assert outgoing.acks == [3, 5, 4]
-    assert outgoing.delivered_due == 0
+    assert outgoing.take_ack() == 0
     assert outgoing.has_control()
+    outgoing.controls_left(1)
+    assert outgoing.controls() == [Ack(5), Ack(4)]
+
+
+def test_control_of_a_protocol_that_is_not_known_here_waits_in_order() -> None:
+    outgoing = queue()
+    for number in (2, 1):
+        outgoing.put(MfAck(number))
+    assert outgoing.has_control()
+    assert outgoing.controls() == [MfAck(2), MfAck(1)]
+
+
+def test_messages_of_any_protocol_are_queued_by_their_ids() -> None:
+    outgoing = queue()
+    for sequence in (1, 2):
+        outgoing.put(MfMessage(Message(1, sequence, bytes(10))))
+    assert let_leave(outgoing) == [1, 2]
+    outgoing.put(MfMessage(Message(1, 2, bytes(10))))
+    assert let_leave(outgoing) == [2]
 
 
 def test_an_ask_waits_until_a_later_one_replaces_it() -> None:
     outgoing = queue()
     outgoing.put(Ask(1, 2))
     outgoing.put(Ask(4, 5))
-    assert outgoing.ask == Ask(4, 5)
     assert outgoing.has_control()
+    assert (outgoing.take_ask(), outgoing.take_ask()) == (Ask(4, 5), None)
 
 
 def test_lost_control_is_repeated_unless_there_is_newer() -> None:
@@ -165,11 +185,12 @@ def test_lost_control_is_repeated_unless_there_is_newer() -> None:
     outgoing.repeat_control()
     assert not outgoing.has_control(), "there was none"
 
-    outgoing.delivered_last = 4
-    outgoing.permit_last = 6
-    outgoing.permit_due = 9
+    for packet in (Ack(4), Permit(6)):
+        outgoing.put(packet)
+    assert (outgoing.take_ack(), outgoing.take_permit()) == (4, 6)
+    outgoing.put(Permit(9))
     outgoing.repeat_control()
-    assert (outgoing.delivered_due, outgoing.permit_due) == (4, 9)
+    assert (outgoing.take_ack(), outgoing.take_permit()) == (4, 9)
 
 
 def test_nothing_is_left_for_a_peer_that_is_gone() -> None:
@@ -177,7 +198,6 @@ def test_nothing_is_left_for_a_peer_that_is_gone() -> None:
     let_leave(outgoing, 2)
     for packet in (message(1), Ack(1), Permit(1), Ask(1, 1)):
         outgoing.put(packet)
-    outgoing.delivered_due = 1
     outgoing.clear()
     assert (outgoing.queued(), outgoing.has_messages(), outgoing.has_control()) == (0, False, False)
 

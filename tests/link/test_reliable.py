@@ -372,7 +372,7 @@ def test_a_clone_keeps_the_place_of_its_timer(info: ProtocolInfo) -> None:
 
 def test_links_inside_links_are_refused_however_deep() -> None:
     with pytest.raises(RemoteError):
-        decode(encode(LinkData(1, CykasAck(1)))[:1] + b"\x30\x01" * 100_000, 0)
+        decode(b"\x30\x01" * 100_000, 0)
     with pytest.raises(LocalError):
         encode(LinkData(1, LinkData(1, CykasAck(1))))
 
@@ -423,7 +423,7 @@ def test_a_users_packets_travel_in_their_own_form() -> None:
     assert isinstance(codec, LinkCodec)
     for packet in (LinkData(300, CykasAck(77)), LinkAck(4, ((6, 8),))):
         assert codec.decode(codec.encode(packet), 0) == packet
-    for wrong in (b"", b"\x01", b"\x01\x30", b"\x01\x30\x05x", b"\x01\x02\x05"):
+    for wrong in (b"", b"\x01", b"\x30", b"\x30\x05x", b"\x02\x05"):
         with pytest.raises(RemoteError):
             codec.decode(wrong, 0)
     with pytest.raises(LocalError):

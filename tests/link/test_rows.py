@@ -46,16 +46,16 @@ def test_nothing_is_written_before_all_strangers_are_known() -> None:
 def test_nobody_is_waited_for_for_ever() -> None:
     log = EventLog()
     rows = EventRows(log, ME)
-    rows.settle()
+    rows.release_old()
     rows.submitted_to_stranger(TO_BOB, 1, BOB, 5, 1)
     for _ in range(HELD_ROUNDS):
-        rows.settle()
+        rows.release_old()
         assert len(log) == 0
-    rows.settle()
+    rows.release_old()
     assert written(log) == [("submitted", 1, BOB)]
 
     rows.submitted_to_stranger(TO_BOB, 2, BOB, 5, 2)
-    rows.settle()
+    rows.release_old()
     assert len(log) == 1, "the next one waits as long"
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import antecede
 from antecede.core.errors import LocalError
-from antecede.link.greeting import HELLO, Greeting, write_greeting
 from antecede.link.reports import Report, Stranger
 from antecede.live.addresses import parse_address
 from antecede.live.errors import BadConfiguration
+from antecede.wire.greeting import HELLO, Greeting, write_greeting
 
 
 def hello(name: str, target: str) -> bytes:

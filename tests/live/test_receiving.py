@@ -7,8 +7,8 @@ import pytest
 
 import antecede
 from antecede.core.errors import BufferFull
+from antecede.link.credit import MESSAGE_COST
 from antecede.link.inbox import InboundMessage
-from antecede.link.outgoing import MESSAGE_COST
 from antecede.live.errors import TimedOut, WouldDeadlock
 from antecede.live.node import Node
 from antecede.testing import TestNetwork
@@ -58,7 +58,7 @@ def test_giving_up_to_receive_leaves_nothing_behind() -> None:
         for _ in range(20):
             with pytest.raises(TimedOut):
                 await bob.receive(timeout=0.001)
-        assert not bob._deliveries._bell.awaited
+        assert not bob._deliveries._news.awaited
         await alice.send("bob", b"still here")
         assert (await bob.receive(30)).payload == b"still here"
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from antecede.link.datagram import Datagram
+from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.udp import LONE_TURNS, UdpTransport
 

@@ -125,7 +125,8 @@ def test_sends_that_nobody_writes_are_refused() -> None:
 @pytest.mark.parametrize("kind", [19, 20])
 def test_a_vector_time_must_count_the_message_of_its_source(kind: int) -> None:
     targets = b"\x01\x01" if kind == 19 else b""
-    data = bytes([1, kind, 9]) + targets + b"\x01\x0a\x01" + (b"\x00" if kind == 19 else b"")
+    body = b"\x09" + targets + b"\x01\x0a\x01" + (b"\x00" if kind == 19 else b"")
+    data = bytes([kind, len(body)]) + body
 
     assert decode(data, 5).message == Message(5, 1, b"")
     with pytest.raises(RemoteError):

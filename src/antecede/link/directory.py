@@ -1,19 +1,26 @@
-"""The address book of a node, and the greetings by which it is filled.
+"""Who the peers are: names, addresses, and which incarnation of each is being talked to.
 
-Hellos go out until they are answered. `on_hello` and `on_welcome` decide what a greeting means; the
-answer of `on_welcome`, or a candidate whose token turns up in a datagram, is a peer to be believed.
+A contact is a name; a session is one incarnation of it. A contact that nobody has met yet has a
+session already, so that messages to it can be ordered and wait. Hellos go out until they are
+answered. A greeting from an incarnation that is not known becomes a candidate, and is believed when
+its sender has shown that it received our token: by the echo in a welcome, or by a datagram with
+that token. No two incarnations get the same token. So an old greeting, or one with a forged
+address, changes nothing.
 """
 
 from abc import abstractmethod
+from heapq import heappop, heappush
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import Candidate, Contact
-from antecede.link.datagram import Datagram
-from antecede.link.greeting import (
+from antecede.link.reports import Refused, Report, Stranger
+from antecede.link.session import Session
+from antecede.link.standing import STAYING
+from antecede.link.writer import Datagram
+from antecede.wire.greeting import (
     HELLO,
     OLDEST_VERSION,
     VERSION,
@@ -27,15 +34,21 @@ from antecede.link.greeting import (
     write_refusal,
     write_unknown,
 )
-from antecede.link.reports import Refused, Report, Stranger
-from antecede.link.session import Session
 from antecede.wire.varint import Reader
 
+HELLO_NS: Final = 50_000_000
+"""The first unanswered hello is repeated after this time, the next after twice that, and so on."""
+
+HELLO_DOUBLINGS_MAX: Final = 5
+
 PEERS_LIMIT: Final = 1 << 14
-"""Peers of one node."""
+"""Peers of one node; strangers that were let in and have left make room."""
 
 CANDIDATES_MOST: Final = 4
 """Incarnations of a peer that may have to show that they are there; the oldest gives way."""
+
+REPLACED_MOST: Final = 64
+"""Incarnations of a peer that are remembered because another has taken their place."""
 
 REFUSED_MOST: Final = 1000
 """Names that are remembered because they were refused."""
@@ -102,22 +115,144 @@ class Identity:
 
 
 @final
-class Directory:
-    """The contacts of one node."""
+class Candidate:
+    """An incarnation of a peer that has still to show that it is there."""
+
+    __slots__ = ("address", "contact", "greeting", "token_in")
+
+    def __init__(
+        self, contact: "Contact", greeting: Greeting, address: object, token_in: i64
+    ) -> None:
+        self.contact: Final = contact
+        self.greeting: Final = greeting
+        self.address: Final = address
+        self.token_in: Final[i64] = token_in
+
+
+@final
+class Contact:
+    """A peer by its name."""
 
     __slots__ = (
+        "_hellos",
+        "address",
+        "candidates",
+        "datagram_size",
+        "hello_at_ns",
+        "hello_for",
+        "hello_sent_ns",
+        "hello_token",
+        "name",
+        "process",
+        "refusal",
+        "replaced",
+        "session",
+        "stranger",
+        "targets",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        address: object,
+        process: i64,
+        datagram_size: i64,
+        session: Session,
+        stranger: bool,
+    ) -> None:
+        self.name: Final = name
+        # Configured: hellos and datagrams go there, whatever address the peer answers from.
+        self.address: Final = address
+        self.process: Final[i64] = process
+        self.datagram_size: Final[i64] = datagram_size
+        # Whether it was let in although nobody had introduced it.
+        self.stranger: Final = stranger
+        self.session: Session = session
+        # The session as a list of targets, kept because a list per message is not free.
+        self.targets: list[int] = [session.id]
+        self.candidates: list[Candidate] = []
+        # The token in our hellos (0: none of its own), and the incarnation that was promised it.
+        self.hello_token: i64 = 0
+        self.hello_for: i64 = 0
+        self.hello_at_ns: i64 = NEVER_NS
+        self.hello_sent_ns: i64 = 0
+        self._hellos: i64 = 0
+        self.refusal = ""
+        # Incarnations that are over: one of them that speaks again is a second node of that name.
+        self.replaced: list[int] = []
+
+    def begin(self, session: Session, incarnation: i64) -> None:
+        """From now on the contact is this session, with this incarnation."""
+        if self.session.incarnation != incarnation:
+            self.replaced.append(self.session.incarnation)
+            del self.replaced[:-REPLACED_MOST]
+        self.session = session
+        self.targets = [session.id]
+
+    def greet_with(self, token: i64, incarnation: i64) -> None:
+        """From now on our hellos carry this token, which that incarnation (0: any) was promised."""
+        self.hello_token = token
+        self.hello_for = incarnation
+
+    def greets_at(self, time_ns: i64) -> None:
+        """Say the first of a series of hellos then."""
+        self._hellos = 0
+        self.hello_at_ns = time_ns
+
+    def has_greeted(self, now_ns: i64) -> None:
+        """A hello has left; the next one follows if there is no answer."""
+        doublings = self._hellos
+        if doublings > HELLO_DOUBLINGS_MAX:
+            doublings = HELLO_DOUBLINGS_MAX
+        self._hellos += 1
+        self.hello_sent_ns = now_ns
+        self.hello_at_ns = now_ns + (HELLO_NS << doublings)
+
+    def needs_no_hello(self) -> None:
+        """The hellos were answered."""
+        self._hellos = 0
+        self.hello_at_ns = NEVER_NS
+        self.refusal = ""
+
+    def refused(self, reason: str) -> bool:
+        """It will not talk to us; False if it had said so."""
+        if self.refusal == reason:
+            return False
+        # Who talks to us, as far as we know, refuses nothing; unless we have to greet it again.
+        if self.session.met and self.hello_at_ns == NEVER_NS:
+            return False
+        self.refusal = reason
+        return True
+
+    def answer_ns(self, now_ns: i64) -> i64:
+        """How long the answer took that comes now, if it is clear which hello it answers; or -1."""
+        return now_ns - self.hello_sent_ns if self._hellos == 1 else -1
+
+    def candidate_of(self, incarnation: i64) -> Candidate | None:
+        """The candidate that is this incarnation, if there is one."""
+        for candidate in self.candidates:
+            if candidate.greeting.incarnation == incarnation:
+                return candidate
+        return None
+
+
+@final
+class Directory:
+    """The contacts of one node, and the greetings by which they are met."""
+
+    __slots__ = (
+        "_by_peer_token",
         "_candidates",
         "_me",
         "_open_to_strangers",
         "_out",
         "_refused",
         "_reports",
+        "_timers",
         "_tokens",
         "_unknown_at_ns",
         "by_name",
         "by_token",
-        "greeted",
-        "list",
         "refusals",
         "stale",
     )
@@ -139,65 +274,80 @@ class Directory:
         # Why somebody was refused last, by name.
         self._refused: dict[str, str] = {}
         self.by_name: dict[str, Contact] = {}
+        # The sessions that pass datagrams, by the token in those to us, and to the peer.
         self.by_token: dict[int, Session] = {}
-        self.list: list[Contact] = []
-        # Contacts that have been sent a hello, to be repeated at their `hello_at_ns`.
-        self.greeted: list[Contact] = []
+        self._by_peer_token: dict[int, Session] = {}
+        # When hellos are due, and to whom; some are not due any more.
+        self._timers: list[tuple[int, str]] = []
         self.stale: i64 = 0
         self.refusals: i64 = 0
         self._unknown_at_ns: i64 = 0
 
-    def add(self, name: str, address: object, session: Session, now_ns: i64) -> Contact:
-        """A new contact, which `session` stands for until it is met."""
+    # Contacts.
+
+    def add(self, contact: Contact, now_ns: i64) -> None:
+        """A new contact; it is greeted at once if its address is known."""
+        if len(self.by_name) >= PEERS_LIMIT:
+            self._forget_departed()
         if len(self.by_name) >= PEERS_LIMIT:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
-        contact = Contact(len(self.list), name, address, session)
-        contact.hello_token = self._tokens.fresh()
-        contact.hello_at_ns = NEVER_NS if address is None else now_ns
-        self.list.append(contact)
-        self.by_name[name] = contact
-        self._refused.pop(name, None)
-        return contact
+        contact.greet_with(self._tokens.fresh(), 0)
+        self.by_name[contact.name] = contact
+        self._refused.pop(contact.name, None)
+        if contact.address is not None:
+            contact.greets_at(now_ns)
+            self._plan(contact)
 
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
-        contact.removed = True
-        contact.hello_at_ns = NEVER_NS
-        if self.by_name.get(contact.name) is contact:
-            del self.by_name[contact.name]
+        del self.by_name[contact.name]
         self.end_session(contact.session)
         self._drop_candidates(contact)
 
+    def begin_session(self, session: Session) -> None:
+        """Datagrams of this session are taken from now on."""
+        self.by_token[session.token_in] = session
+        self._by_peer_token[session.token_out] = session
+
     def end_session(self, session: Session) -> None:
         """Datagrams of this session are refused from now on."""
-        session.ended = True
         self.by_token.pop(session.token_in, None)
+        self._by_peer_token.pop(session.token_out, None)
 
-    def say_hello(self, contact: Contact, now_ns: i64) -> None:
-        """Greet a contact, and plan the next hello in case there is no answer."""
-        session = contact.session
-        token = contact.hello_token if contact.hello_token != 0 else session.token_in
-        address = contact.address if contact.address is not None else session.address
-        contact.hello_sent_ns = now_ns
-        contact.hello_at_ns = now_ns + contact.hello_patience_ns()
-        contact.hellos += 1
-        if address is not None:
-            known = session.token_out if session.met and not session.ended else 0
-            greeting = self._me.greeting(contact.name, token, known)
-            self._out.append(Datagram(address, write_greeting(HELLO, greeting)))
-        self.greeted.append(contact)
+    def name_at(self, address: object) -> str:
+        """The name of the contact that is configured at an address, or the address in words."""
+        for contact in self.by_name.values():
+            if contact.address == address:
+                return contact.name
+        return str(address)
+
+    # Hellos.
+
+    def wake_ns(self) -> i64:
+        """When to call `expire`: never too late, sometimes too early."""
+        return self._timers[0][0] if self._timers else NEVER_NS
+
+    def expire(self, now_ns: i64) -> None:
+        """Say the hellos that are due."""
+        while self._timers and self._timers[0][0] <= now_ns:
+            due_ns, name = heappop(self._timers)
+            contact = self.by_name.get(name)
+            if contact is not None and contact.hello_at_ns == due_ns:
+                self._say_hello(contact, now_ns)
+
+    # What comes.
 
     def receive(self, kind: i64, address: object, reader: Reader, now_ns: i64) -> Candidate | None:
         """Take in a hello or a welcome; who it proves to be there, if that is news."""
         oldest, newest = read_versions(reader)
         if newest < OLDEST_VERSION or oldest > VERSION:
             if kind == HELLO:
-                self.refuse_version(oldest, newest, address)
+                self._refuse_version(oldest, newest, address)
             return None
         greeting = read_greeting(reader, oldest, newest)
         if kind == WELCOME:
-            return self.on_welcome(greeting, address, now_ns)
-        self.on_hello(greeting, address)
+            return self._on_welcome(greeting, address, now_ns)
+        self._on_hello(greeting, address)
         return None
 
     def receive_refusal(self, address: object, reader: Reader) -> None:
@@ -206,11 +356,7 @@ class Directory:
         contact = self.by_name.get(name)
         if contact is None:
             contact = self.by_name.get(self.name_at(address))
-        if contact is None or contact.refusal == reason:
-            return
-        # Who talks to us, as far as we know, refuses nothing; unless we have to greet it again.
-        if not contact.session.met or contact.hello_at_ns != NEVER_NS:
-            contact.refusal = reason
+        if contact is not None and contact.refused(reason):
             self._reports.append(Refused(name=contact.name, address=address, reason=reason))
 
     def receive_unknown(self, reader: Reader, now_ns: i64) -> Session | None:
@@ -220,17 +366,17 @@ class Directory:
         token of its own. Where one of the two has said bye there is nothing to learn: the other has
         let go, and the session that is over is the answer.
         """
-        token = read_unknown(reader)
-        for contact in self.list:
-            session = contact.session
-            if not session.met or session.ended or session.token_out != token:
-                continue
-            if session.bye_mode >= 0 or session.peer_bye >= 0:
-                return session
-            if contact.hello_at_ns == NEVER_NS:
-                if contact.hello_token == 0:
-                    contact.hello_token = self._tokens.fresh()
-                self.say_hello(contact, now_ns)
+        session = self._by_peer_token.get(read_unknown(reader))
+        if session is None:
+            return None
+        standing = session.standing
+        if standing.ours != STAYING or standing.theirs != STAYING:
+            return session
+        contact = self.by_name[session.name]
+        if contact.hello_at_ns == NEVER_NS:
+            if contact.hello_token == 0:
+                contact.greet_with(self._tokens.fresh(), 0)
+            self._say_hello(contact, now_ns)
         return None
 
     def answer_unknown(self, address: object, token: i64, now_ns: i64) -> None:
@@ -240,19 +386,32 @@ class Directory:
             self._unknown_at_ns = now_ns + UNKNOWN_INTERVAL_NS
             self._out.append(Datagram(address, write_unknown(token)))
 
-    def on_hello(self, greeting: Greeting, address: object) -> None:
+    def candidate(self, token: i64) -> Candidate | None:
+        """The candidate that was given this token, which it has just shown."""
+        return self._candidates.get(token)
+
+    def confirm(self, candidate: Candidate) -> None:
+        """The candidate is believed: nothing more is asked of that contact."""
+        contact = candidate.contact
+        self._drop_candidates(contact)
+        contact.greet_with(0, 0)
+        contact.needs_no_hello()
+
+    # Greetings, inside.
+
+    def _on_hello(self, greeting: Greeting, address: object) -> None:
         """Somebody greets: answer, or refuse with the reason."""
         contact = self.by_name.get(greeting.name)
         if greeting.target != self._me.name:
-            self.refuse(address, f"this is {self._me.name}, not {greeting.target}")
+            self._refuse(address, f"this is {self._me.name}, not {greeting.target}")
         elif greeting.order != self._me.order:
-            self.refuse(address, f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}")
+            self._refuse(address, f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}")
             reason = f"it has the order {greeting.order!r}, we {self._me.order!r}; {SAME_ORDER}"
             self._report_refusal(greeting.name, address, reason)
         elif contact is None and self._open_to_strangers:
             self._reports.append(Stranger(name=greeting.name, address=address))
         elif contact is None:
-            self.refuse(address, f"{greeting.name} is not one of {self._me.name}'s peers")
+            self._refuse(address, f"{greeting.name} is not one of {self._me.name}'s peers")
             reason = "it is not one of our peers; add it with add_peer"
             self._report_refusal(greeting.name, address, reason)
         elif greeting.incarnation in contact.replaced:
@@ -260,7 +419,7 @@ class Directory:
         else:
             self._welcome(contact, greeting, address)
 
-    def on_welcome(self, greeting: Greeting, address: object, now_ns: i64) -> Candidate | None:
+    def _on_welcome(self, greeting: Greeting, address: object, now_ns: i64) -> Candidate | None:
         """An answer to a hello; who it proves to be there, if that is news."""
         contact = self.by_name.get(greeting.name)
         if contact is None or greeting.target != self._me.name:
@@ -269,9 +428,7 @@ class Directory:
             return None
         session = contact.session
         if is_known(session, greeting):
-            contact.hello_at_ns = NEVER_NS
-            contact.hellos = 0
-            contact.refusal = ""
+            contact.needs_no_hello()
             return None
         incarnation = greeting.incarnation
         if contact.hello_token != 0 and greeting.echo == contact.hello_token:
@@ -283,58 +440,6 @@ class Directory:
         ):
             self._greet_afresh(contact, incarnation, now_ns)
         return None
-
-    def candidate(self, token: i64) -> Candidate | None:
-        """The candidate that was given this token, which it has just shown."""
-        return self._candidates.get(token)
-
-    def confirm(self, candidate: Candidate) -> None:
-        """The candidate is believed: nothing more is asked of that contact."""
-        contact = candidate.contact
-        self._drop_candidates(contact)
-        contact.hello_token = 0
-        contact.hello_for = 0
-        contact.hello_at_ns = NEVER_NS
-        contact.hellos = 0
-        contact.refusal = ""
-
-    def refuse(self, address: object, reason: str) -> None:
-        """Say no."""
-        self.refusals += 1
-        self._out.append(Datagram(address, write_refusal(self._me.name, reason)))
-
-    def refuse_version(self, oldest: i64, newest: i64, address: object) -> None:
-        """Say no to a greeting in versions that are not spoken here, and report it."""
-        ours = f"{OLDEST_VERSION} to {VERSION}"
-        self.refuse(address, f"{self._me.name} speaks versions {ours}; upgrade the older one")
-        reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
-        self._report_refusal(self.name_at(address), address, reason)
-
-    def _refuse_replaced(self, greeting: Greeting, address: object) -> None:
-        """Say no to an incarnation that another has come after.
-
-        A first hello may just be late. One that echoes our token is from somebody who had met us,
-        and has been told that it is unknown now: it lives.
-        """
-        self.refuse(address, f"a later node named {greeting.name} has taken its place; {OWN_NAME}")
-        if greeting.echo != 0:
-            reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
-            self._report_refusal(greeting.name, address, reason)
-
-    def _report_refusal(self, name: str, address: object, reason: str) -> None:
-        """Tell that somebody is refused, which goes on saying hello: once, not every time."""
-        if self._refused.get(name) != reason:
-            if len(self._refused) >= REFUSED_MOST:
-                self._refused.clear()
-            self._refused[name] = reason
-            self._reports.append(Refused(name=name, address=address, reason=reason))
-
-    def name_at(self, address: object) -> str:
-        """The name of the contact that is configured at an address, or the address in words."""
-        for contact in self.list:
-            if contact.address == address and not contact.removed:
-                return contact.name
-        return str(address)
 
     def _welcome(self, contact: Contact, greeting: Greeting, address: object) -> None:
         session = contact.session
@@ -356,13 +461,30 @@ class Directory:
             and self.by_token.get(greeting.echo) is session
         )
 
+    def _say_hello(self, contact: Contact, now_ns: i64) -> None:
+        """Greet a contact, and plan the next hello in case there is no answer."""
+        session = contact.session
+        token = contact.hello_token if contact.hello_token != 0 else session.token_in
+        address = contact.address if contact.address is not None else session.address
+        contact.has_greeted(now_ns)
+        if address is not None:
+            known = session.token_out if session.met and not session.ended else 0
+            greeting = self._me.greeting(contact.name, token, known)
+            self._out.append(Datagram(address, write_greeting(HELLO, greeting)))
+        self._plan(contact)
+
     def _greet_afresh(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
         """Another incarnation answers than the one that has our token: it gets one of its own."""
         candidate = contact.candidate_of(incarnation)
-        contact.hello_token = self._tokens.fresh() if candidate is None else candidate.token_in
-        contact.hello_for = incarnation
-        contact.hellos = 0
-        self.say_hello(contact, now_ns)
+        token = self._tokens.fresh() if candidate is None else candidate.token_in
+        contact.greet_with(token, incarnation)
+        contact.greets_at(now_ns)
+        self._say_hello(contact, now_ns)
+
+    def _plan(self, contact: Contact) -> None:
+        heappush(self._timers, (contact.hello_at_ns, contact.name))
+
+    # Candidates, inside.
 
     def _candidate_token(self, contact: Contact, greeting: Greeting, address: object) -> i64:
         """The token for somebody who has still to show that it is there."""
@@ -373,10 +495,10 @@ class Directory:
             contact.candidates.remove(before)
         else:
             if contact.hello_token == 0:
-                contact.hello_token = self._tokens.fresh()
+                contact.greet_with(self._tokens.fresh(), contact.hello_for)
             token = contact.hello_token
             if contact.hello_for == 0:
-                contact.hello_for = incarnation
+                contact.greet_with(token, incarnation)
             elif contact.hello_for != incarnation:
                 token = self._tokens.fresh()
         candidate = Candidate(contact, greeting, address, token)
@@ -391,11 +513,49 @@ class Directory:
             self._candidates.pop(candidate.token_in, None)
         contact.candidates.clear()
 
+    def _forget_departed(self) -> None:
+        """Strangers that were let in and have left need not be remembered."""
+        departed = [c for c in self.by_name.values() if c.stranger and c.session.is_gone()]
+        for contact in departed:
+            self.remove(contact)
+
+    # Refusals, inside.
+
+    def _refuse(self, address: object, reason: str) -> None:
+        self.refusals += 1
+        self._out.append(Datagram(address, write_refusal(self._me.name, reason)))
+
+    def _refuse_version(self, oldest: i64, newest: i64, address: object) -> None:
+        """Say no to a greeting in versions that are not spoken here, and report it."""
+        ours = f"{OLDEST_VERSION} to {VERSION}"
+        self._refuse(address, f"{self._me.name} speaks versions {ours}; upgrade the older one")
+        reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
+        self._report_refusal(self.name_at(address), address, reason)
+
+    def _refuse_replaced(self, greeting: Greeting, address: object) -> None:
+        """Say no to an incarnation that another has come after.
+
+        A first hello may just be late. One that echoes our token is from somebody who had met us,
+        and has been told that it is unknown now: it lives.
+        """
+        self._refuse(address, f"a later node named {greeting.name} has taken its place; {OWN_NAME}")
+        if greeting.echo != 0:
+            reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
+            self._report_refusal(greeting.name, address, reason)
+
+    def _report_refusal(self, name: str, address: object, reason: str) -> None:
+        """Tell that somebody is refused, which goes on saying hello: once, not every time."""
+        if self._refused.get(name) != reason:
+            if len(self._refused) >= REFUSED_MOST:
+                self._refused.clear()
+            self._refused[name] = reason
+            self._reports.append(Refused(name=name, address=address, reason=reason))
+
 
 def is_known(session: Session, greeting: Greeting) -> bool:
-    """Whether a greeting is from the very incarnation that the session is with."""
+    """Whether a greeting is from the very incarnation that the session is with, token and all."""
     return (
         session.met
-        and session.incarnation == greeting.incarnation
-        and session.token_out == greeting.token
+        and greeting.incarnation == session.incarnation
+        and greeting.token == session.token_out
     )

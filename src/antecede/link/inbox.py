@@ -1,10 +1,12 @@
-"""What has been delivered and waits for the application, and payloads that come in parts."""
+"""What has been delivered and waits for the application."""
 
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.link.outgoing import MESSAGE_COST
+from antecede.link.credit import MESSAGE_COST
+from antecede.link.parts import Assembly
+from antecede.link.reports import Report, TooLarge
 from antecede.link.session import Session
 
 
@@ -40,57 +42,53 @@ class Inbox:
     """The messages delivered at one node that its application has not taken."""
 
     __slots__ = (
+        "_own",
         "_own_cost",
-        "_own_pieces",
         "_payload_limit",
+        "_reports",
         "delivered",
         "messages",
-        "oversized",
-        "uncredited",
+        "too_large",
+        "unread",
     )
 
-    def __init__(self, payload_limit: i64) -> None:
+    def __init__(self, payload_limit: i64, reports: list[Report]) -> None:
         self._payload_limit: Final[i64] = payload_limit
+        self._reports: Final = reports
         self.messages: list[InboundMessage] = []
-        # Sessions whose messages wait here, and so take up part of their windows.
-        self.uncredited: list[Session] = []
-        self._own_pieces: list[bytes] = []
+        # The sessions whose messages wait here, and so take up part of their windows.
+        self.unread: list[Session] = []
+        self._own: Final = Assembly()
         self._own_cost: i64 = 0
         self.delivered: i64 = 0
-        self.oversized: i64 = 0
+        self.too_large: i64 = 0
 
     def put(self, session: Session, sequence: i64, payload: bytes) -> None:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
-        session.delivered_cost += MESSAGE_COST + len(payload)
-        session.last_delivered = sequence
-        if session.parts and session.parts.pop(sequence, False):
-            self._keep_piece(session, payload)
+        session.credit.was_delivered(sequence, len(payload))
+        assembly = session.assembly
+        if assembly.is_part(sequence):
+            assembly.keep(payload, self._payload_limit)
             return
-        if session.parts_size > 0:
-            if session.parts_size + len(payload) > self._payload_limit:
-                # The peer was told how much we take.
-                session.forget_pieces()
-                self.oversized += 1
+        if assembly.size > 0:
+            size = assembly.size + len(payload)
+            if size > self._payload_limit:
+                assembly.drop()
+                self._refuse(session.name, sequence, size)
                 return
-            session.pieces.append(payload)
-            payload = b"".join(session.pieces)
-            session.forget_pieces()
-        session.inboxed_cost += MESSAGE_COST + len(payload)
-        if not session.uncredited:
-            session.uncredited = True
-            self.uncredited.append(session)
+            payload = assembly.join(payload)
+        if session.credit.is_unread(len(payload)):
+            self.unread.append(session)
         self.delivered += 1
         self.messages.append(InboundMessage(session.name, sequence, payload))
 
     def put_own(self, name: str, sequence: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself."""
         if more:
-            self._own_pieces.append(payload)
+            self._own.keep(payload, self._payload_limit)
             return
-        if self._own_pieces:
-            self._own_pieces.append(payload)
-            payload = b"".join(self._own_pieces)
-            self._own_pieces.clear()
+        if self._own.size > 0:
+            payload = self._own.join(payload)
         self._own_cost += MESSAGE_COST + len(payload)
         self.delivered += 1
         self.messages.append(InboundMessage(name, sequence, payload))
@@ -99,6 +97,7 @@ class Inbox:
         """All messages, which have been consumed with this."""
         taken = self.messages
         self.messages = []
+        self.unread = []
         self._own_cost = 0
         return taken
 
@@ -107,13 +106,13 @@ class Inbox:
         return self._own_cost < window
 
     def holds_up_a_peer(self) -> bool:
-        """Whether a peer may have to wait until somebody takes messages.
+        """Whether a peer may have to wait until somebody takes messages."""
+        return any(session.credit.holds_up() for session in self.unread)
 
-        It may from half a window on, since credit is granted in large steps.
-        """
-        return any(2 * session.inboxed_cost > session.window for session in self.uncredited)
-
-    def _keep_piece(self, session: Session, payload: bytes) -> None:
-        session.parts_size += len(payload)
-        if session.parts_size <= self._payload_limit:
-            session.pieces.append(payload)
+    def _refuse(self, name: str, sequence: i64, size: i64) -> None:
+        """The peer was told how much we take; the application is told that it did not care."""
+        self.too_large += 1
+        limit = int(self._payload_limit)
+        self._reports.append(
+            TooLarge(name=name, sequence=int(sequence), size=int(size), limit=limit)
+        )

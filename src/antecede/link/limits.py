@@ -4,16 +4,12 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-FRAME_ROOM: Final = 256
-"""Bytes of a datagram that are kept free of a message, for the header, acks and control."""
-
 
 @final
 class Limits:
     """The limits of one node."""
 
     __slots__ = (
-        "frame_room",
         "heartbeat_ns",
         "open_to_strangers",
         "part_size",
@@ -46,4 +42,3 @@ class Limits:
         self.open_to_strangers: Final = open_to_strangers
         # The largest message that is not cut into parts: a datagram's, and below the core's limit.
         self.part_size: Final[i64] = 60_000
-        self.frame_room: Final[i64] = FRAME_ROOM

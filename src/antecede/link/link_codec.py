@@ -8,7 +8,7 @@ from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.link_packets import LinkAck, LinkData
 from antecede.core.values import Packet
-from antecede.wire.codec import WIRE_VERSION, decode, encode
+from antecede.wire.codec import decode, encode
 from antecede.wire.link import LINK_DATA, write_link_number
 from antecede.wire.varint import Reader
 
@@ -26,15 +26,14 @@ class LinkCodec(PacketCodec):
         if not isinstance(packet, LinkData):
             raise LocalError(f"{packet!r} is not a packet of a link")
         writer = BytesWriter()
-        writer.append(WIRE_VERSION)
         writer.append(LINK_DATA)
         write_link_number(packet, writer)
         writer.write(self._inner.encode(packet.inner))
         return writer.getvalue()
 
     def decode(self, data: bytes, source: int) -> Packet:
-        if data[:2] == bytes((WIRE_VERSION, LINK_DATA)):
-            reader = Reader(data[2:])
+        if data[:1] == bytes([LINK_DATA]):
+            reader = Reader(data, 1)
             number = reader.positive()
             return LinkData(number, self._inner.decode(reader.rest(), source))
         packet = decode(data, source)

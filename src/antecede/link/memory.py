@@ -49,13 +49,15 @@ class MemoryNetwork:
         "_endpoints",
         "_faulty",
         "_places",
+        "_seed",
         "now_ns",
     )
 
     def __init__(
         self, faults: Faults | None = None, seed: int = 1, bottleneck: Bottleneck | None = None
     ) -> None:
-        self._faulty: Final = FaultyNetwork(Faults() if faults is None else faults, seed)
+        self._seed: Final = seed
+        self._faulty = FaultyNetwork(Faults() if faults is None else faults, seed)
         self._bottleneck: Final = bottleneck
         self._endpoints: dict[str, Endpoint] = {}
         # The order of attachment: what befalls a datagram depends on it, not on the address.
@@ -68,6 +70,10 @@ class MemoryNetwork:
         """From now on `endpoint` is what answers at `address`."""
         self._endpoints[address] = endpoint
         self.reserve(address)
+
+    def change(self, faults: Faults) -> None:
+        """From now on the network does this to datagrams."""
+        self._faulty = FaultyNetwork(faults, self._seed)
 
     def reserve(self, address: str) -> None:
         """Give an address the next number: 0, 1, 2, …, by which faults speak of it."""

@@ -1,8 +1,8 @@
 """What waits to leave for one peer: new messages in order, repeated ones, and control.
 
-New messages leave in the order in which the core released them, as long as the peer's credit is not
-used up (the last may take more than is left of it); repeated ones go first. Acks and permits are
-cumulative, so only the latest of each waits, however many the core asked for.
+New messages leave in the order in which the core released them, as long as the peer's credit
+lasts; repeated ones go first. Acks and permits are cumulative, so only the latest of each waits,
+however many the core asked for. Control of protocols that are not known here waits in order.
 """
 
 from typing import Final, final
@@ -11,20 +11,29 @@ from mypy_extensions import i64
 
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Packet
-
-MESSAGE_COST: Final = 64
-"""What a message costs of a receiver's window beside its payload: the memory around it."""
+from antecede.link.credit import Credit
 
 COMPACT_AT: Final = 1024
 """Packets that have left are dropped from the queue when there are so many of them."""
 
 
-def cost_of(packet: DataPacket) -> i64:
-    """What a message takes of its receiver's window."""
-    return MESSAGE_COST + len(packet.carried.payload)
+def sequence_of(packet: Packet) -> i64:
+    """The id of the message that a packet carries, or 0."""
+    if isinstance(packet, DataPacket):
+        return packet.carried.sequence
+    message = packet.message
+    return 0 if message is None else message.sequence
 
 
-def forget_left(queue: list[DataPacket], head: i64) -> i64:
+def payload_of(packet: Packet) -> bytes:
+    """The payload of the message that a packet carries."""
+    if isinstance(packet, DataPacket):
+        return packet.carried.payload
+    message = packet.message
+    return b"" if message is None else message.payload
+
+
+def forget_left(queue: list[Packet], head: i64) -> i64:
     """Drop what is before `head` if that is worth it; where the head is then."""
     if head == len(queue):
         queue.clear()
@@ -40,69 +49,110 @@ class Outgoing:
     """The queue of one session."""
 
     __slots__ = (
+        "_ack_last",
+        "_controls",
+        "_credit",
+        "_cumulative",
         "_head",
+        "_highest_left",
+        "_highest_queued",
+        "_peer_delivered",
+        "_permit_last",
         "_queue",
         "_repeat_head",
         "_repeating",
         "_repeats",
-        "acks",
+        "ack_due",
         "ask",
-        "credit_limit",
-        "credit_used",
-        "cumulative",
-        "delivered_due",
-        "delivered_last",
-        "highest_left",
-        "highest_queued",
-        "peer_delivered",
         "permit_due",
-        "permit_last",
     )
 
-    def __init__(self, cumulative: bool) -> None:
+    def __init__(self, cumulative: bool, credit: Credit) -> None:
         # Whether an ack covers all messages before it, so that the latest is enough.
-        self.cumulative: Final = cumulative
-        self._queue: list[DataPacket] = []
+        self._cumulative: Final = cumulative
+        self._credit: Final = credit
+        self._queue: list[Packet] = []
         self._head: i64 = 0
-        self._repeats: list[DataPacket] = []
+        self._repeats: list[Packet] = []
         self._repeat_head: i64 = 0
         self._repeating: set[int] = set()
-        self.highest_queued: i64 = 0
-        self.highest_left: i64 = 0
-        self.peer_delivered: i64 = 0
-        self.credit_limit: i64 = 0
-        self.credit_used: i64 = 0
-        self.delivered_due: i64 = 0
-        self.delivered_last: i64 = 0
+        self._highest_queued: i64 = 0
+        self._highest_left: i64 = 0
+        self._peer_delivered: i64 = 0
+        # The core's ack and permit that wait (0: none), and those that left last.
+        self.ack_due: i64 = 0
         self.permit_due: i64 = 0
-        self.permit_last: i64 = 0
-        self.acks: list[int] = []
+        self._ack_last: i64 = 0
+        self._permit_last: i64 = 0
         self.ask: Ask | None = None
+        self._controls: list[Packet] = []
 
     def put(self, packet: Packet) -> None:
         """The core wants this transmitted."""
         if isinstance(packet, DataPacket):
-            self._put_message(packet)
-        elif isinstance(packet, Ack):
-            if self.cumulative:
-                if packet.sequence > self.delivered_due:
-                    self.delivered_due = packet.sequence
-            else:
-                self.acks.append(packet.sequence)
+            self._put_message(packet, packet.carried.sequence)
+        elif isinstance(packet, Ack) and self._cumulative:
+            if packet.sequence > self.ack_due:
+                self.ack_due = packet.sequence
         elif isinstance(packet, Permit):
             if packet.sequence > self.permit_due:
                 self.permit_due = packet.sequence
         elif isinstance(packet, Ask):
             self.ask = packet
+        elif packet.message is not None:
+            self._put_message(packet, sequence_of(packet))
+        else:
+            self._controls.append(packet)
+
+    # Control.
 
     def has_control(self) -> bool:
-        """Whether an ack, a permit or an ask waits."""
+        """Whether anything but a message waits."""
         return (
-            self.delivered_due > 0
+            self.ack_due > 0
             or self.permit_due > 0
             or self.ask is not None
-            or len(self.acks) > 0
+            or len(self._controls) > 0
         )
+
+    def take_ack(self) -> i64:
+        """The ack that is to leave, or 0."""
+        ack = self.ack_due
+        if ack > 0:
+            self._ack_last = ack
+            self.ack_due = 0
+        return ack
+
+    def take_permit(self) -> i64:
+        """The permit that is to leave, or 0."""
+        permit = self.permit_due
+        if permit > 0:
+            self._permit_last = permit
+            self.permit_due = 0
+        return permit
+
+    def take_ask(self) -> Ask | None:
+        """The ask that is to leave."""
+        ask = self.ask
+        self.ask = None
+        return ask
+
+    def controls(self) -> list[Packet]:
+        """Control that leaves as it is, oldest first; `controls_left` removes it."""
+        return self._controls
+
+    def controls_left(self, count: i64) -> None:
+        """The first of these have left."""
+        del self._controls[:count]
+
+    def repeat_control(self) -> None:
+        """The last ack and permit may be lost: let them leave again."""
+        if self.ack_due == 0:
+            self.ack_due = self._ack_last
+        if self.permit_due == 0:
+            self.permit_due = self._permit_last
+
+    # Messages.
 
     def has_messages(self) -> bool:
         """Whether a message waits that the peer has credit for."""
@@ -116,38 +166,36 @@ class Outgoing:
         """How many messages wait here."""
         return len(self._queue) - self._head + len(self._repeats) - self._repeat_head
 
-    def next_repeat(self) -> DataPacket | None:
+    def next_repeat(self) -> Packet | None:
         """The next message to repeat that the peer may still miss; `repeat_left` removes it."""
         while self._repeat_head < len(self._repeats):
             packet = self._repeats[self._repeat_head]
-            if packet.carried.sequence > self.peer_delivered or not self.cumulative:
+            if sequence_of(packet) > self._peer_delivered or not self._cumulative:
                 return packet
             self.repeat_left()
         return None
 
     def repeat_left(self) -> None:
         """The message that `next_repeat` answered has left, or is not needed."""
-        self._repeating.discard(self._repeats[self._repeat_head].carried.sequence)
+        self._repeating.discard(sequence_of(self._repeats[self._repeat_head]))
         self._repeat_head = forget_left(self._repeats, self._repeat_head + 1)
 
-    def next_new(self) -> DataPacket | None:
+    def next_new(self) -> Packet | None:
         """The next new message, if the peer has credit for it; `new_left` removes it."""
-        if self._head >= len(self._queue) or self.credit_used >= self.credit_limit:
+        if self._head >= len(self._queue) or not self._credit.is_left():
             return None
         return self._queue[self._head]
 
-    def new_left(self, packet: DataPacket) -> None:
+    def new_left(self, sequence: i64, payload_size: i64) -> None:
         """The message that `next_new` answered has left."""
-        self.credit_used += cost_of(packet)
-        self.highest_left = packet.carried.sequence
+        self._credit.spend(payload_size)
+        self._highest_left = sequence
         self._head = forget_left(self._queue, self._head + 1)
 
-    def repeat_control(self) -> None:
-        """The last ack and permit may be lost: let them leave again."""
-        if self.delivered_due == 0:
-            self.delivered_due = self.delivered_last
-        if self.permit_due == 0:
-            self.permit_due = self.permit_last
+    def delivered_up_to(self, sequence: i64) -> None:
+        """The peer says what it has: that need not be repeated any more."""
+        if sequence > self._peer_delivered:
+            self._peer_delivered = sequence
 
     def clear(self) -> None:
         """The peer is gone: nothing will leave."""
@@ -156,19 +204,18 @@ class Outgoing:
         self._repeats.clear()
         self._repeat_head = 0
         self._repeating.clear()
-        self.acks.clear()
+        self._controls.clear()
         self.ask = None
-        self.delivered_due = 0
+        self.ack_due = 0
         self.permit_due = 0
 
-    def _put_message(self, packet: DataPacket) -> None:
-        sequence = packet.carried.sequence
-        if sequence > self.highest_queued:
-            self.highest_queued = sequence
+    def _put_message(self, packet: Packet, sequence: i64) -> None:
+        if sequence > self._highest_queued:
+            self._highest_queued = sequence
             self._queue.append(packet)
             return
         # What still waits in the queue need not be repeated.
-        if sequence > self.highest_left or sequence in self._repeating:
+        if sequence > self._highest_left or sequence in self._repeating:
             return
         # Each waits once, so there are never more than the sender's buffer holds.
         self._repeating.add(sequence)

@@ -66,6 +66,17 @@ class Undeliverable:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class TooLarge:
+    """A payload of a peer was beyond our limit, and was not handed over."""
+
+    name: str
+    sequence: int
+    size: int
+    limit: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Refused:
     """A peer will not talk to us, or we not to it."""
 
@@ -91,6 +102,7 @@ Report: TypeAlias = (
     | PeerBack
     | PeerLeft
     | Undeliverable
+    | TooLarge
     | Refused
     | Stranger
 )

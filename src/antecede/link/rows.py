@@ -14,6 +14,8 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
+from antecede.core.packets import Ack, DataPacket
+from antecede.core.values import Packet
 from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 
 PACKET_BITS: Final = 12
@@ -25,7 +27,7 @@ HELD_MOST: Final = 1 << 15
 """Rows held back until a peer is met; with more, it is taken for the one of that name."""
 
 HELD_ROUNDS: Final = 10
-"""How often `settle` leaves them held back."""
+"""How often `release_old` leaves them held back."""
 
 Row: TypeAlias = tuple[int, int, int, int, int, int, int, int, int]
 """Kind, sender, sequence, target, packet, its kind, time, sizes of payload and metadata."""
@@ -37,9 +39,9 @@ def path_key(sender: int, target: int) -> int:
     return int.from_bytes(digest, "little") & PACKET_MASK
 
 
-def packet_id(key: i64, number: i64, place: i64) -> i64:
-    """The id of the packet at `place` in datagram `number`."""
-    return ((key & PACKET_MASK) + (number << PACKET_BITS) + place) & PACKET_MASK
+def packet_id(key: i64, number: i64, index: i64) -> i64:
+    """The id of the packet that is at `index` among those of datagram `number`."""
+    return ((key & PACKET_MASK) + (number << PACKET_BITS) + index) & PACKET_MASK
 
 
 @final
@@ -47,17 +49,15 @@ class EventRows:
     """The event log of one node."""
 
     __slots__ = (
+        "_ack",
         "_held",
         "_last_ns",
         "_log",
         "_me",
+        "_message",
         "_rounds",
         "_strangers",
-        "ack",
-        "ask",
-        "message",
         "offset_ns",
-        "permit",
     )
 
     def __init__(self, log: EventLog, me: int) -> None:
@@ -70,15 +70,19 @@ class EventRows:
         self._rounds: i64 = 0
         # From the clock that drives the node to the one that all nodes share.
         self.offset_ns: i64 = 0
-        self.message: Final[i64] = log.intern("message")
-        self.ack: Final[i64] = log.intern("ack")
-        self.permit: Final[i64] = log.intern("permit")
-        self.ask: Final[i64] = log.intern("ask")
+        self._message: Final[i64] = log.intern("message")
+        self._ack: Final[i64] = log.intern("ack")
 
     @property
     def me(self) -> i64:
         """This node's id in the log."""
         return self._me
+
+    def kind_of(self, packet: Packet) -> i64:
+        """The number of a packet's kind in the log."""
+        if isinstance(packet, DataPacket):
+            return self._message
+        return self._ack if isinstance(packet, Ack) else self._log.intern(packet.kind)
 
     def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
         """The application has sent a message, one of whose targets is `target`."""
@@ -106,7 +110,7 @@ class EventRows:
         if not self._strangers:
             self.release()
 
-    def settle(self) -> None:
+    def release_old(self) -> None:
         """To be called now and then: nothing is held back for ever."""
         self._rounds = self._rounds + 1 if self._held else 0
         if self._rounds > HELD_ROUNDS:
@@ -174,3 +178,47 @@ class EventRows:
             return self._last_ns
         self._last_ns = time_ns
         return time_ns
+
+
+@final
+class SessionRows:
+    """The rows about what passes between this node and one peer."""
+
+    __slots__ = ("_key_in", "_key_out", "_rows", "process")
+
+    def __init__(self, rows: EventRows, process: int) -> None:
+        self._rows: Final = rows
+        # The peer's id in the log, and where the ids of packets from and to it begin.
+        self.process: i64 = process
+        self._key_in: i64 = path_key(process, rows.me)
+        self._key_out: i64 = path_key(rows.me, process)
+
+    def known_as(self, process: int) -> None:
+        """The peer has said which id it has."""
+        self.process = process
+        self._key_in = path_key(process, self._rows.me)
+        self._key_out = path_key(self._rows.me, process)
+
+    def transmitted(
+        self, packet: Packet, number: i64, index: i64, frame_size: i64, now_ns: i64
+    ) -> None:
+        """A packet leaves in datagram `number`; its frame takes so many bytes."""
+        rows = self._rows
+        message = packet.message
+        sequence: i64 = NULL if message is None else message.sequence
+        size: i64 = 0 if message is None else len(message.payload)
+        identity = packet_id(self._key_out, number, index)
+        kind = rows.kind_of(packet)
+        rows.transmitted(kind, sequence, self.process, identity, now_ns, size, frame_size - size)
+
+    def arrived(
+        self, packet: Packet, number: i64, index: i64, frame_size: i64, now_ns: i64
+    ) -> None:
+        """A packet has come in datagram `number`."""
+        rows = self._rows
+        message = packet.message
+        sequence: i64 = NULL if message is None else message.sequence
+        size: i64 = 0 if message is None else len(message.payload)
+        identity = packet_id(self._key_in, number, index)
+        kind = rows.kind_of(packet)
+        rows.arrived(kind, self.process, sequence, identity, now_ns, size, frame_size - size)

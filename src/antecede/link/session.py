@@ -1,65 +1,34 @@
-"""One peer, as long as neither side restarts: its path, what waits to leave, and its credit.
+"""One peer, as long as neither side restarts: everything there is between it and this node.
 
-A session writes datagrams: a header, acknowledgements, control, then as many messages as fit, while
-window, pace and credit allow. It takes in what concerns the path; the endpoint reads the rest.
+A session joins what owns the state: `path` (the way there: numbers, loss, congestion, pace),
+`receipts` (what has come, and its acknowledgement), `outgoing` (what waits to leave), `credit`
+(flow control), `standing` (meeting and leaving) and `assembly` (payloads in parts). Of its own it
+has who and where the peer is, and when it wants to be looked at.
 """
 
 from typing import Final, final
 
-from librt.strings import BytesWriter
-from mypy_extensions import i64, u8
+from mypy_extensions import i64
 
-from antecede.core.errors import RemoteError
-from antecede.core.packets import DataPacket
 from antecede.core.process import NEVER_NS
-from antecede.link.datagram import Datagram
-from antecede.link.frames import (
-    ASKED,
-    BYE,
-    CREDIT,
-    DELIVERED,
-    HEADER_MOST,
-    NUMBERS,
-    PACKETS_MOST,
-    PERMITTED,
-    PING,
-    RELEASE,
-    message_frame_size,
-    write_frame,
-    write_header,
-    write_message_frame,
-)
+from antecede.link.credit import Credit
 from antecede.link.outgoing import Outgoing
+from antecede.link.parts import Assembly
 from antecede.link.path.flight import Sent
 from antecede.link.path.path import Path
 from antecede.link.path.ranges import AckedNumbers
-from antecede.link.path.round_trip import ACK_DELAY_NS
-from antecede.link.rows import EventRows, packet_id, path_key
-from antecede.trace.log import NULL
-from antecede.wire.varint import varint_size, write_varint
+from antecede.link.path.receipts import Receipts
+from antecede.link.rows import SessionRows
+from antecede.link.standing import LET_GO, MET, OVER, STAYING, UNMET, Standing
+from antecede.wire.frames import FRAME_ROOM
 
 ME: Final = 0
 """This node's id in its own core; the sessions with its peers are 1, 2, 3, …"""
 
-CREDIT_DUE: Final = 1
-BYE_DUE: Final = 2
-RELEASE_DUE: Final = 4
-PING_DUE: Final = 8
-"""Control of the link itself, as bits; what is lost of it, ping apart, is sent again."""
-
-LEAVE_WHEN_RELEASED: Final = 0
-LEAVE_AFTER_BYE: Final = 1
-"""How a node leaves: when its peers have nothing more for it, or when they have said bye too."""
-
-PADDING_SHIFT: Final = 4
-"""At most a sixteenth of a datagram is padding."""
-
-LEAVING_COPIES: Final = 3
-"""How often a node that leaves sends each of its probes."""
-
-PARTS_LIMIT: Final = 1 << 17
-"""Parts of large payloads that have come before their turn; beyond that they are not noted, and
-the peer is not keeping to the window it was given."""
+CREDIT_SENT: Final = 1
+BYE_SENT: Final = 2
+RELEASE_SENT: Final = 4
+"""Control of the link in a datagram that left, as bits; what is lost of it is sent again."""
 
 
 @final
@@ -67,426 +36,267 @@ class Session:
     """What there is between this node and one incarnation of a peer."""
 
     __slots__ = (
-        "_acks_owed",
-        "ack_at_ns",
+        "_fixed_address",
+        "_probing",
+        "_timer_ns",
         "address",
-        "bye_acked",
-        "bye_mode",
-        "controls_due",
+        "assembly",
+        "credit",
         "datagram_size",
-        "datagrams_in",
         "datagrams_out",
-        "delivered_cost",
-        "dirty",
-        "dirty_again",
-        "duplicates",
-        "ended",
-        "fixed_address",
-        "granted",
-        "heard_ns",
         "id",
-        "inboxed_cost",
         "incarnation",
-        "key_in",
-        "key_out",
         "largest",
-        "largest_at_ns",
-        "last_delivered",
-        "left",
-        "left_ns",
-        "met",
+        "last_sent_ns",
+        "marked",
         "name",
         "outgoing",
         "paced_ns",
-        "parts",
-        "parts_size",
         "path",
         "payload_limit",
-        "peer_bye",
-        "peer_released",
-        "pieces",
-        "probe",
-        "process",
+        "ping_due",
+        "receipts",
         "repeated",
         "rows",
-        "silent",
+        "standing",
         "token_in",
         "token_out",
-        "uncredited",
-        "wake_ns",
-        "window",
     )
 
     def __init__(
-        self, local_id: i64, name: str, datagram_size: i64, window: i64, cumulative: bool
+        self,
+        local_id: i64,
+        name: str,
+        datagram_size: i64,
+        window: i64,
+        payload_limit: i64,
+        cumulative: bool,
+        rows: SessionRows | None,
     ) -> None:
         self.id: Final[i64] = local_id
         self.name: Final = name
-        self.address: object = None
-        self.fixed_address = False
+        self.path = Path(datagram_size, 16 * datagram_size)
+        self.receipts: Final = Receipts()
+        self.credit: Final = Credit(window)
+        self.outgoing: Final = Outgoing(cumulative, self.credit)
+        self.standing: Final = Standing()
+        self.assembly: Final = Assembly()
+        self.rows: Final = rows
+        # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
         self.token_in: i64 = 0
         self.token_out: i64 = 0
-        self.met = False
-        self.ended = False
+        self.address: object = None
+        self._fixed_address = False
         self.datagram_size: i64 = datagram_size
-        self.path = Path(datagram_size, 16 * datagram_size)
-        self.outgoing: Final = Outgoing(cumulative)
-        self.controls_due: i64 = 0
-        # Whether it waits to be written to, and whether something read asks for that.
-        self.dirty = False
-        self.dirty_again = False
-        self.probe = False
-        self.payload_limit: i64 = 0
-        # The largest payload that goes to it in one message, and that it and we allow.
-        self.largest: i64 = 0
-        # Acknowledgements of datagrams: how many are owed, and by when.
-        self._acks_owed: i64 = 0
-        self.ack_at_ns: i64 = NEVER_NS
-        self.largest_at_ns: i64 = 0
+        # The largest payload that both sides allow, and that goes to it in one message.
+        self.payload_limit: i64 = payload_limit
+        self.largest: i64 = min(datagram_size - FRAME_ROOM, payload_limit)
+        self.ping_due = False
+        self._probing = False
+        # Whether it waits to be written to, when the pace allows more, and when it is looked at.
+        self.marked = False
         self.paced_ns: i64 = NEVER_NS
-        # When the endpoint's timer will look at this session next.
-        self.wake_ns: i64 = NEVER_NS
-        # The window that we give: what was delivered of the peer's, what of that waits in the
-        # inbox, and how far the peer may go.
-        self.window: Final[i64] = window
-        self.delivered_cost: i64 = 0
-        self.inboxed_cost: i64 = 0
-        self.granted: i64 = 0
-        self.uncredited = False
-        # A payload that comes in parts: ids of parts that are not the last, and those delivered.
-        self.last_delivered: i64 = 0
-        self.parts: dict[int, bool] = {}
-        self.pieces: list[bytes] = []
-        self.parts_size: i64 = 0
-        # Leaving: what we said, and what the peer said.
-        self.bye_mode: i64 = -1
-        self.bye_acked = False
-        self.peer_bye: i64 = -1
-        self.peer_released = False
-        self.left = False
-        self.heard_ns: i64 = 0
-        self.left_ns: i64 = 0
-        self.silent = False
-        self.rows: EventRows | None = None
-        self.process: i64 = 0
-        self.key_in: i64 = 0
-        self.key_out: i64 = 0
-        self.datagrams_in: i64 = 0
+        self._timer_ns: i64 = NEVER_NS
+        self.last_sent_ns: i64 = 0
         self.datagrams_out: i64 = 0
-        self.duplicates: i64 = 0
         self.repeated: i64 = 0
 
-    def known_as(self, process: i64, rows: EventRows | None) -> None:
-        """The peer's id in event logs."""
-        self.process = process
-        self.rows = rows
-        if rows is not None:
-            self.key_in = path_key(process, rows.me)
-            self.key_out = path_key(rows.me, process)
+    @property
+    def met(self) -> bool:
+        """Whether the peer has ever shown that it is there."""
+        return self.standing.phase != UNMET
 
-    def establish(self, incarnation: i64, token_out: i64, window_cap: i64, now_ns: i64) -> None:
+    @property
+    def ended(self) -> bool:
+        """Whether this incarnation of the peer is over."""
+        return self.standing.phase == OVER
+
+    @property
+    def left(self) -> bool:
+        """Whether the peer has said bye and wants nothing more."""
+        return self.standing.theirs == LET_GO
+
+    def is_gone(self) -> bool:
+        """Whether nothing can be sent to the peer any more."""
+        return self.standing.phase == OVER or self.standing.theirs == LET_GO
+
+    # Meeting.
+
+    def establish(
+        self,
+        incarnation: i64,
+        token_in: i64,
+        token_out: i64,
+        address: object,
+        fixed_address: bool,
+        now_ns: i64,
+    ) -> None:
         """The peer is known: from now on datagrams can leave."""
         self.incarnation = incarnation
+        self.token_in = token_in
         self.token_out = token_out
-        self.path = Path(self.datagram_size, window_cap)
-        self.met = True
-        self.heard_ns = now_ns
-        self.left_ns = now_ns
+        self.address = address
+        self._fixed_address = fixed_address
+        self.standing.meet(now_ns)
+        self.last_sent_ns = now_ns
+        self.ping_due = True
 
-    def is_new(self, number: i64) -> bool:
-        """Whether a datagram that comes has not come before."""
-        self.datagrams_in += 1
-        if not self.path.received.has(number):
-            return True
-        # No answer: nobody sends a number twice, and a network that repeats all it carries would
-        # repeat the answers too.
-        self.duplicates += 1
-        return False
+    def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
+        """Take in the limits of the peer, before anything leaves."""
+        self.credit.extend(window)
+        self.path = Path(self.datagram_size, socket_bytes)
+        if payload_limit < self.payload_limit:
+            self.payload_limit = payload_limit
+        if payload_limit < self.largest:
+            self.largest = payload_limit
 
-    def arrived(self, number: i64, floor: i64, now_ns: i64) -> None:
-        """A new datagram has been read to its end: only then may it be acknowledged."""
-        received = self.path.received
-        if number > received.largest:
-            self.largest_at_ns = now_ns
-        received.add(number)
-        received.settle(floor)
+    def moves_to(self, address: object, number: i64) -> bool:
+        """Datagram `number` came from an address; whether the peer is found there from now on.
 
-    def owe_ack(self, at_once: bool, now_ns: i64) -> None:
-        """The peer waits to hear that its datagram has come."""
-        self._acks_owed += 1
-        if at_once:
-            self.ack_at_ns = now_ns
-        elif self.ack_at_ns > now_ns + ACK_DELAY_NS:
-            self.ack_at_ns = now_ns + ACK_DELAY_NS
+        Only its newest datagram tells where it is: others may be late, or repeated elsewhere. A
+        configured address stays.
+        """
+        if self.address == address or self._fixed_address:
+            return False
+        if number <= self.receipts.numbers.largest:
+            return False
+        self.address = address
+        return True
+
+    # What comes, and time.
 
     def acknowledged(self, acked: AckedNumbers, delay_ns: i64, now_ns: i64) -> None:
-        """The peer says which datagrams have come."""
+        """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
         path.acknowledged(acked, delay_ns, now_ns)
-        if path.flight.settled_controls & BYE_DUE:
-            self.bye_acked = True
+        if path.flight.settled_controls & BYE_SENT:
+            self.standing.bye_was_heard()
         self._repeat_lost_control()
 
-    def expire(self, now_ns: i64) -> None:
-        """Let the path do what is due; afterwards `path.lost` holds what was lost."""
+    def expire(self, now_ns: i64) -> Sent | None:
+        """Let the path do what is due; `path.lost` then holds what was lost.
+
+        If a probe is wanted: the datagram whose messages it should repeat, if there is one.
+        """
         self.path.expire(now_ns)
         self._repeat_lost_control()
-
-    def oldest_to_probe(self) -> Sent | None:
-        """If a probe is wanted: the datagram whose messages it should repeat, if there is one."""
-        path = self.path
-        if not path.probe_wanted:
+        if not self.path.take_probe():
             return None
-        path.probe_wanted = False
-        self.probe = True
-        self.controls_due |= PING_DUE
+        self._probing = True
+        self.ping_due = True
         self.outgoing.repeat_control()
-        if self.bye_mode >= 0 and not self.bye_acked:
-            self.controls_due |= BYE_DUE
-        oldest = path.flight.oldest_with_messages()
-        if oldest is not None:
-            oldest.probed = True
-        return oldest
+        self.standing.repeat_bye()
+        return self.path.flight.take_oldest_with_messages()
 
-    def note_part(self, sequence: i64) -> None:
-        """The message with this id, when it is delivered, is not the end of its payload."""
-        if sequence > self.last_delivered and len(self.parts) < PARTS_LIMIT:
-            self.parts[sequence] = True
+    def beat(self, now_ns: i64, heartbeat_ns: i64) -> None:
+        """Say something if nothing has been said for so long."""
+        if now_ns - self.last_sent_ns >= heartbeat_ns and not self.left:
+            self.ping_due = True
 
-    def forget_pieces(self) -> None:
-        """The payload that came in parts is complete, or will not be."""
-        self.pieces.clear()
-        self.parts_size = 0
+    def release(self) -> None:
+        """Let the peer go: nothing here is for it."""
+        self.standing.release()
+        self.path.part()
 
-    def peer_says_bye(self, mode: i64) -> None:
-        """The peer wants to leave: at once when we have nothing for it, or after our bye."""
-        if mode > LEAVE_AFTER_BYE:
-            raise RemoteError(f"a good-bye of unknown kind {mode}")
-        self.peer_bye = mode
+    def end(self) -> None:
+        """This incarnation is over: nothing leaves, and nothing that comes is taken."""
+        self.standing.end()
+        self.outgoing.clear()
 
-    def part(self) -> None:
-        """Release a peer that wants to leave: nothing here is for it."""
-        self.left = True
-        self.path.parting = True
-        self.controls_due |= RELEASE_DUE
-
-    def grant(self) -> None:
-        """Give the peer more credit, if enough of what came has been consumed."""
-        limit = self.delivered_cost - self.inboxed_cost + self.window
-        if limit - self.granted >= self.window >> 2:
-            self.granted = limit
-            self.controls_due |= CREDIT_DUE
+    # What leaves.
 
     def wants_to_write(self, now_ns: i64) -> bool:
         """Whether anything waits that may leave now."""
-        if self.controls_due != 0 or self.ack_at_ns <= now_ns or self.outgoing.has_control():
+        standing = self.standing
+        if standing.phase != MET:
+            return False
+        if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
             return True
-        return self._may_send_messages(now_ns)
+        if self.receipts.ack_at_ns <= now_ns or self.outgoing.has_control():
+            return True
+        return self.may_send_messages(now_ns)
 
-    def write(
-        self, now_ns: i64, writer: BytesWriter, parts: dict[int, bool], out: list[Datagram]
-    ) -> None:
-        """Put everything that may leave now into datagrams."""
-        self.paced_ns = NEVER_NS
-        if not self.met or self.ended:
-            return
-        while self.wants_to_write(now_ns):
-            self._write_datagram(now_ns, writer, parts, out)
-        self.probe = False
-        if self.outgoing.has_messages():
-            self.paced_ns = self.path.paced_until_ns(now_ns)
-
-    def next_wake_ns(self) -> i64:
-        """When the path, an acknowledgement or the pace wants attention."""
-        wake_ns = self.path.wake_ns()
-        if self.ack_at_ns < wake_ns:
-            wake_ns = self.ack_at_ns
-        return self.paced_ns if self.paced_ns < wake_ns else wake_ns
-
-    def _may_send_messages(self, now_ns: i64) -> bool:
+    def may_send_messages(self, now_ns: i64) -> bool:
+        """Whether messages wait, and window, pace and credit let them leave."""
         if not self.outgoing.has_messages():
             return False
-        if self.probe or self.path.flight.size == 0:
+        if self._probing or self.path.flight.size == 0:
             return True
         return self.path.room(now_ns) >= self.datagram_size
+
+    def take_ping(self) -> bool:
+        """Whether a ping is to be written."""
+        due = self.ping_due
+        self.ping_due = False
+        return due
+
+    def sent(self, sent: Sent, now_ns: i64) -> None:
+        """A datagram has left."""
+        self.path.left(sent, now_ns)
+        self.last_sent_ns = now_ns
+        self.datagrams_out += 1
+        if sent.again is not None:
+            self.repeated += len(sent.again)
+        if sent.has_messages():
+            self._probing = False
+
+    def has_written(self, now_ns: i64) -> None:
+        """Everything that may leave now has left."""
+        self._probing = False
+        self.paced_ns = NEVER_NS
+        if self.standing.phase == MET and self.outgoing.has_messages():
+            self.paced_ns = self.path.paced_until_ns(now_ns)
+
+    def mark(self) -> bool:
+        """It has to be written to; False if that was known."""
+        if self.marked:
+            return False
+        self.marked = True
+        return True
+
+    def unmark(self) -> None:
+        """It is being written to."""
+        self.marked = False
+
+    # Its timer.
+
+    def plan(self, heartbeat_ns: i64, now_ns: i64) -> i64:
+        """When a timer must be set for this session; `NEVER_NS` if one is set that is enough."""
+        wake_ns = self.path.wake_ns()
+        if self.receipts.ack_at_ns < wake_ns:
+            wake_ns = self.receipts.ack_at_ns
+        if self.paced_ns < wake_ns:
+            wake_ns = self.paced_ns
+        if self.standing.phase == MET and not self.left:
+            beat_ns = self.last_sent_ns + heartbeat_ns
+            if beat_ns < wake_ns:
+                wake_ns = beat_ns
+        if wake_ns <= now_ns:
+            wake_ns = now_ns + 1
+        if wake_ns >= self._timer_ns or wake_ns >= NEVER_NS:
+            return NEVER_NS
+        self._timer_ns = wake_ns
+        return wake_ns
+
+    def rings(self, due_ns: i64) -> bool:
+        """A timer has rung; whether it is the one that counts."""
+        if self._timer_ns != due_ns:
+            return False
+        self._timer_ns = NEVER_NS
+        return self.standing.phase == MET
+
+    def is_leaving(self) -> bool:
+        """Whether we have said bye, and nobody may be here soon to repeat it."""
+        return self.standing.ours != STAYING
 
     def _repeat_lost_control(self) -> None:
         for sent in self.path.lost:
             if sent.delivered > 0 or sent.permit > 0:
                 self.outgoing.repeat_control()
-            self.controls_due |= sent.controls & (CREDIT_DUE | RELEASE_DUE)
-            if sent.controls & BYE_DUE and not self.bye_acked:
-                self.controls_due |= BYE_DUE
-
-    def _write_datagram(
-        self, now_ns: i64, writer: BytesWriter, parts: dict[int, bool], out: list[Datagram]
-    ) -> None:
-        path = self.path
-        sent = Sent(path.next_number(), now_ns)
-        with_messages = self._may_send_messages(now_ns)
-        writer.truncate(0)
-        write_header(writer, self.token_out, sent.number, path.oldest_number())
-        self._write_numbers(writer, now_ns)
-        place = self._write_control(writer, sent, now_ns)
-        self._write_link_control(writer, sent)
-        if with_messages:
-            self._write_messages(writer, parts, sent, place, now_ns)
-            self._fill_up(writer)
-        sent.size = len(writer)
-        datagram = Datagram(self.address, writer.getvalue())
-        out.append(datagram)
-        if self.bye_mode >= 0 and path.probes > 0:
-            # Soon nobody will be here to repeat it.
-            out.extend([datagram] * (LEAVING_COPIES - 1))
-        path.left(sent, now_ns)
-        self.left_ns = now_ns
-        self.datagrams_out += 1
-
-    def _write_numbers(self, writer: BytesWriter, now_ns: i64) -> None:
-        if self._acks_owed == 0 or self.path.received.largest == 0:
-            self.ack_at_ns = NEVER_NS
-            return
-        self._acks_owed = 0
-        self.ack_at_ns = NEVER_NS
-        writer.append(u8(NUMBERS))
-        write_varint(writer, (now_ns - self.largest_at_ns) // 1000)
-        self.path.received.write(writer)
-
-    def _write_link_control(self, writer: BytesWriter, sent: Sent) -> None:
-        due = self.controls_due
-        if due == 0:
-            return
-        if due & CREDIT_DUE:
-            write_frame(writer, CREDIT, self.granted)
-        if due & BYE_DUE:
-            write_frame(writer, BYE, self.bye_mode)
-        if due & RELEASE_DUE:
-            writer.append(u8(RELEASE))
-        if due & PING_DUE:
-            writer.append(u8(PING))
-        sent.controls = due
-        sent.eliciting = True
-        self.controls_due = 0
-
-    def _write_control(self, writer: BytesWriter, sent: Sent, now_ns: i64) -> i64:
-        """Append what the core has to say; how many packets that are."""
-        outgoing = self.outgoing
-        if not outgoing.has_control():
-            return 0
-        sent.eliciting = True
-        place: i64 = 0
-        if outgoing.delivered_due > 0:
-            sent.delivered = outgoing.delivered_due
-            outgoing.delivered_last = outgoing.delivered_due
-            outgoing.delivered_due = 0
-            place = self._write_ack(writer, sent.delivered, sent.number, place, now_ns)
-        if outgoing.permit_due > 0:
-            sent.permit = outgoing.permit_due
-            outgoing.permit_last = outgoing.permit_due
-            outgoing.permit_due = 0
-            write_frame(writer, PERMITTED, sent.permit)
-            size = 1 + varint_size(sent.permit)
-            if self.rows is not None:
-                self._log_control(self.rows.permit, sent.number, place, now_ns, size)
-            place += 1
-        ask = outgoing.ask
-        if ask is not None:
-            outgoing.ask = None
-            write_frame(writer, ASKED, ask.delivered)
-            write_varint(writer, ask.lowest)
-            size = 1 + varint_size(ask.delivered) + varint_size(ask.lowest)
-            if self.rows is not None:
-                self._log_control(self.rows.ask, sent.number, place, now_ns, size)
-            place += 1
-        return self._write_single_acks(writer, sent.number, place, now_ns)
-
-    def _write_single_acks(self, writer: BytesWriter, number: i64, place: i64, now_ns: i64) -> i64:
-        """Acks that do not cover what is before them, as many as fit."""
-        acks = self.outgoing.acks
-        taken = 0
-        room = self.datagram_size - HEADER_MOST
-        while taken < len(acks) and len(writer) < room and place < PACKETS_MOST:
-            place = self._write_ack(writer, acks[taken], number, place, now_ns)
-            taken += 1
-        if taken > 0:
-            del acks[:taken]
-        return place
-
-    def _write_ack(
-        self, writer: BytesWriter, sequence: i64, number: i64, place: i64, now_ns: i64
-    ) -> i64:
-        write_frame(writer, DELIVERED, sequence)
-        if self.rows is not None:
-            size = 1 + varint_size(sequence)
-            self._log_control(self.rows.ack, number, place, now_ns, size)
-        return place + 1
-
-    def _write_messages(
-        self, writer: BytesWriter, parts: dict[int, bool], sent: Sent, place: i64, now_ns: i64
-    ) -> None:
-        outgoing = self.outgoing
-        last: i64 = 0
-        packet = outgoing.next_repeat()
-        while packet is not None and self._fits(writer, packet, last, place):
-            last = self._write_message(writer, parts, packet, last, sent.number, place, now_ns)
-            place += 1
-            if sent.again is None:
-                sent.again = []
-            sent.again.append(last)
-            self.repeated += 1
-            outgoing.repeat_left()
-            packet = outgoing.next_repeat()
-        if packet is None:
-            packet = outgoing.next_new()
-            while packet is not None and self._fits(writer, packet, last, place):
-                last = self._write_message(writer, parts, packet, last, sent.number, place, now_ns)
-                place += 1
-                if sent.first == 0:
-                    sent.first = last
-                sent.last = last
-                outgoing.new_left(packet)
-                packet = outgoing.next_new()
-        if last > 0:
-            sent.eliciting = True
-        self.probe = False
-
-    def _fill_up(self, writer: BytesWriter) -> None:
-        """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
-        short = self.datagram_size - len(writer)
-        if 0 < short <= self.datagram_size >> PADDING_SHIFT and self.outgoing.has_messages():
-            writer.write(bytes(short))
-
-    def _fits(self, writer: BytesWriter, packet: DataPacket, last: i64, place: i64) -> bool:
-        if place >= PACKETS_MOST:
-            return False
-        size = message_frame_size(packet, last) + len(packet.carried.payload)
-        return len(writer) + size <= self.datagram_size
-
-    def _write_message(
-        self,
-        writer: BytesWriter,
-        parts: dict[int, bool],
-        packet: DataPacket,
-        last: i64,
-        number: i64,
-        place: i64,
-        now_ns: i64,
-    ) -> i64:
-        sequence = packet.carried.sequence
-        more = len(parts) > 0 and sequence in parts
-        before = len(writer)
-        write_message_frame(writer, packet, more, last)
-        rows = self.rows
-        if rows is not None:
-            size = len(packet.carried.payload)
-            extra = len(writer) - before - size
-            identity = packet_id(self.key_out, number, place)
-            rows.transmitted(rows.message, sequence, self.process, identity, now_ns, size, extra)
-        return sequence
-
-    def _log_control(self, kind: i64, number: i64, place: i64, now_ns: i64, size: i64) -> None:
-        rows = self.rows
-        if rows is not None:
-            identity = packet_id(self.key_out, number, place)
-            rows.transmitted(kind, NULL, self.process, identity, now_ns, 0, size)
+            if sent.controls & CREDIT_SENT:
+                self.credit.repeat_grant()
+            if sent.controls & RELEASE_SENT:
+                self.standing.repeat_release()
+            if sent.controls & BYE_SENT:
+                self.standing.repeat_bye()

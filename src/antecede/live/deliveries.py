@@ -17,7 +17,7 @@ from antecede.core.errors import LocalError
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
 from antecede.live.errors import NodeClosed
-from antecede.live.waiting import Bell, one_turn
+from antecede.live.waiting import Notifier, one_turn
 
 TURN_MESSAGES: Final = 256
 """Messages handed over before the loop gets a turn."""
@@ -39,7 +39,7 @@ class Deliveries:
         # Both are in reverse order, so that the next message is popped from the end.
         self._ready: list[InboundMessage] = []
         self._later: list[InboundMessage] = []
-        self._bell = Bell(self._loop)
+        self._news = Notifier(self._loop)
         self._consumer: asyncio.Task[object] | None = None
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
@@ -84,21 +84,21 @@ class Deliveries:
         if self._handler is not None:
             self._call(self._handler)
             return False
-        if not self._bell.awaited:
+        if not self._news.awaited:
             return False
-        self._bell.ring()
+        self._news.notify()
         return True
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Let whoever waits look again."""
         if self._handler is not None:
             self._loop.call_soon(self._call, self._handler)
-        self._bell.ring()
+        self._news.notify()
 
     def stop_iterating(self) -> None:
         """Let whoever iterates come to an end, although more may come."""
         self._stopped = True
-        self._bell.ring()
+        self._news.notify()
 
     def end(self) -> None:
         """No more will come."""
@@ -106,7 +106,7 @@ class Deliveries:
         unread = self.unread()
         if unread and not self._seekers and self._handler is None and self._handler_task is None:
             log.warning("%s: closed with %d messages that nobody has read", self._name, unread)
-        self.ring()
+        self.notify()
 
     async def handed_over(self, seconds: float) -> None:
         """After the end: wait so long until the handler, if there is one, has seen everything."""
@@ -140,7 +140,7 @@ class Deliveries:
             if self._later:
                 await one_turn()
             elif not self._endpoint.inbox.messages:
-                await self._bell.wait_until(self._has_news, timeout, "receive", str)
+                await self._news.wait_until(self._has_news, timeout, "receive", str)
         finally:
             self._seekers -= 1
         if not self._ready:  # Another task may have filled it meanwhile.

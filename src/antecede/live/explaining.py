@@ -99,16 +99,16 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
     held: list[Held] = []
     dead: list[str] = []
     for item in endpoint.held_back():
-        missing = tuple((endpoint.session_at(owner).name, seq) for owner, seq in item.missing)
-        target = endpoint.session_at(item.target).name
+        missing = tuple((endpoint.name_of(owner), seq) for owner, seq in item.missing)
+        target = endpoint.name_of(item.target)
         held.append(Held(sequence=int(item.sequence), target=target, missing=missing))
         for owner, _ in item.missing:
-            session = endpoint.session_at(owner)
-            if session.ended and session.name not in dead:
-                dead.append(session.name)
+            name = endpoint.name_of(owner)
+            if endpoint.is_over(owner) and name not in dead:
+                dead.append(name)
     return Explanation(
         buffered=endpoint.buffered(),
-        buffered_bytes=int(endpoint.sending.ledger.bytes_held),
+        buffered_bytes=int(endpoint.sending.bytes_held),
         held=tuple(held),
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
         dead_owing=tuple(dead),
@@ -132,13 +132,14 @@ def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
 def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
     """What may be wrong with the peer of this session."""
     after, early = endpoint.expected(session)
+    standing = session.standing
     waiting = session.met and session.path.flight.eliciting > 0
     contact = endpoint.directory.by_name.get(session.name)
     return PeerState(
         name=session.name,
         met=session.met,
         gone=session.ended,
-        silent_ns=int(now_ns - session.heard_ns) if waiting and session.silent else 0,
+        silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
         undelivered=endpoint.owes(session),
         early=early,
         after=after,

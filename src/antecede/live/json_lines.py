@@ -30,6 +30,7 @@ from antecede.link.reports import (
     Refused,
     Report,
     Stranger,
+    TooLarge,
     Undeliverable,
 )
 from antecede.live.addresses import Address
@@ -55,6 +56,7 @@ EVENTS: Final = {
     PeerBack: "back",
     PeerLeft: "left",
     Undeliverable: "undeliverable",
+    TooLarge: "too_large",
     Refused: "refused",
     Stranger: "stranger",
 }

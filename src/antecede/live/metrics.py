@@ -89,6 +89,16 @@ NODE_COUNTERS: Final = (
         lambda stats: stats.undeliverable,
     ),
     NodeFigure(
+        "antecede_payloads_too_large",
+        "Payloads of peers beyond the limit, which were not handed over.",
+        lambda stats: stats.too_large,
+    ),
+    NodeFigure(
+        "antecede_datagrams_unsendable",
+        "Datagrams that the operating system would not send.",
+        lambda stats: stats.unsendable,
+    ),
+    NodeFigure(
         "antecede_datagrams_malformed",
         "Datagrams that no correct peer sends.",
         lambda stats: stats.malformed,

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
 from antecede.core.errors import BufferFull, LocalError
-from antecede.link.contacts import Contact
+from antecede.link.directory import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
 from antecede.link.reports import (
@@ -26,8 +26,7 @@ from antecede.link.reports import (
     Stranger,
 )
 from antecede.link.rows import EventRows
-from antecede.link.sending import FLUSH_BYTES
-from antecede.link.session import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
+from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
 from antecede.live.clock import follow_shared_clock
 from antecede.live.deliveries import Deliveries, Handler
@@ -47,7 +46,7 @@ from antecede.live.stats import Health, Stats, health_of, stats_of
 from antecede.live.targets import chosen_targets
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
 from antecede.live.transport import Transport
-from antecede.live.waiting import Bell, one_turn
+from antecede.live.waiting import Notifier, one_turn
 
 Linger: TypeAlias = Literal["released", "bye"]
 
@@ -77,7 +76,7 @@ class Node:
         # The transport hands datagrams straight to the endpoint.
         self.on_datagram: Final = endpoint.receive
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed)
-        self._progress = Bell(self._loop)
+        self._progress = Notifier(self._loop)
         self._flush_planned = False
         self._closing = False
         self._closed = False
@@ -138,15 +137,11 @@ class Node:
         order, as long as its targets live. Waits only for room.
         """
         sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
-        if sequence > 0:
-            if not self._flush_planned:
-                self._plan_flush()
-            return sequence
         if sequence == 0:
             return await self._send_with_care(target, payload)
-        self._flush()
-        await one_turn()
-        return -sequence
+        if not self._flush_planned:
+            self._plan_flush()
+        return sequence
 
     def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but `BufferFull` where that would wait."""
@@ -159,12 +154,12 @@ class Node:
                 )
             sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
             if to_self:
-                self._deliveries.ring()
-        elif sequence < 0:
-            self._flush()
+                self._deliveries.notify()
+            if self._endpoint.sending.wants_flush():
+                self._flush()
         if not self._flush_planned:
             self._plan_flush()
-        return sequence if sequence > 0 else -sequence
+        return sequence
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far has been delivered; `TimedOut` names who has not.
@@ -216,7 +211,9 @@ class Node:
         """What has been counted so far, and how things stand."""
         unread = self._deliveries.unread()
         limits = (self.settings.send_limit, self.settings.send_bytes)
-        return stats_of(self._endpoint, self.name, unread, limits, self._listeners.undeliverable)
+        given_up = self._listeners.undeliverable
+        unsendable = self._transport.unsendable
+        return stats_of(self._endpoint, self.name, unread, limits, given_up, unsendable)
 
     def health(self) -> Health:
         """Whether the node can do its work, in a word and with reasons."""
@@ -278,13 +275,14 @@ class Node:
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
         self._closing = True
-        self._progress.ring()  # Who waits for room is told that there will be none.
+        self._progress.notify()  # Who waits for room is told that there will be none.
         stranded: list[str] = []
         reasons: list[str] = []
         try:
             stranded = await self._say_bye(deadline, linger)
             reasons = self.obstacles(stranded)
             self._flush()
+            self._say_last_word()
             self._stop()
             await self._deliveries.handed_over(deadline - self._loop.time())
         finally:
@@ -338,6 +336,9 @@ class Node:
     async def _send_with_care(self, target: str | Sequence[str], payload: bytes) -> int:
         """Send what is not an ordinary message to one peer with room for it."""
         sending = self._endpoint.sending
+        if sending.wants_flush():
+            self._flush()
+            await one_turn()
         contacts, to_self = self._resolve(target, payload)
         if not sending.has_room(to_self):
             await self._wait_for_room(to_self)
@@ -348,10 +349,7 @@ class Node:
         if not sending.large_is_done():
             await self._wait_for_large()
         if to_self:
-            self._deliveries.ring()
-        if sending.ledger.unwritten > FLUSH_BYTES:
-            self._flush()
-            await one_turn()
+            self._deliveries.notify()
         return sequence
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
@@ -361,7 +359,8 @@ class Node:
         process = process_id(name)
         if self._trace is not None:
             self._trace.note_process(process, name)
-        self._endpoint.add_peer(name, resolved, process, size, self._now())
+        stranger = seen_at is not None
+        self._endpoint.add_peer(name, resolved, process, size, self._now(), stranger)
         self._transport.seek(resolved)
 
     def _check_open(self) -> None:
@@ -376,7 +375,7 @@ class Node:
 
     def _has_room_for(self, payload: bytes, to_self: bool) -> bool:
         sending = self._endpoint.sending
-        free = self.settings.send_bytes - sending.ledger.bytes_held
+        free = self.settings.send_bytes - sending.bytes_held
         return sending.has_room(to_self) and len(payload) <= free
 
     def _fullness(self, to_self: bool) -> str:
@@ -384,7 +383,7 @@ class Node:
         if to_self and not endpoint.inbox.has_room_for_own(self.settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
         return (
-            f"{endpoint.buffered():,} messages with {endpoint.sending.ledger.bytes_held:,} bytes "
+            f"{endpoint.buffered():,} messages with {endpoint.sending.bytes_held:,} bytes "
             "are not delivered yet"
         )
 
@@ -436,12 +435,12 @@ class Node:
         """Messages were taken: peers get credit for theirs, and there is room for our own."""
         self._plan_flush()
         if self._progress.awaited:
-            self._progress.ring()
+            self._progress.notify()
 
     def _after_step(self) -> None:
         """Tell everybody who waits for something that may have happened."""
         if self._progress.awaited:
-            self._progress.ring()
+            self._progress.notify()
         if self._endpoint.reports:
             self._announce()
 
@@ -512,13 +511,19 @@ class Node:
             return endpoint.stranded()
         return endpoint.stranded() if self._closed else []  # Another call had less patience.
 
+    def _say_last_word(self) -> None:
+        """Nothing is delivered here from now on: nobody need wait for that."""
+        if not self._closed:
+            self._endpoint.stop()
+            self._transport.send(self._endpoint.out)
+
     def _stop(self) -> None:
         if self._closed:
             return
         self._closed = True
         self._transport.close()
         self._deliveries.end()
-        self._progress.ring()
+        self._progress.notify()
         if self._trace_timer is not None:
             self._trace_timer.cancel()
 

@@ -10,10 +10,10 @@ from typing import Final, Unpack
 
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
+from antecede.link.credit import MESSAGE_COST
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
-from antecede.link.outgoing import MESSAGE_COST
 from antecede.link.session import ME
 from antecede.live.addresses import Address
 from antecede.live.errors import CannotBind

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
-from antecede.link.datagram import Datagram
 from antecede.link.directory import Tokens
 from antecede.link.faults import Faults
 from antecede.link.memory import MemoryNetwork
+from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.errors import CannotBind, Stranded, TimedOut
 from antecede.live.listeners import Listener

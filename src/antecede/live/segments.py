@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from antecede.link.datagram import Datagram
+from antecede.link.writer import Datagram
 
 SOL_UDP: Final = 17
 UDP_SEGMENT: Final = 103

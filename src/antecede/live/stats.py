@@ -62,12 +62,18 @@ class Stats:
     """Messages delivered to this node, in their order."""
     undeliverable: int
     """Copies given up because their target is gone."""
+    too_large: int
+    """Payloads of peers that were beyond the limit, and were not handed over."""
     malformed: int
     """Datagrams that no correct peer sends."""
+    last_malformed: str
+    """What was wrong with the last of those."""
     stale: int
     """Datagrams of, or for, an incarnation that is no more."""
     refused: int
     """Greetings of nodes that may not, or cannot, take part."""
+    unsendable: int
+    """Datagrams that the operating system would not send."""
     buffered: int
     """Messages accepted and not yet acknowledged by all targets."""
     buffered_bytes: int
@@ -146,6 +152,7 @@ def stats_of(
     inbox: int,
     limits: tuple[int, int],
     undeliverable: Mapping[str, int],
+    unsendable: int,
 ) -> Stats:
     """The figures of a node whose application has `inbox` messages to read.
 
@@ -159,11 +166,14 @@ def stats_of(
         copies_sent=int(sending.copies),
         messages_received=int(endpoint.inbox.delivered),
         undeliverable=sum(undeliverable.values()),
+        too_large=int(endpoint.inbox.too_large),
         malformed=int(endpoint.malformed),
+        last_malformed=endpoint.last_malformed,
         stale=int(endpoint.directory.stale),
         refused=int(endpoint.directory.refusals),
+        unsendable=unsendable,
         buffered=endpoint.buffered(),
-        buffered_bytes=int(sending.ledger.bytes_held),
+        buffered_bytes=int(sending.bytes_held),
         buffer_limit=limits[0],
         buffer_limit_bytes=limits[1],
         inbox=inbox,
@@ -177,12 +187,12 @@ def peer_stats(endpoint: Endpoint, session: Session) -> PeerStats:
     return PeerStats(
         name=session.name,
         met=session.met,
-        silent=session.silent,
-        left=session.left or session.ended,
+        silent=session.standing.silent,
+        left=session.is_gone(),
         undelivered=endpoint.owes(session),
         datagrams_sent=int(session.datagrams_out),
-        datagrams_received=int(session.datagrams_in),
-        duplicates=int(session.duplicates),
+        datagrams_received=int(session.receipts.datagrams),
+        duplicates=int(session.receipts.duplicates),
         retransmitted=int(session.repeated),
         lost=int(path.flight.lost_count),
         spurious=int(path.flight.spurious),

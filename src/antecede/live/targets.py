@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from antecede.core.errors import LocalError
-from antecede.link.contacts import Contact
-from antecede.link.directory import Directory
+from antecede.link.directory import Contact, Directory
 from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
 
 
@@ -18,14 +17,16 @@ def chosen_targets(
     if not isinstance(names, Iterable) or isinstance(names, bytes):
         raise LocalError(f"a target is a name or several names, not {target!r}")
     contacts: list[Contact] = []
+    chosen: set[str] = set()
     to_self = False
     limit = payload_limit
     for name in names:
         if name == me and not to_self:
             to_self = True
             continue
-        contact = contact_called(name, directory, me, contacts)
+        contact = contact_called(name, directory, me, chosen)
         contacts.append(contact)
+        chosen.add(contact.name)
         if contact.session.met:
             limit = min(limit, contact.session.payload_limit)
     if not contacts and not to_self:
@@ -35,7 +36,7 @@ def chosen_targets(
     return contacts, to_self
 
 
-def contact_called(name: object, directory: Directory, me: str, before: list[Contact]) -> Contact:
+def contact_called(name: object, directory: Directory, me: str, before: set[str]) -> Contact:
     """The peer of that name, which is not one of those `before`."""
     if not isinstance(name, str):
         raise LocalError(f"a target is the name of a peer, not {name!r}")
@@ -44,8 +45,8 @@ def contact_called(name: object, directory: Directory, me: str, before: list[Con
         if name == me:
             raise LocalError(f"{name!r} stands twice among the targets")
         raise UnknownPeer(name, tuple(directory.by_name))
-    if contact.session.left or contact.session.ended:
+    if contact.session.is_gone():
         raise PeerGone(name)
-    if contact in before:
+    if name in before:
         raise LocalError(f"{name!r} stands twice among the targets")
     return contact

@@ -192,7 +192,7 @@ class LiveTrace:
 
     def flush(self) -> None:
         """Hand over what the log holds; call it about every `FLUSH_SECONDS`."""
-        self.rows.settle()
+        self.rows.release_old()
         self.log.flush()
 
     def close(self) -> None:

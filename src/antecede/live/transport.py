@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from typing import Protocol
 
-from antecede.link.datagram import Datagram
+from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 
 
@@ -25,6 +25,9 @@ class Receiver(Protocol):
 
 class Transport(ABC):
     """The way out and in of one node."""
+
+    unsendable = 0
+    """Datagrams that could not be sent, for reasons that will not pass by waiting."""
 
     @property
     @abstractmethod

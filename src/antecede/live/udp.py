@@ -14,13 +14,13 @@ from ipaddress import ip_address
 from time import monotonic_ns
 from typing import Final
 
-from antecede.link.datagram import Datagram
+from antecede.link.writer import Datagram
 from antecede.live import segments
 from antecede.live.addresses import Address, parse_address
+from antecede.live.busy_poll import BusyPoll
 from antecede.live.errors import BadConfiguration, CannotBind
 from antecede.live.lookups import Lookups, is_name
 from antecede.live.transport import Receiver, Transport
-from antecede.live.vigil import Vigil
 
 DRAIN: Final = 64
 """Datagrams received in one turn of the loop."""
@@ -97,7 +97,7 @@ class UdpTransport(Transport):
         self._receives_joined = self.joins
         self._loop = loop
         self._names = Lookups(loop, self._socket.family)
-        self._vigil = Vigil(loop) if stay_awake else None
+        self._busy_poll = BusyPoll(loop) if stay_awake else None
         self._receiver: Receiver | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = NEVER_NS
@@ -173,8 +173,8 @@ class UdpTransport(Transport):
                     self._wait_for_kernel(datagrams[index:])
                     break
         datagrams.clear()
-        if self._vigil is not None:
-            self._vigil.sent()
+        if self._busy_poll is not None:
+            self._busy_poll.sent()
 
     def wake_at(self, time_ns: int) -> None:
         if time_ns >= self._timer_ns:
@@ -275,8 +275,8 @@ class UdpTransport(Transport):
             pass
         if looks:
             self._crowded = received > 1
-        if self._vigil is not None:
-            self._vigil.heard()
+        if self._busy_poll is not None:
+            self._busy_poll.heard()
         receiver.on_input_end(now_ns)
 
     def _receive_joined(self, receiver: Receiver, now_ns: int) -> None:

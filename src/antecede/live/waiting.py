@@ -13,7 +13,7 @@ def one_turn() -> Generator[None, None, None]:
     yield
 
 
-class Bell:
+class Notifier:
     """Wakes everybody who waits on it, in its loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -25,7 +25,7 @@ class Bell:
         """Whether anybody waits."""
         return bool(self._waiters)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake all who wait."""
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -33,13 +33,13 @@ class Bell:
                 waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Wait until the bell rings."""
+        """Wait until somebody notifies."""
         waiter = self._loop.create_future()
         self._waiters.append(waiter)
         try:
             await waiter
         except asyncio.CancelledError:
-            if waiter in self._waiters:  # It did not ring: nobody waits here any more.
+            if waiter in self._waiters:  # Nobody has notified it: it waits no more.
                 self._waiters.remove(waiter)
             raise
 
@@ -50,7 +50,7 @@ class Bell:
         action: str,
         waiting_for: Callable[[], str],
     ) -> None:
-        """Wait until `condition` holds, looking whenever the bell rings; `TimedOut` if too late."""
+        """Wait until `condition` holds, looking whenever it is notified; `TimedOut` if too late."""
         if timeout is None:
             while not condition():
                 await self.wait()

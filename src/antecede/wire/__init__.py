@@ -1,7 +1,6 @@
 """Packets to bytes and back; how many of those bytes are not payload."""
 
 from antecede.wire.codec import (
-    WIRE_VERSION,
     WireCodec,
     codec_of,
     decode,
@@ -11,7 +10,6 @@ from antecede.wire.codec import (
 )
 
 __all__ = [
-    "WIRE_VERSION",
     "WireCodec",
     "codec_of",
     "decode",

@@ -1,20 +1,22 @@
 """Packets to bytes and back, and the honest measure of what a protocol adds to a payload.
 
-A packet is one byte of version, one byte for its kind, and its body. The sender's id is not in it:
-whoever decodes knows where the bytes came from. `decode` accepts exactly what `encode` makes, and
-answers anything else with `RemoteError`, so a packet has one form only.
+A packet is a frame: a byte for its kind, then its fields. Nodes put frames one after the other into
+datagrams (`wire.frames`), so a frame says where it ends, and what is measured here is what is sent.
+The sender's id is not in it: whoever decodes knows where the bytes came from. `decode` accepts
+exactly what `encode` makes, and answers anything else with `RemoteError`, so a packet has one form
+only.
 
-`PACKET_KINDS` is the only list of what can be encoded. To add a packet class:
+The hybrid family has short forms of its own (`wire.hybrid`), and a `LinkData` is a number and the
+packet inside. All others have the length of their
+body after their kind; `PACKET_KINDS` is the only list of them. To add a packet class:
 
 1. write `write_<name>(packet, writer)` and `read_<name>(reader, source)` in the module of its
    family: the first appends the body and raises `LocalError` for what the second would refuse, the
-   second takes the body from the `Reader` and raises `RemoteError` for what the first never makes;
+   second takes the body from the `Reader`, to its end, and raises `RemoteError` for what the first
+   never makes;
 2. add its row below, with a number that no row ever had (numbers on the wire are for ever); each
    family has room;
 3. add a hypothesis strategy for it to the tests of this module, which fail until there is one.
-
-The kinds of the hybrid family also stand in `write_packet`, `read_body` and `metadata_size`,
-ahead of the table: those run per message, and a chain of `isinstance` is what compiles well.
 """
 
 from collections.abc import Callable
@@ -87,11 +89,15 @@ from antecede.wire.facts import (
     write_facts_permit,
 )
 from antecede.wire.hybrid import (
+    ACK,
+    ASK,
+    FLAGGED,
+    MESSAGE,
+    MESSAGE_KINDS,
+    PERMIT,
     message_size,
-    read_ack,
     read_ask,
     read_message,
-    read_permit,
     write_ack,
     write_ask,
     write_message,
@@ -129,18 +135,11 @@ from antecede.wire.topological import (
     write_separator,
     write_topology,
 )
-from antecede.wire.varint import Reader, varint_size
+from antecede.wire.varint import Reader, varint_size, write_varint
 
-WIRE_VERSION: Final = 1
-"""The first byte of every packet."""
+KIND_LIMIT: Final = 0x80
+"""Kinds of packets are below this; from here on a frame belongs to the link."""
 
-HEADER_SIZE: Final = 2
-"""Bytes of version and kind."""
-
-MESSAGE: Final = 1
-ACK: Final = 2
-PERMIT: Final = 3
-ASK: Final = 4
 NOTHING: Final = 0
 """Inside a notice: no packet."""
 
@@ -175,27 +174,13 @@ def row(
 # A packet inside another one can only be written here, where all kinds are known.
 
 
-def write_link_data(packet: LinkData, writer: BytesWriter) -> None:
-    """Append the number, and the packet inside as it would be alone, but for the version."""
-    write_link_number(packet, writer)
-    write_packet(packet.inner, writer)
-
-
-def read_link_data(reader: Reader, source: int) -> LinkData:
-    """What `write_link_data` wrote."""
-    number = reader.positive()
-    kind = reader.byte()
-    check_inside(kind)
-    return LinkData(number, read_body(kind, reader, source))
-
-
 def write_notice(packet: Notice, writer: BytesWriter) -> None:
-    """Append the ids, and the packet inside as it would be alone, but for the version."""
+    """Append the ids, and the packet inside as it would be alone."""
     write_processes(packet.processes, writer)
     if packet.inner is None:
         writer.append(NOTHING)
     elif isinstance(packet.inner, CARRIED):
-        write_packet(packet.inner, writer)
+        write_packet(packet.inner, writer, 0)
     else:
         raise LocalError(f"{type(packet.inner).__name__} is not carried in a notice")
 
@@ -206,22 +191,18 @@ def read_notice(reader: Reader, source: int) -> Notice:
     kind = reader.byte()
     if kind == NOTHING:
         return Notice(processes, None)
-    inner = read_body(kind, reader, source) if kind in CARRIED_KINDS else None
+    inner = read_packet(kind, reader, source, 0) if kind in CARRIED_KINDS else None
     if inner is None:
         raise RemoteError(f"a packet of kind {kind} is not carried in a notice")
     return Notice(processes, inner)
 
 
 CARRIED: Final = (DataPacket, Permit, FactsMessage, FactsPermit)
-CARRIED_KINDS: Final = (MESSAGE, PERMIT, 12, 14)
+CARRIED_KINDS: Final = (MESSAGE, MESSAGE | FLAGGED, PERMIT, 12, 14)
 """What a notice may carry: messages and permits."""
 
 PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
-    # 1-15: the hybrid family and whatever shares its packets.
-    row(MESSAGE, DataPacket, write_message, read_message),
-    row(ACK, Ack, write_ack, read_ack),
-    row(PERMIT, Permit, write_permit, read_permit),
-    row(ASK, Ask, write_ask, read_ask),
+    # 1-15: the hybrid family; those of its packets with short forms are not in this table.
     row(5, Notice, write_notice, read_notice),
     row(6, Noted, write_noted, read_noted),
     row(7, Expulsion, write_expulsion, read_expulsion),
@@ -251,8 +232,7 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     row(37, NewtopMessage, write_newtop_message, read_newtop_message),
     row(38, NewtopNull, write_newtop_null, read_newtop_null),
     row(39, TreePacket, write_tree_packet, read_tree_packet),
-    # 48-63: links.
-    row(LINK_DATA, LinkData, write_link_data, read_link_data),
+    # 48-63: links; 48 is `LinkData`, which ends where the packet inside it does.
     row(LINK_ACK, LinkAck, write_link_ack, read_link_ack),
 )
 
@@ -265,8 +245,7 @@ KIND_OF_NUMBER: Final[dict[int, PacketKind]] = {kind.number: kind for kind in PA
 def encode(packet: Packet) -> bytes:
     """The bytes of `packet`; `LocalError` if it has no form on the wire."""
     writer = BytesWriter()
-    writer.append(WIRE_VERSION)
-    write_packet(packet, writer)
+    write_packet(packet, writer, 0)
     return writer.getvalue()
 
 
@@ -274,10 +253,7 @@ def decode(data: bytes, source: int) -> Packet:
     """The packet that `source` encoded as `data`; `RemoteError` if `encode` makes no such bytes."""
     check_ids(source, source)
     reader = Reader(data)
-    version = reader.byte()
-    if version != WIRE_VERSION:
-        raise RemoteError(f"wire version {version}, only {WIRE_VERSION} is understood")
-    packet = read_body(reader.byte(), reader, source)
+    packet = read_packet(reader.byte(), reader, source, 0)
     reader.end()
     return packet
 
@@ -285,13 +261,13 @@ def decode(data: bytes, source: int) -> Packet:
 def metadata_size(packet: Packet) -> int:
     """What the protocol adds to the payload: len(encode(packet)) - len(payload)."""
     if isinstance(packet, DataPacket):
-        return HEADER_SIZE + message_size(packet)
+        return message_size(packet)
     if isinstance(packet, Ack):
-        return HEADER_SIZE + varint_size(packet.sequence)
+        return 1 + varint_size(packet.sequence)
     if isinstance(packet, Permit):
-        return HEADER_SIZE + varint_size(packet.sequence)
+        return 1 + varint_size(packet.sequence)
     if isinstance(packet, Ask):
-        return HEADER_SIZE + varint_size(packet.delivered) + varint_size(packet.lowest)
+        return 1 + varint_size(packet.delivered) + varint_size(packet.lowest)
     return len(encode(packet)) - payload_size(packet)
 
 
@@ -301,42 +277,53 @@ def payload_size(packet: Packet) -> int:
     return 0 if message is None else len(message.payload)
 
 
-def write_packet(packet: Packet, writer: BytesWriter) -> None:
-    """Append kind and body."""
+def write_packet(packet: Packet, writer: BytesWriter, last: i64) -> None:
+    """Append a packet; `last` is the id in the message frame before it in a datagram, or 0."""
     if isinstance(packet, DataPacket):
-        writer.append(MESSAGE)
-        write_message(packet, writer)
+        write_message(packet, writer, last)
     elif isinstance(packet, Ack):
-        writer.append(ACK)
         write_ack(packet, writer)
     elif isinstance(packet, Permit):
-        writer.append(PERMIT)
         write_permit(packet, writer)
     elif isinstance(packet, Ask):
-        writer.append(ASK)
         write_ask(packet, writer)
+    elif isinstance(packet, LinkData):
+        writer.append(u8(LINK_DATA))
+        write_link_number(packet, writer)
+        write_packet(packet.inner, writer, 0)
     else:
         kind = KIND_OF_CLASS.get(type(packet))
         if kind is None:
             raise LocalError(f"{type(packet).__name__} has no form on the wire")
+        body = BytesWriter()
+        kind.write(packet, body)
         writer.append(u8(kind.number))
-        kind.write(packet, writer)
+        write_varint(writer, len(body))
+        writer.write(body.getvalue())
 
 
-def read_body(number: i64, reader: Reader, source: int) -> Packet:
-    """Read the body of a packet of this kind; also of a packet inside another one."""
-    if number == MESSAGE:
-        return read_message(reader, source)
+def read_packet(number: i64, reader: Reader, source: int, last: i64) -> Packet:
+    """Read what follows the kind of a frame; also of a packet inside another one."""
+    if MESSAGE <= number < MESSAGE + MESSAGE_KINDS:
+        return read_message(number, reader, source, last)
     if number == ACK:
-        return read_ack(reader, source)
+        return Ack(reader.varint())
     if number == PERMIT:
-        return read_permit(reader, source)
+        return Permit(reader.varint())
     if number == ASK:
-        return read_ask(reader, source)
+        return read_ask(reader)
+    if number == LINK_DATA:
+        inside = reader.positive()
+        kind_inside = reader.byte()
+        check_inside(kind_inside)
+        return LinkData(inside, read_packet(kind_inside, reader, source, 0))
     kind = KIND_OF_NUMBER.get(number)
     if kind is None:
         raise RemoteError(f"no packet is of kind {number}")
-    return kind.read(reader, source)
+    body = Reader(reader.take(reader.varint()))
+    packet = kind.read(body, source)
+    body.end()
+    return packet
 
 
 @final

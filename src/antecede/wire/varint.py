@@ -95,6 +95,10 @@ class Reader:
             raise RemoteError(f"{value} items cannot follow in {self.left()} bytes")
         return value
 
+    def position(self) -> i64:
+        """How many bytes have been read, with those before the beginning."""
+        return self._position
+
     def left(self) -> i64:
         """How many bytes have not been read."""
         return self._size - self._position

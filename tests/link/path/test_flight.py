@@ -182,21 +182,20 @@ def test_an_acknowledgement_of_what_was_never_sent_is_not_plausible() -> None:
     assert not flight.is_plausible(ack(1, 4))
 
 
-def test_the_oldest_with_messages_is_what_a_probe_repeats() -> None:
+def test_the_take_oldest_with_messages_is_what_a_probe_repeats() -> None:
     flight = launched(5)
-    assert flight.oldest_with_messages() is None
+    assert flight.take_oldest_with_messages() is None
     flight.records.at(2).first = 7
     flight.records.at(4).again = [3]
-    found = flight.oldest_with_messages()
+    found = flight.take_oldest_with_messages()
     assert found is not None
     assert found.number == 2
 
-    found.probed = True
-    found = flight.oldest_with_messages()
+    found = flight.take_oldest_with_messages()
     assert found is not None
     assert found.number == 4
     flight.acknowledge(ack(4))
-    assert flight.oldest_with_messages() is None
+    assert flight.take_oldest_with_messages() is None
 
 
 events = st.lists(

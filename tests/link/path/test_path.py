@@ -50,8 +50,7 @@ def rings(path: Path, count: int) -> list[int]:
     while len(times) < count:
         now_ns = int(path.wake_ns())
         path.expire(now_ns)
-        if path.probe_wanted:
-            path.probe_wanted = False
+        if path.take_probe():
             times.append(now_ns)
     return times
 
@@ -62,7 +61,7 @@ def test_a_path_with_nothing_on_the_way_wants_no_timer() -> None:
     leave(path, 100 * SECOND, eliciting=False)
     assert path.wake_ns() == NEVER_NS
     path.expire(10**15)
-    assert not path.probe_wanted
+    assert not path.take_probe()
 
 
 def test_probes_without_an_answer_come_at_growing_intervals_up_to_a_limit() -> None:
@@ -135,7 +134,7 @@ def test_what_is_taken_for_lost_by_time_is_found_when_the_timer_rings() -> None:
     assert [sent.number for sent in path.lost] == [first]
     assert path.wake_ns() == NEVER_NS
     assert path.congestion.losses == 1
-    assert not path.probe_wanted
+    assert not path.take_probe()
 
 
 def test_many_losses_at_once_shrink_the_window_once() -> None:
@@ -226,10 +225,3 @@ def test_the_oldest_number_is_the_first_that_is_not_settled() -> None:
     assert path.oldest_number() == first + 1
     path.acknowledged(ack((first, third)), 0, 100 * SECOND + TRIP_NS)
     assert path.oldest_number() == path.next_number() == third + 1
-
-
-def test_a_number_comes_once() -> None:
-    path = Path(SIZE, 1 << 30)
-    assert path.arrived(3)
-    assert not path.arrived(3)
-    assert path.arrived(1)

@@ -40,10 +40,10 @@ class Plain:
         self.came.add(number)
         ranges = self.ranges()
         if len(ranges) > RANGES_KEPT:
-            self.settle(ranges[0][1])
+            self.forget(ranges[0][1])
         return True
 
-    def settle(self, floor: int) -> None:
+    def forget(self, floor: int) -> None:
         self.floor = max(floor, self.floor)
         self.came = {number for number in self.came if number > self.floor}
 
@@ -87,8 +87,8 @@ def test_numbers_are_kept_as_a_set_would_keep_them(steps: list[tuple[str, int]])
             assert received.has(number) == (number <= plain.floor or number in plain.came)
             assert received.add(number) == plain.add(number)
         else:
-            received.settle(number)
-            plain.settle(number)
+            received.forget(number)
+            plain.forget(number)
         assert received.ranges() == plain.ranges()
         assert received.floor == plain.floor
         assert received.largest == max(plain.came, default=0)
@@ -117,7 +117,7 @@ def test_a_floor_inside_a_range_cuts_it() -> None:
     received = ReceivedNumbers()
     for number in range(3, 9):
         received.add(number)
-    received.settle(5)
+    received.forget(5)
     assert received.ranges() == [(6, 8)]
 
 

@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from antecede.link.frames import DATAGRAM
-from antecede.link.greeting import (
+from antecede.live.addresses import parse_address
+from antecede.wire.frames import DATAGRAM
+from antecede.wire.greeting import (
     HELLO,
     REFUSE,
     UNKNOWN,
@@ -19,7 +20,6 @@ from antecede.link.greeting import (
     write_greeting,
     write_refusal,
 )
-from antecede.live.addresses import parse_address
 from antecede.wire.varint import Reader
 from tests.live.processes.groups import Member, member, pair, settle
 

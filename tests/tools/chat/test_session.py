@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from antecede.link.datagram import Datagram
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.link.reports import PeerMoved, Refused, Undeliverable
+from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.settings import Settings
 from antecede.live.udp import UdpTransport

@@ -62,6 +62,20 @@ class Sent:
         self.probed = False
         self.state: i64 = IN_FLIGHT
 
+    def carries(self, sequence: i64) -> None:
+        """A message that leaves for the first time is in it."""
+        if self.first == 0:
+            self.first = sequence
+        self.last = sequence
+        self.eliciting = True
+
+    def repeats(self, sequence: i64) -> None:
+        """A message that had left before is in it."""
+        if self.again is None:
+            self.again = []
+        self.again.append(sequence)
+        self.eliciting = True
+
     def has_messages(self) -> bool:
         """Whether a message was in it."""
         return self.first > 0 or self.again is not None
@@ -167,12 +181,13 @@ class Flight:
         self.forget_settled(now_ns - keep_ns)
         return again_ns
 
-    def oldest_with_messages(self) -> Sent | None:
-        """The oldest datagram on the way with messages in it that no probe has repeated."""
+    def take_oldest_with_messages(self) -> Sent | None:
+        """The oldest datagram on the way with messages in it that no probe has repeated yet."""
         number = self.records.first
         while number < self.records.next:
             sent = self.records.at(number)
             if sent.state == IN_FLIGHT and not sent.probed and sent.has_messages():
+                sent.probed = True
                 return sent
             number += 1
         return None

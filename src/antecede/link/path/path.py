@@ -1,8 +1,8 @@
-"""A path joins its parts: what has left and come, how long that took, and how much more may leave.
+"""A path joins its parts: what has left, how long that took, and how much more may leave.
 
 Whoever drives it (a session) writes the datagrams. It calls `room` before, `left` after each one,
-`arrived` for each that comes, `acknowledged` for each acknowledgement, and `expire` at `wake_ns`;
-after the last two it finds in `lost` what has to be sent again.
+`acknowledged` for each acknowledgement, and `expire` at `wake_ns`; after the last two it finds in
+`lost` what has to be sent again. What comes from the peer is in `Receipts`.
 """
 
 from typing import Final, final
@@ -14,7 +14,7 @@ from antecede.core.process import NEVER_NS
 from antecede.link.path.cubic import Cubic
 from antecede.link.path.flight import Flight, Sent
 from antecede.link.path.pace import UNPACED_NS, Pace
-from antecede.link.path.ranges import AckedNumbers, ReceivedNumbers
+from antecede.link.path.ranges import AckedNumbers
 from antecede.link.path.round_trip import RoundTrip
 
 PROBE_DOUBLINGS_MAX: Final = 6
@@ -41,22 +41,20 @@ class Path:
         "_datagram",
         "_loss_check_ns",
         "_pace",
+        "_parting",
         "_probe_from_ns",
+        "_probe_wanted",
         "_window_cap",
         "congestion",
         "flight",
         "lost",
-        "parting",
-        "probe_wanted",
         "probes",
-        "received",
         "round_trip",
     )
 
     def __init__(self, datagram_size: i64, window_cap: i64) -> None:
         self._datagram: i64 = datagram_size
         self.flight: Final = Flight()
-        self.received: Final = ReceivedNumbers()
         self.round_trip: Final = RoundTrip()
         self.congestion: Final = Cubic(datagram_size, window_cap)
         # What the peer's socket holds, as far as that is believed.
@@ -65,9 +63,9 @@ class Path:
         self._loss_check_ns: i64 = NEVER_NS
         self._probe_from_ns: i64 = 0
         self.probes: i64 = 0
-        self.probe_wanted = False
+        self._probe_wanted = False
         # Whether nothing but good-byes is left to be said.
-        self.parting = False
+        self._parting = False
         self.lost: list[Sent] = []
 
     def next_number(self) -> i64:
@@ -103,10 +101,6 @@ class Path:
             self._probe_from_ns = now_ns
         self.flight.add(sent)
         self._pace.spent(sent.size)
-
-    def arrived(self, number: i64) -> bool:
-        """A datagram has come; False if it has come before."""
-        return self.received.add(number)
 
     def acknowledged(self, acked: AckedNumbers, ack_delay_ns: i64, now_ns: i64) -> None:
         """The peer says what has come; `RemoteError` if that was never sent."""
@@ -149,9 +143,19 @@ class Path:
         elif self._probe_from_ns + self._probe_patience_ns() <= now_ns:
             self.probes += 1
             self._probe_from_ns = now_ns
-            self.probe_wanted = True
+            self._probe_wanted = True
             if self.probes == COLLAPSE_PROBES:
                 self.congestion.collapse()
+
+    def part(self) -> None:
+        """From now on only good-byes are left to be said."""
+        self._parting = True
+
+    def take_probe(self) -> bool:
+        """Whether a probe is wanted, which is then sent."""
+        wanted = self._probe_wanted
+        self._probe_wanted = False
+        return wanted
 
     def _follow_distance(self) -> None:
         """Let the window grow beyond the peer's socket on a way so long that pace spreads it out.
@@ -163,7 +167,7 @@ class Path:
         self.congestion.limit(self._window_cap * spread if spread > 1 else self._window_cap)
 
     def _probe_patience_ns(self) -> i64:
-        if self.parting and self.round_trip.probe_ns() > PARTING_PROBE_NS:
+        if self._parting and self.round_trip.probe_ns() > PARTING_PROBE_NS:
             return PARTING_PROBE_NS
         doublings = self.probes
         if doublings > PROBE_DOUBLINGS_MAX:

@@ -54,7 +54,7 @@ class ReceivedNumbers:
             index -= 1
         return index >= 0 and number <= self._lasts[index]
 
-    def settle(self, floor: i64) -> None:
+    def forget(self, floor: i64) -> None:
         """The sender waits for nothing up to `floor` any more: forget those numbers."""
         if floor <= self.floor:
             return
@@ -91,7 +91,7 @@ class ReceivedNumbers:
         self._firsts.append(number)
         self._lasts.append(number)
         if len(self._lasts) > RANGES_KEPT:
-            self.settle(self._lasts[0])
+            self.forget(self._lasts[0])
 
     def _insert(self, number: i64) -> bool:
         """Take a number that is below the largest."""
@@ -114,7 +114,7 @@ class ReceivedNumbers:
             self._firsts.insert(index + 1, number)
             self._lasts.insert(index + 1, number)
             if len(self._lasts) > RANGES_KEPT:
-                self.settle(self._lasts[0])
+                self.forget(self._lasts[0])
         return True
 
 

@@ -7,8 +7,8 @@ socket, and has the same faults as the simulator.
 import asyncio
 from typing import Final
 
-from antecede.link.datagram import Datagram
 from antecede.link.faults import Faults, FaultyNetwork
+from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.transport import Receiver, Transport
 

@@ -19,6 +19,7 @@ from antecede.link.reports import (
     Refused,
     Report,
     Stranger,
+    TooLarge,
     Undeliverable,
 )
 from antecede.live.errors import Stranded
@@ -146,6 +147,8 @@ def words_of(report: Report) -> str:
     """What to tell a person about this; empty if nothing."""
     if isinstance(report, Undeliverable):
         return f"{len(report.sequences)} messages never reached {report.name}"
+    if isinstance(report, TooLarge):
+        return f"a message of {report.name} was too large: {report.size:,} bytes"
     if isinstance(report, Refused):
         return f"{report.name} cannot take part: {report.reason}"
     said = {

@@ -24,8 +24,8 @@ UNKNOWN: Final = 0xA4
 """The first byte of a greeting."""
 
 MAGIC: Final = b"antecede"
-VERSION: Final = 1
-OLDEST_VERSION: Final = 1
+VERSION: Final = 2
+OLDEST_VERSION: Final = 2
 """The versions of datagrams that this node speaks."""
 
 NAME_LIMIT: Final = 200

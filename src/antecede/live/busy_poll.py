@@ -17,7 +17,7 @@ TRIAL_EVERY: Final = 16
 
 
 @final
-class Vigil:
+class BusyPoll:
     """Keeps one loop awake."""
 
     __slots__ = ("_heard", "_loop", "_sent", "_until_ns", "awake", "worthwhile")

@@ -4,22 +4,22 @@ import asyncio
 import time
 
 from antecede import open_node
-from antecede.live.vigil import AWAKE_NS, TRIAL_EVERY, Vigil
+from antecede.live.busy_poll import AWAKE_NS, TRIAL_EVERY, BusyPoll
 
 
-async def until_asleep(vigil: Vigil) -> None:
-    while vigil.awake:
+async def until_asleep(busy_poll: BusyPoll) -> None:
+    while busy_poll.awake:
         await asyncio.sleep(0)
 
 
 def test_one_send_in_so_many_is_a_trial() -> None:
     async def main() -> list[bool]:
-        vigil = Vigil(asyncio.get_running_loop())
+        busy_poll = BusyPoll(asyncio.get_running_loop())
         awake = []
         for _ in range(2 * TRIAL_EVERY):
-            vigil.sent()
-            awake.append(vigil.awake)
-            await until_asleep(vigil)
+            busy_poll.sent()
+            awake.append(busy_poll.awake)
+            await until_asleep(busy_poll)
         return awake
 
     alone = [False] * (TRIAL_EVERY - 1)
@@ -28,12 +28,12 @@ def test_one_send_in_so_many_is_a_trial() -> None:
 
 def test_a_trial_without_an_answer_ends_by_itself() -> None:
     async def main() -> tuple[int, bool]:
-        vigil = Vigil(asyncio.get_running_loop())
+        busy_poll = BusyPoll(asyncio.get_running_loop())
         for _ in range(TRIAL_EVERY):
-            vigil.sent()
+            busy_poll.sent()
         begin_ns = time.monotonic_ns()
-        await until_asleep(vigil)
-        return time.monotonic_ns() - begin_ns, vigil.worthwhile
+        await until_asleep(busy_poll)
+        return time.monotonic_ns() - begin_ns, busy_poll.worthwhile
 
     took_ns, worthwhile = asyncio.run(main())
     assert took_ns > AWAKE_NS // 2
@@ -42,31 +42,31 @@ def test_a_trial_without_an_answer_ends_by_itself() -> None:
 
 def test_as_long_as_answers_come_every_send_is_watched() -> None:
     async def main() -> list[bool]:
-        vigil = Vigil(asyncio.get_running_loop())
+        busy_poll = BusyPoll(asyncio.get_running_loop())
         for _ in range(TRIAL_EVERY):
-            vigil.sent()
+            busy_poll.sent()
         awake = []
         for _ in range(3):
-            vigil.heard()
-            vigil.sent()
-            awake.append(vigil.awake and vigil.worthwhile)
-        vigil.heard()
-        await until_asleep(vigil)
-        vigil.sent()
-        awake.append(vigil.awake)
-        await until_asleep(vigil)
-        vigil.sent()
-        return [*awake, vigil.awake]
+            busy_poll.heard()
+            busy_poll.sent()
+            awake.append(busy_poll.awake and busy_poll.worthwhile)
+        busy_poll.heard()
+        await until_asleep(busy_poll)
+        busy_poll.sent()
+        awake.append(busy_poll.awake)
+        await until_asleep(busy_poll)
+        busy_poll.sent()
+        return [*awake, busy_poll.awake]
 
     assert asyncio.run(main()) == [True, True, True, True, False]
 
 
 def test_what_comes_while_nobody_waits_for_it_is_no_answer() -> None:
     async def main() -> bool:
-        vigil = Vigil(asyncio.get_running_loop())
-        vigil.heard()
-        vigil.sent()
-        return vigil.awake
+        busy_poll = BusyPoll(asyncio.get_running_loop())
+        busy_poll.heard()
+        busy_poll.sent()
+        return busy_poll.awake
 
     assert not asyncio.run(main())
 

@@ -1,0 +1,140 @@
+"""The core, and what it asks for: packets go into queues, messages into the inbox.
+
+Every call of the core goes through here, with the time. What it wants transmitted waits in the
+session until datagrams are written; what it delivers is in the inbox when the call returns.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.process import NodeProcess, Outbox
+from antecede.core.values import Message, Packet
+from antecede.link.inbox import Inbox
+from antecede.link.path.flight import Sent
+from antecede.link.rows import EventRows
+from antecede.link.session import ME, Session
+
+
+@final
+class CoreDriver(Outbox):
+    """Drives the core of one node."""
+
+    __slots__ = (
+        "_inbox",
+        "_name",
+        "_own_parts",
+        "_rows",
+        "_unlogged",
+        "marked",
+        "process",
+        "sessions",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        process: NodeProcess,
+        inbox: Inbox,
+        own_parts: dict[int, bool],
+        rows: EventRows | None,
+    ) -> None:
+        self._name: Final = name
+        self.process: Final = process
+        self._inbox: Final = inbox
+        # Ids of our own messages that are parts, and not the last, of a payload.
+        self._own_parts: Final = own_parts
+        self._rows: Final = rows
+        self._unlogged: list[Message] = []
+        # The sessions by their id in the core, and those that have to be written to.
+        self.sessions: Final[dict[int, Session]] = {}
+        self.marked: list[Session] = []
+
+    # What the core is told.
+
+    def submit(self, targets: list[int], payload: bytes, sequence: i64, now_ns: i64) -> None:
+        """Send `payload`; the core will call it `sequence`."""
+        rows = self._rows
+        if rows is None:
+            self.process.submit_into(targets, payload, now_ns, self)
+            return
+        for target in targets:
+            self._log_submission(rows, target, sequence, len(payload), now_ns)
+        self.process.submit_into(targets, payload, now_ns, self)
+        self._log_deliveries(rows, now_ns)
+
+    def arrive(self, session: Session, packet: Packet, now_ns: i64) -> None:
+        """A packet has come from a peer."""
+        self.process.arrive_into(session.id, packet, now_ns, self)
+        if self._rows is not None:
+            self._log_deliveries(self._rows, now_ns)
+
+    def expire(self, now_ns: i64) -> None:
+        """Let the core's own timer ring, if it is time."""
+        if self.process.wake_ns() <= now_ns:
+            self.process.expire_into(now_ns, self)
+
+    def repeat(self, session: Session, sent: Sent) -> None:
+        """Ask for the messages of a lost datagram again; control has timers of its own."""
+        if sent.first > 0:
+            self.process.lost_into(session.id, sent.first, sent.last, self)
+        if sent.again is not None:
+            for sequence in sent.again:
+                self.process.lost_into(session.id, sequence, sequence, self)
+
+    def forget(self, session: Session, now_ns: i64) -> list[int]:
+        """A peer delivers nothing more: which of our messages it may never have delivered."""
+        self.sessions.pop(session.id, None)
+        return self.process.forget_into(session.id, now_ns, self)
+
+    # What the core wants done.
+
+    def transmit(self, target: i64, packet: Packet) -> None:
+        session = self.sessions.get(target)
+        if session is not None:
+            session.outgoing.put(packet)
+            if not session.marked:
+                self.mark(session)
+
+    def deliver(self, message: Message) -> None:
+        if self._rows is not None:
+            self._unlogged.append(message)
+        sequence = message.sequence
+        if message.sender == ME:
+            more = len(self._own_parts) > 0 and sequence in self._own_parts
+            self._inbox.put_own(self._name, sequence, message.payload, more)
+        else:
+            self._inbox.put(self.sessions[message.sender], sequence, message.payload)
+
+    def mark(self, session: Session) -> None:
+        """A session has to be written to."""
+        if session.mark():
+            self.marked.append(session)
+
+    def take_marked(self) -> list[Session]:
+        """The sessions that have to be written to, which is now done."""
+        marked = self.marked
+        self.marked = []
+        return marked
+
+    def process_of(self, sender: i64) -> i64:
+        """A peer's id, or this node's, in the event log."""
+        if sender == ME:
+            return 0 if self._rows is None else self._rows.me
+        rows = self.sessions[sender].rows
+        return 0 if rows is None else rows.process
+
+    def _log_submission(
+        self, rows: EventRows, target: i64, sequence: i64, size: i64, now_ns: i64
+    ) -> None:
+        process = self.process_of(target)
+        if target == ME or self.sessions[target].met:
+            rows.submitted(sequence, process, size, now_ns)
+        else:
+            rows.submitted_to_stranger(target, sequence, process, size, now_ns)
+
+    def _log_deliveries(self, rows: EventRows, now_ns: i64) -> None:
+        for message in self._unlogged:
+            sender = self.process_of(message.sender)
+            rows.delivered(sender, message.sequence, len(message.payload), now_ns)
+        self._unlogged.clear()

@@ -1,0 +1,95 @@
+"""Payloads that do not fit a datagram: cut into consecutive messages, and joined again.
+
+The parts are ordinary messages to the core. The last of them stands for the whole: its id is what
+the sender gets and what the receiver sees. Each part but the last is marked on the wire.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+PARTS_LIMIT: Final = 1 << 17
+"""Parts that have come before their turn; beyond that they are not noted, and the peer is not
+keeping to the window it was given."""
+
+
+@final
+class LargePayload:
+    """A payload on its way into the core, part by part."""
+
+    __slots__ = ("_offset", "_part_size", "payload", "sequence", "targets")
+
+    def __init__(self, targets: list[int], payload: bytes, part_size: i64, first: i64) -> None:
+        self.targets: Final = targets
+        self.payload: Final = payload
+        self._part_size: Final[i64] = part_size
+        self._offset: i64 = 0
+        self.sequence: Final[i64] = first + (len(payload) - 1) // part_size
+
+    def take_part(self) -> bytes:
+        """The next part."""
+        start = self._offset
+        self._offset += self._part_size
+        return self.payload[start : self._offset]
+
+    def is_taken(self) -> bool:
+        """Whether the last part has been taken."""
+        return self._offset >= len(self.payload)
+
+    def withdraw(self, target: int) -> bool:
+        """One of the targets gets nothing more; False if it was none."""
+        if target not in self.targets:
+            return False
+        self.targets.remove(target)
+        return True
+
+
+@final
+class Assembly:
+    """The payloads of one sender: parts are joined as they are delivered."""
+
+    __slots__ = ("_last_delivered", "_noted", "_pieces", "size")
+
+    def __init__(self) -> None:
+        self._last_delivered: i64 = 0
+        # Messages that, when they are delivered, are not the end of their payload.
+        self._noted: dict[int, bool] = {}
+        self._pieces: list[bytes] = []
+        # Bytes of the payload under way; those beyond the limit are counted, not kept.
+        self.size: i64 = 0
+
+    def note_part(self, sequence: i64) -> None:
+        """The message with this id, when it is delivered, is not the end of its payload."""
+        if sequence > self._last_delivered and len(self._noted) < PARTS_LIMIT:
+            self._noted[sequence] = True
+
+    def is_part(self, sequence: i64) -> bool:
+        """A message is delivered; whether more of its payload follows."""
+        self._last_delivered = sequence
+        return len(self._noted) > 0 and self._noted.pop(sequence, False)
+
+    def keep(self, piece: bytes, limit: i64) -> None:
+        """Part of a payload that goes on."""
+        self.size += len(piece)
+        if self.size <= limit:
+            self._pieces.append(piece)
+
+    def join(self, last: bytes) -> bytes:
+        """The whole payload, of which this is the last part."""
+        self._pieces.append(last)
+        whole = b"".join(self._pieces)
+        self.drop()
+        return whole
+
+    def drop(self) -> None:
+        """Forget the payload under way."""
+        self._pieces.clear()
+        self.size = 0
+
+    def kept(self) -> int:
+        """Bytes of memory taken by parts."""
+        return sum([len(piece) for piece in self._pieces])
+
+    def is_empty(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._pieces and not self._noted

@@ -1,0 +1,153 @@
+"""Reading the frames of a datagram: control for the link, packets for the core.
+
+Frames are performed one by one, in order. A frame that makes no sense is a `RemoteError`: what came
+before it in the datagram has happened, the rest has not.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import RemoteError
+from antecede.core.packets import Ack, DataPacket
+from antecede.core.values import Message, Packet
+from antecede.link.core_driver import CoreDriver
+from antecede.link.path.ranges import read_ranges
+from antecede.link.session import Session
+from antecede.wire.codec import read_packet
+from antecede.wire.frames import (
+    BYE,
+    CREDIT,
+    LINK,
+    NUMBERS,
+    PADDING,
+    PART,
+    PING,
+    RELEASE,
+    STOPPED,
+)
+from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
+from antecede.wire.varint import Reader
+
+ACK_DELAY_LIMIT_US: Final = 1 << 40
+"""Nobody keeps an acknowledgement for longer; larger figures are nonsense."""
+
+
+@final
+class DatagramReader:
+    """Reads the datagrams of one node."""
+
+    __slots__ = (
+        "_core",
+        "_index",
+        "_last",
+        "_number",
+        "_part",
+        "messages",
+        "numbers",
+        "owed",
+        "stopped",
+    )
+
+    def __init__(self, core: CoreDriver) -> None:
+        self._core: Final = core
+        # The datagram's number, how many packets were in it so far, and the id of the last message.
+        self._number: i64 = 0
+        self._index: i64 = 0
+        self._last: i64 = 0
+        # Whether the next message is a part of its payload, and not the last.
+        self._part = False
+        # What the datagram contained: messages, acknowledgements, anything to be acknowledged, the
+        # word that its sender has stopped.
+        self.messages = False
+        self.numbers = False
+        self.owed = False
+        self.stopped = False
+
+    def read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
+        """Perform all frames of datagram `number`."""
+        self._number = number
+        self._index = 0
+        self._last = 0
+        self._part = False
+        self.messages = False
+        self.numbers = False
+        self.owed = False
+        self.stopped = False
+        while reader.left() > 0:
+            start = reader.position()
+            kind = reader.byte()
+            if MESSAGE <= kind < MESSAGE + MESSAGE_KINDS:
+                packet = read_message(kind, reader, session.id, self._last)
+                size = reader.position() - start
+                self._take_message(session, packet, packet.carried, size, now_ns)
+            elif kind == PADDING:
+                return
+            elif kind < LINK:
+                self._read_packet(session, reader, kind, start, now_ns)
+            elif kind == NUMBERS:
+                self._read_numbers(session, reader, now_ns)
+            else:
+                self.owed = True
+                self._read_control(session, reader, kind)
+
+    def _read_packet(
+        self, session: Session, reader: Reader, kind: i64, start: i64, now_ns: i64
+    ) -> None:
+        packet = read_packet(kind, reader, session.id, self._last)
+        size = reader.position() - start
+        message = packet.message
+        if message is not None:
+            self._take_message(session, packet, message, size, now_ns)
+            return
+        self.owed = True
+        self._log(session, packet, size, now_ns)
+        if isinstance(packet, Ack):
+            session.outgoing.delivered_up_to(packet.sequence)
+        self._core.arrive(session, packet, now_ns)
+
+    def _take_message(
+        self, session: Session, packet: Packet, message: Message, size: i64, now_ns: i64
+    ) -> None:
+        self.messages = True
+        self.owed = True
+        sequence = message.sequence
+        credit = session.credit
+        credit.check(packet.previous if isinstance(packet, DataPacket) else sequence - 1)
+        if self._part:
+            # Remembered until the core delivers it; what it has delivered already it will not.
+            session.assembly.note_part(sequence)
+            self._part = False
+        self._log(session, packet, size, now_ns)
+        self._last = sequence
+        delivered = credit.delivered
+        self._core.arrive(session, packet, now_ns)
+        if credit.delivered == delivered:
+            credit.came_early(sequence, len(message.payload))
+
+    def _read_numbers(self, session: Session, reader: Reader, now_ns: i64) -> None:
+        delay_us = reader.varint()
+        if delay_us > ACK_DELAY_LIMIT_US:
+            raise RemoteError(f"an acknowledgement delayed by {delay_us} microseconds")
+        acked = read_ranges(reader)
+        session.acknowledged(acked, delay_us * 1000, now_ns)
+        self.numbers = True
+
+    def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
+        if kind == PART:
+            self._part = True
+        elif kind == CREDIT:
+            session.credit.extend(reader.varint())
+        elif kind == BYE:
+            session.standing.peer_says_bye(reader.varint())
+        elif kind == RELEASE:
+            session.standing.released()
+        elif kind == STOPPED:
+            self.stopped = True
+        elif kind != PING:
+            raise RemoteError(f"a frame of unknown kind {kind}")
+
+    def _log(self, session: Session, packet: Packet, size: i64, now_ns: i64) -> None:
+        if session.rows is not None:
+            session.rows.arrived(packet, self._number, self._index, size, now_ns)
+        self._index += 1

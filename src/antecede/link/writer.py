@@ -1,0 +1,201 @@
+"""Writing datagrams: everything that may leave for one peer now.
+
+A datagram is a header, the acknowledgement that is owed, control of the link, control of the core,
+then as many messages as fit, repeated ones first. What must precede the packets of a datagram goes
+between the control of the link and that of the core.
+"""
+
+from typing import Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, mypyc_attr, u8
+
+from antecede.core.packets import Ack, Permit
+from antecede.core.values import Packet
+from antecede.link.outgoing import payload_of, sequence_of
+from antecede.link.path.flight import Sent
+from antecede.link.session import BYE_SENT, CREDIT_SENT, RELEASE_SENT, Session
+from antecede.wire.codec import write_packet
+from antecede.wire.frames import (
+    BYE,
+    CREDIT,
+    HEADER_MOST,
+    NUMBERS,
+    PACKETS_MOST,
+    PART,
+    PING,
+    RELEASE,
+    STOPPED,
+    write_frame,
+    write_header,
+)
+
+PADDING_SHIFT: Final = 4
+"""At most a sixteenth of a datagram is padding."""
+
+LEAVING_COPIES: Final = 3
+"""How often a node that leaves sends each of its probes, and its last word."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Datagram:
+    """What leaves a node: bytes, and where they go."""
+
+    __slots__ = ("address", "data")
+
+    def __init__(self, address: object, data: bytes) -> None:
+        self.address: Final = address
+        self.data: Final = data
+
+
+@final
+class DatagramWriter:
+    """Writes the datagrams of one node."""
+
+    __slots__ = ("_index", "_last", "_out", "_parts", "_writer")
+
+    def __init__(self, parts: dict[int, bool], out: list[Datagram]) -> None:
+        # Ids of our messages that are parts, and not the last, of a payload.
+        self._parts: Final = parts
+        self._out: Final = out
+        self._writer: Final = BytesWriter()
+        # How many packets are in the datagram, and the id of its last message.
+        self._index: i64 = 0
+        self._last: i64 = 0
+
+    def write(self, session: Session, now_ns: i64) -> None:
+        """Put everything that may leave now into datagrams."""
+        while session.wants_to_write(now_ns):
+            self._write_datagram(session, now_ns)
+        session.has_written(now_ns)
+
+    def write_last_word(self, session: Session) -> None:
+        """Tell a peer that this node has stopped; there will be nobody to repeat that."""
+        path = session.path
+        self._writer.truncate(0)
+        write_header(self._writer, session.token_out, path.next_number(), path.oldest_number())
+        self._writer.append(u8(STOPPED))
+        datagram = Datagram(session.address, self._writer.getvalue())
+        self._out.extend([datagram] * LEAVING_COPIES)
+
+    def _write_datagram(self, session: Session, now_ns: i64) -> None:
+        path = session.path
+        sent = Sent(path.next_number(), now_ns)
+        with_messages = session.may_send_messages(now_ns)
+        writer = self._writer
+        writer.truncate(0)
+        self._index = 0
+        self._last = 0
+        write_header(writer, session.token_out, sent.number, path.oldest_number())
+        if session.receipts.take_owed():
+            writer.append(u8(NUMBERS))
+            session.receipts.write(writer, now_ns)
+        self._write_link_control(session, sent)
+        if session.outgoing.has_control():
+            self._write_control(session, sent, now_ns)
+        if with_messages:
+            self._write_messages(session, sent, now_ns)
+            self._fill_up(session)
+        sent.size = len(writer)
+        datagram = Datagram(session.address, writer.getvalue())
+        self._out.append(datagram)
+        if session.is_leaving() and path.probes > 0:
+            # Soon nobody will be here to repeat it.
+            self._out.extend([datagram] * (LEAVING_COPIES - 1))
+        session.sent(sent, now_ns)
+
+    def _write_link_control(self, session: Session, sent: Sent) -> None:
+        writer = self._writer
+        standing = session.standing
+        if session.credit.due:
+            write_frame(writer, CREDIT, session.credit.take_grant())
+            sent.controls |= CREDIT_SENT
+        if standing.bye_due:
+            write_frame(writer, BYE, standing.take_bye())
+            sent.controls |= BYE_SENT
+        if standing.release_due:
+            standing.take_release()
+            writer.append(u8(RELEASE))
+            sent.controls |= RELEASE_SENT
+        if session.take_ping():
+            writer.append(u8(PING))
+            sent.eliciting = True
+        if sent.controls != 0:
+            sent.eliciting = True
+
+    def _write_control(self, session: Session, sent: Sent, now_ns: i64) -> None:
+        """Append what the core has to say beside messages."""
+        outgoing = session.outgoing
+        sent.eliciting = True
+        sent.delivered = outgoing.take_ack()
+        if sent.delivered > 0:
+            self._write_packet(session, Ack(sent.delivered), sent, now_ns)
+        sent.permit = outgoing.take_permit()
+        if sent.permit > 0:
+            self._write_packet(session, Permit(sent.permit), sent, now_ns)
+        ask = outgoing.take_ask()
+        if ask is not None:
+            self._write_packet(session, ask, sent, now_ns)
+        taken = 0
+        room = session.datagram_size - HEADER_MOST
+        for packet in outgoing.controls():
+            if len(self._writer) >= room or self._index >= PACKETS_MOST:
+                break
+            self._write_packet(session, packet, sent, now_ns)
+            taken += 1
+        if taken > 0:
+            outgoing.controls_left(taken)
+
+    def _write_messages(self, session: Session, sent: Sent, now_ns: i64) -> None:
+        outgoing = session.outgoing
+        packet = outgoing.next_repeat()
+        while packet is not None and self._has_written(session, packet, sent, now_ns):
+            sent.repeats(self._last)
+            outgoing.repeat_left()
+            packet = outgoing.next_repeat()
+        if packet is not None:
+            return
+        packet = outgoing.next_new()
+        while packet is not None and self._has_written(session, packet, sent, now_ns):
+            sent.carries(self._last)
+            outgoing.new_left(self._last, len(payload_of(packet)))
+            packet = outgoing.next_new()
+
+    def _has_written(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> bool:
+        """Append a message if it fits."""
+        writer = self._writer
+        before = len(writer)
+        if before + len(payload_of(packet)) >= session.datagram_size:
+            return False
+        if self._index >= PACKETS_MOST:
+            return False
+        sequence = sequence_of(packet)
+        if self._parts and sequence in self._parts:
+            writer.append(u8(PART))
+        start = len(writer)
+        write_packet(packet, writer, self._last)
+        if len(writer) > session.datagram_size:
+            writer.truncate(before)
+            return False
+        self._last = sequence
+        if session.rows is not None:
+            size = len(writer) - start
+            session.rows.transmitted(packet, sent.number, self._index, size, now_ns)
+        self._index += 1
+        return True
+
+    def _write_packet(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
+        """Append control."""
+        before = len(self._writer)
+        write_packet(packet, self._writer, 0)
+        if session.rows is not None:
+            size = len(self._writer) - before
+            session.rows.transmitted(packet, sent.number, self._index, size, now_ns)
+        self._index += 1
+
+    def _fill_up(self, session: Session) -> None:
+        """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
+        short = session.datagram_size - len(self._writer)
+        if 0 < short <= session.datagram_size >> PADDING_SHIFT and session.outgoing.has_messages():
+            self._writer.write(bytes(short))

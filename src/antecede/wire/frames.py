@@ -1,0 +1,64 @@
+"""What a datagram between two nodes that know each other looks like.
+
+A header: the kind of datagram, the id of the key it is protected with, the receiver's token, the
+datagram's number. Then, protected where there is a key: how far back the oldest number is that the
+sender still waits for, and frames until the end. A frame is a byte for its kind and its fields.
+
+Kinds below 0x80 are packets of protocols (`wire.codec`), in the very form that `encode` gives them.
+Those from 0x80 on belong to the link, and are listed here. Zero ends a datagram early.
+"""
+
+from typing import Final
+
+from librt.strings import BytesWriter, write_i64_le
+from mypy_extensions import i64, u8
+
+from antecede.wire.varint import write_varint
+
+DATAGRAM: Final = 0xA0
+"""The first byte of a datagram that carries frames; those of greetings are in `greeting`."""
+
+NO_KEY: Final = 0
+"""The second byte: no authentication, no encryption. Other values are for keys to come."""
+
+TOKEN_AT: Final = 2
+NUMBER_AT: Final = 10
+"""Where the token and the number begin."""
+
+HEADER_MOST: Final = 32
+"""Bytes that a header takes at most."""
+
+FRAME_ROOM: Final = 256
+"""Bytes of a datagram that are kept free of a message, for the header, acks and control."""
+
+PACKETS_MOST: Final = 4000
+"""Packets in one datagram, so that twelve bits number them in an event log."""
+
+PADDING: Final = 0x00
+LINK: Final = 0x80
+NUMBERS: Final = 0x80
+CREDIT: Final = 0x81
+BYE: Final = 0x82
+RELEASE: Final = 0x83
+PING: Final = 0x84
+STOPPED: Final = 0x85
+PART: Final = 0x86
+PIECE: Final = 0x87
+"""Frames of the link: datagrams that came, credit granted, a bye, a release, a wish for an answer,
+the word that its sender has stopped and delivers nothing more; that the payload of the message in
+the next frame goes on in the next message; a piece of a frame that does not fit a datagram."""
+
+
+def write_header(writer: BytesWriter, token: i64, number: i64, oldest: i64) -> None:
+    """Append the header of datagram `number`; below `oldest` nothing is waited for."""
+    writer.append(u8(DATAGRAM))
+    writer.append(u8(NO_KEY))
+    write_i64_le(writer, token)
+    write_varint(writer, number)
+    write_varint(writer, number - oldest)
+
+
+def write_frame(writer: BytesWriter, kind: i64, value: i64) -> None:
+    """Append a frame of one integer."""
+    writer.append(u8(kind))
+    write_varint(writer, value)
