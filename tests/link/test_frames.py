@@ -57,6 +57,9 @@ class Recorder(NodeProcess):
         self.arrived.append(packet)
         return []
 
+    def add_process(self, process: int) -> None:
+        raise AssertionError(f"{process} does not join")
+
     def oldest(self) -> int:
         return 1
 

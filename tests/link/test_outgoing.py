@@ -7,7 +7,7 @@ from antecede.core import Message
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.protocols.mf import MfAck, MfMessage
 from antecede.link.credit import MESSAGE_COST, Credit
-from antecede.link.outgoing import COMPACT_AT, Outgoing, payload_of, sequence_of
+from antecede.link.outgoing import COMPACT_AT, Outgoing, sequence_of
 
 
 def message(sequence: int, size: int = 0) -> DataPacket:
@@ -38,7 +38,8 @@ def let_leave(outgoing: Outgoing, count: int = 1 << 30) -> list[int]:
             packet = outgoing.next_new()
             if packet is None:
                 break
-            outgoing.new_left(sequence_of(packet), len(payload_of(packet)))
+            assert packet.message is not None
+            outgoing.new_left(sequence_of(packet), len(packet.message.payload))
         left.append(int(sequence_of(packet)))
     return left
 

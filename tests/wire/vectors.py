@@ -34,6 +34,21 @@ from antecede.wire.varint import write_varint
 FILE = Path("docs/live/vectors.json")
 SENDER = 1
 TOKEN = 0x0123456789ABCDEF
+GREETING_FIELDS = (
+    "oldest",
+    "newest",
+    "incarnation",
+    "token",
+    "echo",
+    "name",
+    "target",
+    "process",
+    "window",
+    "payload_limit",
+    "socket_bytes",
+    "order",
+)
+"""In the order in which they stand in a greeting."""
 
 Row = dict[str, object]
 
@@ -89,7 +104,7 @@ def greeting_vector(kind: int, name: str, *, echo: int) -> Row:
     greeting.socket_bytes = 200_000
     greeting.order = "hybrid"
     data = write_greeting(kind, greeting)
-    fields = {slot: getattr(greeting, slot) for slot in Greeting.__slots__}
+    fields = {slot: getattr(greeting, slot) for slot in GREETING_FIELDS}
     end = data.rstrip(b"\x00")
     padding = len(data) - len(end) if kind == HELLO else 0
     return {"what": name, **fields, "bytes": data.hex()[: 2 * (len(data) - padding)]} | (

@@ -24,6 +24,7 @@ class CoreDriver(Outbox):
         "_inbox",
         "_name",
         "_own_parts",
+        "_recent",
         "_rows",
         "_unlogged",
         "marked",
@@ -49,6 +50,8 @@ class CoreDriver(Outbox):
         # The sessions by their id in the core, and those that have to be written to.
         self.sessions: Final[dict[int, Session]] = {}
         self.marked: list[Session] = []
+        # The session that was looked for last, which is most often the next one too.
+        self._recent: Session | None = None
 
     # What the core is told.
 
@@ -65,6 +68,7 @@ class CoreDriver(Outbox):
 
     def arrive(self, session: Session, packet: Packet, now_ns: i64) -> None:
         """A packet has come from a peer."""
+        self._recent = session
         self.process.arrive_into(session.id, packet, now_ns, self)
         if self._rows is not None:
             self._log_deliveries(self._rows, now_ns)
@@ -85,16 +89,21 @@ class CoreDriver(Outbox):
     def forget(self, session: Session, now_ns: i64) -> list[int]:
         """A peer delivers nothing more: which of our messages it may never have delivered."""
         self.sessions.pop(session.id, None)
+        self._recent = None
         return self.process.forget_into(session.id, now_ns, self)
 
     # What the core wants done.
 
     def transmit(self, target: i64, packet: Packet) -> None:
-        session = self.sessions.get(target)
-        if session is not None:
-            session.outgoing.put(packet)
-            if not session.marked:
-                self.mark(session)
+        session = self._recent
+        if session is None or session.id != target:
+            session = self.sessions.get(target)
+            if session is None:
+                return  # It is gone, whatever the core still has to say to it.
+            self._recent = session
+        session.outgoing.put(packet)
+        if not session.marked:
+            self.mark(session)
 
     def deliver(self, message: Message) -> None:
         if self._rows is not None:
@@ -104,7 +113,10 @@ class CoreDriver(Outbox):
             more = len(self._own_parts) > 0 and sequence in self._own_parts
             self._inbox.put_own(self._name, sequence, message.payload, more)
         else:
-            self._inbox.put(self.sessions[message.sender], sequence, message.payload)
+            session = self._recent
+            if session is None or session.id != message.sender:
+                session = self.sessions[message.sender]
+            self._inbox.put(session, sequence, message.payload)
 
     def mark(self, session: Session) -> None:
         """A session has to be written to."""

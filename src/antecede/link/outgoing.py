@@ -25,14 +25,6 @@ def sequence_of(packet: Packet) -> i64:
     return 0 if message is None else message.sequence
 
 
-def payload_of(packet: Packet) -> bytes:
-    """The payload of the message that a packet carries."""
-    if isinstance(packet, DataPacket):
-        return packet.carried.payload
-    message = packet.message
-    return b"" if message is None else message.payload
-
-
 def forget_left(queue: list[Packet], head: i64) -> i64:
     """Drop what is before `head` if that is worth it; where the head is then."""
     if head == len(queue):

@@ -9,7 +9,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.packets import Ack, DataPacket
+from antecede.core.packets import Ack
 from antecede.core.values import Message, Packet
 from antecede.link.core_driver import CoreDriver
 from antecede.link.path.ranges import read_ranges
@@ -79,6 +79,7 @@ class DatagramReader:
             kind = reader.byte()
             if MESSAGE <= kind < MESSAGE + MESSAGE_KINDS:
                 packet = read_message(kind, reader, session.id, self._last)
+                session.credit.check(packet.previous)
                 size = reader.position() - start
                 self._take_message(session, packet, packet.carried, size, now_ns)
             elif kind == PADDING:
@@ -98,10 +99,13 @@ class DatagramReader:
         size = reader.position() - start
         message = packet.message
         if message is not None:
+            session.credit.check(message.sequence - 1)
             self._take_message(session, packet, message, size, now_ns)
             return
         self.owed = True
-        self._log(session, packet, size, now_ns)
+        if session.rows is not None:
+            session.rows.arrived(packet, self._number, self._index, size, now_ns)
+        self._index += 1
         if isinstance(packet, Ack):
             session.outgoing.delivered_up_to(packet.sequence)
         self._core.arrive(session, packet, now_ns)
@@ -112,14 +116,15 @@ class DatagramReader:
         self.messages = True
         self.owed = True
         sequence = message.sequence
-        credit = session.credit
-        credit.check(packet.previous if isinstance(packet, DataPacket) else sequence - 1)
         if self._part:
             # Remembered until the core delivers it; what it has delivered already it will not.
             session.assembly.note_part(sequence)
             self._part = False
-        self._log(session, packet, size, now_ns)
+        if session.rows is not None:
+            session.rows.arrived(packet, self._number, self._index, size, now_ns)
+        self._index += 1
         self._last = sequence
+        credit = session.credit
         delivered = credit.delivered
         self._core.arrive(session, packet, now_ns)
         if credit.delivered == delivered:
@@ -146,8 +151,3 @@ class DatagramReader:
             self.stopped = True
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")
-
-    def _log(self, session: Session, packet: Packet, size: i64, now_ns: i64) -> None:
-        if session.rows is not None:
-            session.rows.arrived(packet, self._number, self._index, size, now_ns)
-        self._index += 1

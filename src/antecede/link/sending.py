@@ -34,6 +34,7 @@ class Sending:
         "_limits",
         "_next_sequence",
         "_parts",
+        "_process",
         "_sizes",
         "_wholes",
         "bytes_held",
@@ -51,6 +52,7 @@ class Sending:
         parts: dict[int, bool],
     ) -> None:
         self._core: Final = core
+        self._process: Final = core.process
         self._limits: Final = limits
         self._directory: Final = directory
         self._inbox: Final = inbox
@@ -73,7 +75,7 @@ class Sending:
         """Whether another message may be sent now; one to oneself needs room in the inbox, too."""
         return (
             self._large is None
-            and self._core.process.buffered() < self._limits.send_limit
+            and self._process.buffered() < self._limits.send_limit
             and self.bytes_held < self._limits.send_bytes
             and (not to_self or self._inbox.has_room_for_own(self._limits.window))
         )
@@ -126,7 +128,7 @@ class Sending:
 
     def is_delivered(self, last: i64) -> bool:
         """Whether everything up to this id has been delivered everywhere, or given up."""
-        process = self._core.process
+        process = self._process
         if process.buffered() == 0 and self._large is None:
             return True  # A large payload may have been given up half-way.
         return process.oldest() > last
@@ -196,7 +198,7 @@ class Sending:
     def _forget_delivered(self) -> None:
         """What is below the oldest that somebody misses takes no room any more."""
         sizes = self._sizes
-        oldest = self._core.process.oldest()
+        oldest = self._process.oldest()
         while sizes.first < oldest:
             if self._parts:
                 self._parts.pop(sizes.first, None)

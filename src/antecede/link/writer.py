@@ -10,9 +10,8 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr, u8
 
-from antecede.core.packets import Ack, Permit
+from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
-from antecede.link.outgoing import payload_of, sequence_of
 from antecede.link.path.flight import Sent
 from antecede.link.session import BYE_SENT, CREDIT_SENT, RELEASE_SENT, Session
 from antecede.wire.codec import write_packet
@@ -29,6 +28,7 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
+from antecede.wire.hybrid import write_message
 
 PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
@@ -53,16 +53,17 @@ class Datagram:
 class DatagramWriter:
     """Writes the datagrams of one node."""
 
-    __slots__ = ("_index", "_last", "_out", "_parts", "_writer")
+    __slots__ = ("_index", "_last", "_out", "_parts", "_size", "_writer")
 
     def __init__(self, parts: dict[int, bool], out: list[Datagram]) -> None:
         # Ids of our messages that are parts, and not the last, of a payload.
         self._parts: Final = parts
         self._out: Final = out
         self._writer: Final = BytesWriter()
-        # How many packets are in the datagram, and the id of its last message.
+        # How many packets are in the datagram; the id of its last message, and its payload's size.
         self._index: i64 = 0
         self._last: i64 = 0
+        self._size: i64 = 0
 
     def write(self, session: Session, now_ns: i64) -> None:
         """Put everything that may leave now into datagrams."""
@@ -156,32 +157,41 @@ class DatagramWriter:
             packet = outgoing.next_repeat()
         if packet is not None:
             return
+        first: i64 = 0
         packet = outgoing.next_new()
         while packet is not None and self._has_written(session, packet, sent, now_ns):
-            sent.carries(self._last)
-            outgoing.new_left(self._last, len(payload_of(packet)))
+            if first == 0:
+                first = self._last
+            outgoing.new_left(self._last, self._size)
             packet = outgoing.next_new()
+        if first > 0:
+            sent.carries(first, self._last)
 
     def _has_written(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> bool:
         """Append a message if it fits."""
+        message = packet.carried if isinstance(packet, DataPacket) else packet.message
+        assert message is not None, "only messages are queued"
         writer = self._writer
         before = len(writer)
-        if before + len(payload_of(packet)) >= session.datagram_size:
+        size = len(message.payload)
+        if before + size >= session.datagram_size or self._index >= PACKETS_MOST:
             return False
-        if self._index >= PACKETS_MOST:
-            return False
-        sequence = sequence_of(packet)
+        sequence = message.sequence
         if self._parts and sequence in self._parts:
             writer.append(u8(PART))
         start = len(writer)
-        write_packet(packet, writer, self._last)
+        if isinstance(packet, DataPacket):
+            write_message(packet, writer, self._last)
+        else:
+            write_packet(packet, writer, self._last)
         if len(writer) > session.datagram_size:
             writer.truncate(before)
             return False
         self._last = sequence
+        self._size = size
         if session.rows is not None:
-            size = len(writer) - start
-            session.rows.transmitted(packet, sent.number, self._index, size, now_ns)
+            taken = len(writer) - start
+            session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
         self._index += 1
         return True
 

@@ -62,11 +62,10 @@ class Sent:
         self.probed = False
         self.state: i64 = IN_FLIGHT
 
-    def carries(self, sequence: i64) -> None:
-        """A message that leaves for the first time is in it."""
-        if self.first == 0:
-            self.first = sequence
-        self.last = sequence
+    def carries(self, first: i64, last: i64) -> None:
+        """The messages from `first` to `last` to this peer leave in it for the first time."""
+        self.first = first
+        self.last = last
         self.eliciting = True
 
     def repeats(self, sequence: i64) -> None:
