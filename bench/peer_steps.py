@@ -13,8 +13,7 @@ import antecede.core
 import antecede.link
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
-from antecede.link.directory import Contact
-from antecede.link.directory import Identity, Tokens
+from antecede.link.directory import Contact, Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
 from bench.steps import Measured, StepCounter, spread

@@ -177,7 +177,7 @@ def test_one_message_measured_by_hand() -> None:
             packets=1,
             carrying=0,
             payload_bytes=0,
-            metadata_bytes=3,
+            metadata_bytes=2,
             metadata_integers=measures.packets[0].metadata_integers,
         ),
         PacketTotals(

@@ -13,7 +13,7 @@ import socket
 from ipaddress import ip_address
 from typing import Final, TypeAlias
 
-from antecede.link.datagram import Datagram
+from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 
 TRY_SECONDS: Final = 2.0
