@@ -12,6 +12,7 @@ from antecede.link.reports import (
     Refused,
     Report,
     Stranger,
+    TooLarge,
     Undeliverable,
 )
 
@@ -25,6 +26,7 @@ __all__ = [
     "PeerSilent",
     "Refused",
     "Stranger",
+    "TooLarge",
     "Undeliverable",
 ]
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
+from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
 from antecede.live.errors import NodeClosed
@@ -39,6 +40,8 @@ class Deliveries:
         # Both are in reverse order, so that the next message is popped from the end.
         self._ready: list[InboundMessage] = []
         self._later: list[InboundMessage] = []
+        self.is_ahead = False
+        """Whether more has been taken than anybody has asked for."""
         self._news = Notifier(self._loop)
         self._consumer: asyncio.Task[object] | None = None
         self._handler: Handler | None = None
@@ -66,11 +69,38 @@ class Deliveries:
         """Everything that is there already, in order."""
         self._consumer = asyncio.current_task(self._loop)
         taken = self._ready[::-1]
-        self._ready = []
+        taken.extend(reversed(self._later))
+        self._ready, self._later = [], []
         self._take()
         taken.extend(reversed(self._later))
         self._later = []
+        self._caught_up()
         return taken
+
+    def take_ahead(self, limit: int) -> bool:
+        """Take what has come although nobody asks for it yet, so that its senders get credit.
+
+        False if there is nothing, or if already `limit` bytes of it wait for somebody to ask.
+        """
+        if not self._endpoint.inbox.messages or self._held_bytes() >= limit:
+            return False
+        taken = self._endpoint.take_inbox()
+        taken.reverse()
+        self._later = taken + self._later
+        self.is_ahead = True
+        self._consumed()
+        return True
+
+    def _caught_up(self) -> None:
+        """If that was all that had been taken ahead, others may go on."""
+        if self.is_ahead and not self._later:
+            self.is_ahead = False
+            self._consumed()
+
+    def _held_bytes(self) -> int:
+        """What has been taken and not yet handed over."""
+        held = (self._ready, self._later)
+        return sum(len(message.payload) + MESSAGE_COST for part in held for message in part)
 
     def hand_to(self, handler: Handler) -> None:
         """Call `handler` with every message from now on."""
@@ -147,6 +177,7 @@ class Deliveries:
             self._take()
             self._ready = self._later[-TURN_MESSAGES:]
             del self._later[-TURN_MESSAGES:]
+            self._caught_up()
         return bool(self._ready)
 
     def _has_news(self) -> bool:

@@ -94,7 +94,7 @@ class NodeClosed(LocalError):  # noqa: N818 - reads as what it is
 
 
 class WouldDeadlock(BufferFull):
-    """A handler waits for room that only its own return could make."""
+    """A consumer waits for room that only its own reading could make, and nothing moves."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

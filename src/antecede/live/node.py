@@ -10,6 +10,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
@@ -50,6 +51,9 @@ from antecede.live.waiting import Notifier, one_turn
 
 Linger: TypeAlias = Literal["released", "bye"]
 
+STANDSTILL_SECONDS: Final = 1.0
+"""So long nothing may move, with all buffers full, before it is called a deadlock."""
+
 log = logging.getLogger(__name__)
 
 
@@ -79,6 +83,8 @@ class Node:
         self._progress = Notifier(self._loop)
         self._flush_planned = False
         self._closing = False
+        # Whether a message cannot just be sent: the node is closing, or a consumer is behind.
+        self._careful = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name)
         self._trace_timer: asyncio.TimerHandle | None = None
@@ -136,7 +142,7 @@ class Node:
         Returns when the message is buffered: it will be delivered, exactly once and in causal
         order, as long as its targets live. Waits only for room.
         """
-        sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
+        sequence = 0 if self._careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
             return await self._send_with_care(target, payload)
         if not self._flush_planned:
@@ -259,7 +265,7 @@ class Node:
 
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
-        self._closing = True
+        self._closing = self._careful = True
         self._stop()
         self._close_trace()
 
@@ -274,7 +280,7 @@ class Node:
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
-        self._closing = True
+        self._closing = self._careful = True
         self._progress.notify()  # Who waits for room is told that there will be none.
         stranded: list[str] = []
         reasons: list[str] = []
@@ -340,7 +346,7 @@ class Node:
             self._flush()
             await one_turn()
         contacts, to_self = self._resolve(target, payload)
-        if not sending.has_room(to_self):
+        if self._careful or not sending.has_room(to_self):
             await self._wait_for_room(to_self)
             # A target may have left meanwhile, or have been removed.
             contacts, to_self = self._resolve(target, payload)
@@ -388,11 +394,36 @@ class Node:
         )
 
     async def _wait_for_room(self, to_self: bool) -> None:
+        await self._give_way()
+        begun = self._loop.time()
         while not self._endpoint.sending.has_room(to_self):
-            if self._would_deadlock(to_self):
-                raise WouldDeadlock(self.name)
+            if not self._would_deadlock(to_self):
+                await self._progress.wait()
+            elif self._deliveries.take_ahead(self._ahead_limit()):
+                self._careful = True
+            else:
+                left = begun + STANDSTILL_SECONDS - self._loop.time()
+                if left <= 0:
+                    raise WouldDeadlock(self.name)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await self._progress.wait()
+            self._check_open()
+
+    async def _give_way(self) -> None:
+        """Let a consumer that is behind catch up first, or whatever room it gets would be lost."""
+        while self._deliveries.is_ahead and not self._is_consuming():
             await self._progress.wait()
             self._check_open()
+        if not self._deliveries.is_ahead:
+            self._careful = self._closing
+
+    def _is_consuming(self) -> bool:
+        return self._deliveries.is_consumer(asyncio.current_task(self._loop))
+
+    def _ahead_limit(self) -> int:
+        """How many bytes may be taken in for a consumer that waits for room itself."""
+        return (1 + len(self._endpoint.directory.by_name)) * self.settings.receive_window
 
     async def _wait_for_large(self) -> None:
         """Until the last part of a large payload is buffered; it will be, even if nobody waits."""
@@ -405,7 +436,7 @@ class Node:
 
     def _would_deadlock(self, to_self: bool) -> bool:
         """Whether a consumer would wait for room that only consuming can make, here or there."""
-        if not self._deliveries.is_consumer(asyncio.current_task(self._loop)):
+        if not self._is_consuming():
             return False
         inbox = self._endpoint.inbox
         if to_self and not inbox.has_room_for_own(self.settings.receive_window):
