@@ -20,8 +20,8 @@ it takes a quarter of a round trip longer than the wire.
 import argparse
 import asyncio
 import json
-import os
 import select
+import signal
 import socket
 import struct
 import sys
@@ -34,7 +34,7 @@ from typing import Any, Final
 from antecede.link.inbox import InboundMessage
 from antecede.live.opening import open_node
 from antecede.tools.child import Child
-from bench.lossy_wire import ADDRESSES, AHEAD, LossyWire
+from bench.lossy_wire import ADDRESSES, LossyWire, run_ahead
 
 WAYS: Final = ("tcp-shared", "tcp-per-pair", "antecede")
 PORT: Final = 9000
@@ -59,6 +59,8 @@ class Talk:
     seconds: float = 20.0
     warm_s: float = 1.0
     """Before losses begin."""
+    congestion: str = "cubic"
+    """The kernel's congestion control for TCP; antecede has its own."""
 
     @property
     def warm(self) -> int:
@@ -117,6 +119,8 @@ def send_by_tcp(talk: Talk) -> None:
         for _ in range(talk.pairs if talk.way == "tcp-per-pair" else 1):
             connection = socket.create_connection((ADDRESSES["right"], PORT))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            name = talk.congestion.encode()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
             connections.append(stack.enter_context(connection))
         say({"ready": True})
         start_ns = time.monotonic_ns()
@@ -203,7 +207,7 @@ def tell_result(latencies: Latencies) -> None:
 
 def play(role: str, talk: Talk) -> None:
     """Be one of the hosts."""
-    os.nice(AHEAD)
+    run_ahead()
     if talk.way == "antecede":
         part = send_by_nodes(talk) if role == "left" else receive_by_nodes(talk, Latencies(talk))
         asyncio.run(part)
@@ -252,14 +256,15 @@ def quantiles(latencies_ns: Sequence[int]) -> dict[str, float]:
 
 
 def run(
-    losses: Sequence[float], delay_ms: float, seconds: float, rounds: int
+    talks: Sequence[Talk], losses: Sequence[float], delay_ms: float, rounds: int
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Every way at every loss, rounds interleaved: machines are noisy."""
     results: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for number in range(rounds):
         for loss in losses:
-            for way in WAYS:
-                found = measure(Talk(way=way, seconds=seconds), loss, delay_ms, number + 1)
+            for talk in talks:
+                way = talk.way
+                found = measure(talk, loss, delay_ms, number + 1)
                 results.setdefault(f"{loss:.0%}", {}).setdefault(way, []).append(found)
                 print(f"{loss:.0%} {way}: {found}", file=sys.stderr, flush=True)
     return results
@@ -273,11 +278,18 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=50.0, help="one way, in milliseconds")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--way", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--congestion", default="cubic", help="of TCP: cubic, bbr, reno")
     chosen = parser.parse_args()
     if chosen.play:
         play(chosen.play[0], Talk(**json.loads(chosen.play[1])))
         return
-    results = run(chosen.loss, chosen.delay, chosen.seconds, chosen.rounds)
+    # Whoever ends this process must find neither hosts nor children of it afterwards.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    talks = [
+        Talk(way=way, seconds=chosen.seconds, congestion=chosen.congestion) for way in chosen.way
+    ]
+    results = run(talks, chosen.loss, chosen.delay, chosen.rounds)
     print(json.dumps(results))
 
 
