@@ -6,14 +6,19 @@ from antecede.core import (
     Deliver,
     Effect,
     EffectList,
+    Expelled,
+    Fenced,
     LocalError,
     Message,
     NodeProcess,
+    Refused,
     RemoteError,
+    Stopped,
     Transmit,
+    Unconfirmed,
 )
 from antecede.core.catalogue import PROTOCOLS
-from antecede.core.packets import Ack, DataPacket
+from antecede.core.packets import Ack, DataPacket, Expulsion
 
 ALICE, BOB, CAROL = range(3)
 FOR_NODES = ["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
@@ -144,3 +149,27 @@ def test_the_frontier_is_what_a_peer_may_be_permitted(order: str) -> None:
     assert alice.frontier(BOB) == 2
     alice.arrive(BOB, Ack(2), 0)
     assert (alice.frontier(BOB), alice.frontier(CAROL), alice.frontier(7)) == (2, 2, 0)
+
+
+@every_order
+def test_a_process_can_be_expelled_and_stops_when_it_hears_of_it(order: str) -> None:
+    alice, bob = process(order), process(order, BOB)
+    alice.submit([BOB], b"", 0)
+    alice.expel_into(BOB, 0, EffectList())
+    assert alice.reports() == [Expelled(BOB, 0), Unconfirmed(1, BOB)]
+    assert (alice.owes(BOB), alice.buffered()) == (0, 0)
+    assert ids(alice.submit([BOB], b"", 0)) == []
+    assert alice.reports() == [Refused(2, BOB)]
+
+    [greeting] = bob.submit([ALICE], b"", 0)
+    assert isinstance(greeting, Transmit)
+    assert alice.arrive(BOB, greeting.packet, 0) == [Transmit(BOB, Expulsion())]
+    assert bob.arrive(ALICE, Expulsion(), 0) == []
+    assert bob.reports() == [Stopped(ALICE)]
+    assert bob.deadline_ns() is None
+    assert bob.expire(10**12) == []
+    for running in (bob, bob.clone()):
+        with pytest.raises(Fenced):
+            running.submit([ALICE], b"", 0)
+    with pytest.raises(LocalError, match="cannot expel itself"):
+        alice.expel_into(ALICE, 0, EffectList())

@@ -13,28 +13,19 @@ Cost: two integers per message; state linear in peers plus unacked messages plus
 time per copy.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from collections.abc import Collection
+from typing import Self, final
 
 from mypy_extensions import i64
 
 from antecede.core.alarms import PATIENCE_NS
-from antecede.core.checks import (
-    PAYLOAD_LIMIT,
-    checked_payload,
-    checked_targets,
-    joined,
-    known_processes,
-    split_targets,
-)
-from antecede.core.copies import Copies
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, DataPacket
-from antecede.core.process import NEVER_NS, NodeProcess, Outbox
-from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.values import Message, Packet
+from antecede.core.protocols.control_node import ControlNode
+from antecede.core.protocols.hybrid_node import RECEIVE_LIMIT, SEND_LIMIT
 
 
 @final
@@ -66,7 +57,7 @@ class Seen:
 
 
 @final
-class NoneProcess(NodeProcess):
+class NoneProcess(ControlNode):
     """Reliable links to everybody that order nothing."""
 
     def __init__(
@@ -79,35 +70,15 @@ class NoneProcess(NodeProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
     ) -> None:
-        self._known = known_processes(me, processes)
-        self._me: Final[i64] = me
-        self._receive_limit: Final[i64] = receive_limit
-        self._payload_limit: Final[i64] = payload_limit
-        self._next_sequence: i64 = 1
-        self._copies = Copies(send_limit, patience_ns)
+        super().__init__(
+            me,
+            processes,
+            send_limit=send_limit,
+            receive_limit=receive_limit,
+            payload_limit=payload_limit,
+            patience_ns=patience_ns,
+        )
         self._seen: dict[int, Seen] = {}
-
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
-        remote, to_self = split_targets(checked_targets(targets), self._me, self._known)
-        content = checked_payload(payload, self._payload_limit)
-        self._copies.check_room()
-        message = Message(self._me, self._next_sequence, content)
-        self._next_sequence += 1
-        effects: list[Effect] = []
-        effects.extend(self._copies.send(message, remote, now_ns))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        if source not in self._known or source == self._me:
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
-        if isinstance(packet, DataPacket):
-            return self._on_message(source, packet)
-        if isinstance(packet, Ack):
-            self._copies.acked(source, packet.sequence, now_ns)
-            return []
-        raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
 
     def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]:
         sequence = packet.carried.sequence
@@ -127,38 +98,12 @@ class NoneProcess(NodeProcess):
         self._seen[source] = seen
         return [Deliver(packet.carried), acknowledgement]
 
-    def expire(self, now_ns: int) -> list[Effect]:
-        return [*self._copies.due(now_ns)]
-
-    def deadline_ns(self) -> int | None:
-        wake_ns = self._copies.next_ns()
-        return None if wake_ns == NEVER_NS else wake_ns
-
-    def buffered(self) -> int:
-        return self._copies.unacknowledged()
-
-    def buffered_bytes(self) -> int:
-        return self._copies.bytes
-
-    def oldest(self) -> i64:
-        return self._copies.oldest(self._next_sequence)
-
-    def owes(self, target: int) -> int:
-        return self._copies.owed_by(target)
-
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
-        return self._copies.abandon(target, now_ns)
-
-    def add_process(self, process: int) -> None:
-        self._known = joined(process, self._known)
+    def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None:
+        self._copies.acked(source, sequence, now_ns)
 
     def expected(self, source: int) -> tuple[int, int]:
         seen = self._seen.get(source)
         return (0, 0) if seen is None else (int(seen.floor), 0)
-
-    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
-        for packet in self._copies.lost(target, first, last):
-            outbox.transmit(target, packet)
 
     def clone(self) -> Self:
         twin = NoneProcess(
@@ -167,8 +112,7 @@ class NoneProcess(NodeProcess):
             receive_limit=self._receive_limit,
             payload_limit=self._payload_limit,
         )
-        twin._next_sequence = self._next_sequence
-        twin._copies = self._copies.copy()
+        self._copy_to(twin)
         for source, seen in self._seen.items():
             twin._seen[source] = seen.copy()
         return twin
@@ -178,5 +122,4 @@ class NoneProcess(NodeProcess):
             (source, self._seen[source].floor, sorted(self._seen[source].above.items()))
             for source in sorted(self._seen)
         ]
-        sending = (self._next_sequence, self._copies.state())
-        return repr((self._me, sending, received)).encode()
+        return repr((self._state(), received)).encode()

@@ -1,0 +1,163 @@
+"""What the controls `fifo` and `none` share: everything but when a message is delivered.
+
+Reliable links to everybody: each copy names its predecessor to the same receiver, and is repeated
+until it is acknowledged. No order between pairs, so there are no permits, nothing waits at a
+sender, and going on without a process needs no word to anybody else.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    check_ids,
+    checked_payload,
+    checked_targets,
+    joined,
+    known_processes,
+    split_targets,
+)
+from antecede.core.copies import Copies
+from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.errors import Fenced, LocalError, RemoteError
+from antecede.core.packets import Ack, DataPacket, Expulsion
+from antecede.core.process import NEVER_NS, NodeProcess, Outbox
+from antecede.core.protocols.hybrid_node import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
+from antecede.core.values import Message, Packet
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ControlNode(NodeProcess):
+    """Reliable links to everybody; a subclass delivers and acknowledges."""
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        self._known = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._receive_limit: Final[i64] = receive_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._next_sequence: i64 = 1
+        self._copies = Copies(send_limit, patience_ns)
+        self._expelled: dict[int, bool] = {}
+        self._stopped = False
+        self._reports: list[Report] = []
+
+    @abstractmethod
+    def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]: ...
+
+    @abstractmethod
+    def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None: ...
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        self._check_running()
+        remote, to_self = split_targets(checked_targets(targets), self._me, self._known)
+        content = checked_payload(payload, self._payload_limit)
+        self._copies.check_room()
+        message = Message(self._me, self._next_sequence, content)
+        self._next_sequence += 1
+        if self._expelled:
+            remote = self._without_expelled(remote, message.sequence)
+        effects: list[Effect] = []
+        effects.extend(self._copies.send(message, remote, now_ns))
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        if self._stopped:
+            return []
+        if source in self._expelled:
+            return [] if isinstance(packet, Expulsion) else [Transmit(source, Expulsion())]
+        if source not in self._known or source == self._me:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        if isinstance(packet, DataPacket):
+            return self._on_message(source, packet)
+        if isinstance(packet, Ack):
+            self._on_ack(source, packet.sequence, now_ns)
+        elif isinstance(packet, Expulsion):
+            self._stopped = True
+            self._reports.append(Stopped(source))
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        return []
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        return [] if self._stopped else [*self._copies.due(now_ns)]
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = self._copies.next_ns()
+        return None if wake_ns == NEVER_NS or self._stopped else wake_ns
+
+    def buffered(self) -> int:
+        return self._copies.unacknowledged()
+
+    def buffered_bytes(self) -> int:
+        return self._copies.bytes
+
+    def oldest(self) -> i64:
+        return self._copies.oldest(self._next_sequence)
+
+    def owes(self, target: int) -> int:
+        return self._copies.owed_by(target)
+
+    def add_process(self, process: int) -> None:
+        self._known = joined(process, self._known)
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        for packet in self._copies.lost(target, first, last):
+            outbox.transmit(target, packet)
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
+        return self._copies.abandon(target, now_ns)
+
+    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - nobody else need know
+        self._check_running()
+        check_ids(process, process)
+        if process == self._me:
+            raise LocalError("a process cannot expel itself")
+        if process in self._expelled:
+            return
+        self._expelled[process] = True
+        self._reports.append(Expelled(process, self.expected(process)[0]))
+        for sequence in self._copies.abandon(process, now_ns):
+            self._reports.append(Unconfirmed(sequence, process))
+
+    def reports(self) -> list[Report]:
+        reports = self._reports
+        self._reports = []
+        return reports
+
+    def _check_running(self) -> None:
+        if self._stopped:
+            raise Fenced("this process has been expelled; open a new one to rejoin")
+
+    def _without_expelled(self, targets: list[int], sequence: i64) -> list[int]:
+        for target in targets:
+            if target in self._expelled:
+                self._reports.append(Refused(sequence, target))
+        return [target for target in targets if target not in self._expelled]
+
+    def _copy_to(self, twin: "ControlNode") -> None:
+        """Give a fresh process our part of the state."""
+        twin._next_sequence = self._next_sequence
+        twin._copies = self._copies.copy()
+        twin._expelled = dict(self._expelled)
+        twin._stopped = self._stopped
+
+    def _state(self) -> tuple[object, ...]:
+        """Our part of a fingerprint."""
+        expelled = (sorted(self._expelled), self._stopped)
+        return (self._me, self._next_sequence, self._copies.state(), expelled)
