@@ -83,6 +83,10 @@ class Plan:
     multicast: bool = True
     processes: tuple[int, int] = (2, 7)
     messages: tuple[int, int] = (10, 60)
+    hints: float = 0.03
+    """How often somebody is told, rightly or not, that others are stalled."""
+    silent: bool = False
+    """Whether nothing arrives at process 0 as long as anything else can happen."""
 
 
 class FactsSchedule(Schedule):
@@ -97,6 +101,9 @@ class FactsSchedule(Schedule):
 
     def next_of_some_pair(self, random: Random) -> int:
         index = random.randrange(len(self.flights))
+        for _ in range(4 if self.plan.silent else 0):
+            if self.flights[index].target == 0:
+                index = random.randrange(len(self.flights))
         if self.plan.network != "fifo":
             return index
         pair = (self.flights[index].source, self.flights[index].target)
@@ -137,7 +144,7 @@ def disturb(schedule: FactsSchedule, random: Random, trouble: Trouble) -> None:
     """Timers fire early, and hints are wrong."""
     if random.random() < trouble.expiry:
         schedule.expire(random.choice(schedule.everyone))
-    if schedule.plan.p.E > 0 and random.random() < 0.03:
+    if schedule.plan.p.E > 0 and random.random() < schedule.plan.hints:
         me = random.choice(schedule.everyone)
         others = [process for process in schedule.everyone if process != me]
         schedule.suspect(me, random.sample(others, random.randint(0, min(2, len(others)))))

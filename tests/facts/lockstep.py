@@ -98,11 +98,18 @@ def message_of(packet: Row) -> tuple[Any, ...]:
 class Twins:
     """One process twice; whatever it is told, both must answer alike."""
 
-    def __init__(self, me: int, everyone: list[int], p: Parameters, **options: object) -> None:
+    def __init__(
+        self,
+        me: int,
+        everyone: list[int],
+        p: Parameters,
+        process: type[FactsProcess] = FactsProcess,
+        **options: object,
+    ) -> None:
         self.me = me
         self.p = p
         self.reference = Reference(me, p)
-        self.product = FactsProcess(
+        self.product = process(
             me,
             everyone,
             facts=p.B,

@@ -278,7 +278,9 @@ class FactsProcess(NodeProcess):
                 self._suspect()
         for owed in self._owed.due(self._window, self._truths):
             outbox.transmit(owed.target, self._permit(owed.target, owed.due, ()))
-        if self._exceptions > 0:
+        if self._owed.size > 0 and (
+            self._window.excepting.without or self._truths.heard_exceptions
+        ):
             for owed in self._owed.due_except(self._window, self._truths):
                 given = owed.given_exceptions
                 outbox.transmit(owed.target, self._permit(owed.target, owed.given_except, given))
@@ -460,6 +462,8 @@ class FactsProcess(NodeProcess):
         peer.unclean = sequence
         if sequence <= self._truths.permitted(peer.id):
             return
+        if report.exceptions:
+            self._truths.heard_exceptions = True
         self._serial += 1
         self._log.append(PastReport(self._serial, peer.id, sequence, report))
         self._logged_reports += 1

@@ -153,6 +153,7 @@ class Truths:
         "_recent",
         "excepting",
         "filter",
+        "heard_exceptions",
         "risen",
     )
 
@@ -168,6 +169,8 @@ class Truths:
         self._recent: list[Standing] = []
         # Those whose newest permit has exceptions.
         self.excepting: dict[int, Standing] = {}
+        # Whether anybody ever named an exception to us: until then there is none to pass on.
+        self.heard_exceptions = False
         # Of whom more has become known since this was last emptied; one may stand here twice.
         self.risen: list[int] = []
 
@@ -224,6 +227,7 @@ class Truths:
         standing = self.standing(process)
         if sequence <= standing.permitted:
             return False
+        self.heard_exceptions = True
         if standing.by_permit is None:
             standing.by_permit = ExceptMark()
             self.excepting[process] = standing
@@ -247,6 +251,7 @@ class Truths:
         if raised:
             standing.low = low
         if low_except > 0:
+            self.heard_exceptions = True
             if standing.by_watermark is None:
                 standing.by_watermark = ExceptMark()
             before = standing.by_watermark.top
@@ -319,6 +324,7 @@ class Truths:
         twin._heard = dict(self._heard)
         twin._delivered = dict(self._delivered)
         twin._recent = [twin._of[standing.process] for standing in self._recent]
+        twin.heard_exceptions = self.heard_exceptions
         twin.excepting = {process: twin._of[process] for process in self.excepting}
         return twin
 
