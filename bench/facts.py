@@ -44,7 +44,7 @@ def workload(pattern: str, processes: int, load: float) -> Workload:
             posts=MESSAGES // 2,
             interval_ns=every_ns,
             seed=1,
-            groups=max(2, processes // 4),
+            groups=processes // 2,
             size=4,
         )
     if pattern == "rpc":

@@ -13,6 +13,7 @@ NAMES = [
     "figure",
     "starvation",
     "conversation",
+    "silent-receiver",
     "yct-overtakes",
     "cykas-skip",
     "multicast-is-not-unicasts",
@@ -220,3 +221,14 @@ def test_the_verdict_names_the_culprits() -> None:
     [verdict] = verdict_lines(play("triangle", "none"))
 
     assert verdict.startswith("carol delivered message 1 of bob at 2.5 ms, but message 1 of alice")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "answered"), [("hybrid", 1004.1), ("hybrid-facts", 3.3), ("rst", 3.3)]
+)
+def test_a_silent_receiver(protocol: str, answered: float) -> None:
+    """Under permits the word leaves when zoe's ack has come and the permit after it."""
+    performance = play("silent-receiver", protocol)
+
+    assert performance.when("delivered", "answer", "bob") == [answered]
+    assert performance.verdict.ok

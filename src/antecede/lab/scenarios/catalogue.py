@@ -45,6 +45,16 @@ def acts(script: Script, *names: str) -> tuple[Act, ...]:
     return tuple([Act(label=name, script=script, info=PROTOCOLS[name]) for name in names])
 
 
+SILENT_RECEIVER: Final = Script(
+    processes=("alice", "bob", "carol", "zoe"),
+    sends=(
+        send(0.0, "alice", "zoe", "hello", 1000.0),
+        send(0.1, "alice", "bob", "news"),
+        Send(at=0.1, sender="bob", targets=("carol",), name="word", after="news"),
+        Send(at=0.1, sender="carol", targets=("bob",), name="answer", after="word"),
+    ),
+)
+
 FIGURE: Final = Script(
     processes=("x", "y", "j", "k", "i", "r"),
     sends=(
@@ -264,6 +274,16 @@ SCENARIOS: Final[dict[str, Scenario]] = {
             "report: the talk is slower, and nothing waits for more than a round trip.",
             acts=acts(conversation(CONVERSATION_TURNS), "hybrid-sps", "hybrid", "hybrid-csps"),
             watched=("report 2", f"report {CONVERSATION_TURNS}"),
+        ),
+        Scenario(
+            name="silent-receiver",
+            title="One who does not answer holds up those who never wrote to it",
+            lesson="zoe is out of reach for a thousand units. Bob has heard from alice, who wrote "
+            "to zoe, so under permits alone (hybrid) his word to carol waits for zoe, and "
+            "carol's answer waits with it. Facts (hybrid-facts) say what is under way to whom, "
+            "so that nobody but zoe's correspondents has to wait.",
+            acts=acts(SILENT_RECEIVER, "hybrid-sps", "hybrid", "hybrid-facts", "rst"),
+            watched=("word", "answer"),
         ),
         Scenario(
             name="yct-overtakes",
