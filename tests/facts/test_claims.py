@@ -102,7 +102,7 @@ def test_with_nothing_to_say_it_takes_the_decisions_of_the_ordered_rule() -> Non
 
 @pytest.mark.long
 def test_with_nothing_to_say_it_takes_the_decisions_of_the_ordered_rule_in_many_runs() -> None:
-    assert sum(ordered_run(seed) for seed in range(20, 260)) > 60_000
+    assert sum(ordered_run(seed) for seed in range(20, 320)) > 60_000
 
 
 def deliveries(name: str, seed: int, **options: object) -> set[tuple[int, int, bytes]]:
