@@ -112,7 +112,7 @@ def test_a_datagram_protected_with_a_key_is_malformed_until_there_are_keys() -> 
     (letter,) = post.collect()
     data = letter.data[:1] + b"\x05" + letter.data[2:]
     post.deliver(Letter(letter.source, letter.target, data))
-    assert ann.last_malformed == "a datagram protected with key 5, which is not known here"
+    assert ann.last_malformed == "a sealed datagram, and there are no keys here"
     assert ann.take_inbox() == []
 
 

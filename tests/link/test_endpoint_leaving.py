@@ -237,7 +237,7 @@ def test_a_peer_that_was_released_is_not_waited_for_longer_because_it_was_far_aw
 
 def stop(group: Group, name: str) -> None:
     """A node stops as it should: with a last word."""
-    group.nodes[name].stop()
+    group.nodes[name].stop(group.now_ns)
     group.network.collect(address_of(name))
     group.kill(name)
 

@@ -381,12 +381,14 @@ def test_a_forged_word_that_a_token_is_unknown_does_not_end_a_session() -> None:
 
 def test_a_datagram_with_a_token_that_means_nothing_is_answered_but_not_too_often() -> None:
     post, ann, _ = met_pair()
-    data = bytes([DATAGRAM, 0]) + (77).to_bytes(8, "little") + bytes([1, 0])
+    data = bytes([DATAGRAM, 0]) + (77).to_bytes(8, "little") + bytes([1, 0]) + bytes(5)
     for _ in range(100):
         post.deliver(Letter("stranger", address_of(ANN), data), after_ns=MS // 10)
     answers = [letter for letter in post.collect() if letter.target == "stranger"]
     assert [answer.data for answer in answers] == [write_unknown(77)]
     assert ann.directory.stale == 100
+    post.deliver(Letter("stranger", address_of(ANN), data[:-1]), after_ns=SECOND)
+    assert [answer for answer in post.collect() if answer.target == "stranger"] == []
     assert ann.malformed == 0
 
 

@@ -14,15 +14,19 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
+from antecede.link.guard import OFFERS_MOST, Guard, Letter, Offer, Seal
 from antecede.link.reports import Refused, Report, Stranger
 from antecede.link.session import Session
 from antecede.link.standing import STAYING
 from antecede.link.writer import Datagram
 from antecede.wire.greeting import (
     HELLO,
+    KEYED_HELLO,
+    KEYED_WELCOME,
     OLDEST_VERSION,
+    UNKNOWN_SIZE,
     VERSION,
     WELCOME,
     Greeting,
@@ -58,6 +62,9 @@ OWN_NAME: Final = "give every node a name of its own"
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
+
+HINT_INTERVAL_NS: Final = 1_000_000_000
+"""With keys: a peer that is said not to know us is greeted at most this often."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -118,11 +125,18 @@ class Identity:
 class Candidate:
     """An incarnation of a peer that has still to show that it is there."""
 
-    __slots__ = ("address", "contact", "greeting", "token_in")
+    __slots__ = ("address", "contact", "greeting", "seal", "token_in")
 
     def __init__(
-        self, contact: "Contact", greeting: Greeting, address: object, token_in: i64
+        self,
+        contact: "Contact",
+        greeting: Greeting,
+        address: object,
+        token_in: i64,
+        seal: Seal | None = None,
     ) -> None:
+        # With keys, of one that answered our hello: what was agreed on.
+        self.seal: Final = seal
         self.contact: Final = contact
         self.greeting: Final = greeting
         self.address: Final = address
@@ -142,7 +156,9 @@ class Contact:
         "hello_for",
         "hello_sent_ns",
         "hello_token",
+        "hinted_ns",
         "name",
+        "offers",
         "process",
         "refusal",
         "replaced",
@@ -171,6 +187,10 @@ class Contact:
         # The session as a list of targets, kept because a list per message is not free.
         self.targets: list[int] = [session.id]
         self.candidates: list[Candidate] = []
+        # With keys: what it may seal its datagrams with, from the hellos that we answered.
+        self.offers: Final[list[Offer]] = []
+        # When a hint that it does not know us was last followed.
+        self.hinted_ns: i64 = -HINT_INTERVAL_NS
         # The token in our hellos (0: none of its own), and the incarnation that was promised it.
         self.hello_token: i64 = 0
         self.hello_for: i64 = 0
@@ -224,6 +244,18 @@ class Contact:
         self.refusal = reason
         return True
 
+    def offer(self, token: i64, seal: Seal) -> None:
+        """Our welcome is on its way: it may use this, with that token."""
+        self.offers.append(Offer(token, seal))
+        del self.offers[:-OFFERS_MOST]
+
+    def follows_hint(self, now_ns: i64) -> bool:
+        """Whether to greet it because somebody says that it does not know us: now and then."""
+        if now_ns - self.hinted_ns < HINT_INTERVAL_NS:
+            return False
+        self.hinted_ns = now_ns
+        return True
+
     def answer_ns(self, now_ns: i64) -> i64:
         """How long the answer took that comes now, if it is clear which hello it answers; or -1."""
         return now_ns - self.hello_sent_ns if self._hellos == 1 else -1
@@ -243,6 +275,7 @@ class Directory:
     __slots__ = (
         "_by_peer_token",
         "_candidates",
+        "_guard",
         "_me",
         "_open_to_strangers",
         "_out",
@@ -264,7 +297,9 @@ class Directory:
         out: list[Datagram],
         reports: list[Report],
         open_to_strangers: bool,
+        guard: Guard | None,
     ) -> None:
+        self._guard: Final = guard
         self._open_to_strangers: Final = open_to_strangers
         self._me: Final = me
         self._tokens: Final = tokens
@@ -303,6 +338,8 @@ class Directory:
         del self.by_name[contact.name]
         self.end_session(contact.session)
         self._drop_candidates(contact)
+        if self._guard is not None:
+            self._guard.forget(contact.name)
 
     def begin_session(self, session: Session) -> None:
         """Datagrams of this session are taken from now on."""
@@ -337,24 +374,48 @@ class Directory:
 
     # What comes.
 
-    def receive(self, kind: i64, address: object, reader: Reader, now_ns: i64) -> Candidate | None:
+    def opened(self, data: bytes) -> Letter | None:
+        """What is in the envelope of a greeting; None where there are neither envelopes nor keys.
+
+        `RemoteError` if it has one and we have no keys, or the other way round.
+        """
+        keyed = data[0] in (KEYED_HELLO, KEYED_WELCOME)
+        if self._guard is None:
+            if keyed:
+                raise RemoteError("a greeting with a key, and there are no keys here")
+            return None
+        if not keyed:
+            raise RemoteError("a greeting without a key, where keys are required")
+        letter = self._guard.open(data)
+        if letter.is_answer() == (letter.text()[0] == HELLO):
+            raise RemoteError("a greeting in the wrong envelope")
+        return letter
+
+    def receive(
+        self, kind: i64, address: object, reader: Reader, letter: Letter | None, now_ns: i64
+    ) -> Candidate | None:
         """Take in a hello or a welcome; who it proves to be there, if that is news."""
         oldest, newest = read_versions(reader)
         if newest < OLDEST_VERSION or oldest > VERSION:
-            if kind == HELLO:
+            if kind == HELLO and letter is None:
                 self._refuse_version(oldest, newest, address)
             return None
         greeting = read_greeting(reader, oldest, newest)
+        if letter is not None and not letter.proves(greeting.name):
+            raise RemoteError("a greeting under a name whose key its writer does not have")
         if kind == WELCOME:
-            return self._on_welcome(greeting, address, now_ns)
-        self._on_hello(greeting, address)
+            return self._on_welcome(greeting, address, letter, now_ns)
+        if letter is None or not self._was_answered(letter, address):
+            self._on_hello(greeting, address, letter, now_ns)
         return None
 
-    def receive_refusal(self, address: object, reader: Reader) -> None:
+    def receive_refusal(self, address: object, reader: Reader, letter: Letter | None) -> None:
         """Somebody will not talk to us: worth reporting, once."""
         name, reason = read_refusal(reader)
+        if letter is not None and not letter.proves(name):
+            raise RemoteError("a refusal under a name whose key its writer does not have")
         contact = self.by_name.get(name)
-        if contact is None:
+        if contact is None and letter is None:
             contact = self.by_name.get(self.name_at(address))
         if contact is not None and contact.refused(reason):
             self._reports.append(Refused(name=contact.name, address=address, reason=reason))
@@ -369,20 +430,28 @@ class Directory:
         session = self._by_peer_token.get(read_unknown(reader))
         if session is None:
             return None
+        contact = self.by_name[session.name]
+        if self._guard is not None:
+            # Anybody can have said so. A hello does no harm, if there are few of them.
+            if contact.hello_at_ns == NEVER_NS and contact.follows_hint(now_ns):
+                self._say_hello(contact, now_ns)
+            return None
         standing = session.standing
         if standing.ours != STAYING or standing.theirs != STAYING:
             return session
-        contact = self.by_name[session.name]
         if contact.hello_at_ns == NEVER_NS:
             if contact.hello_token == 0:
                 contact.greet_with(self._tokens.fresh(), 0)
             self._say_hello(contact, now_ns)
         return None
 
-    def answer_unknown(self, address: object, token: i64, now_ns: i64) -> None:
-        """A datagram has come with a token that means nothing here: say so, but not too often."""
+    def answer_unknown(self, address: object, token: i64, size: i64, now_ns: i64) -> None:
+        """A datagram has come with a token that means nothing here: say so, but not too often.
+
+        Nor is a smaller datagram answered with a larger one.
+        """
         self.stale += 1
-        if token > 0 and now_ns >= self._unknown_at_ns:
+        if token > 0 and size >= UNKNOWN_SIZE and now_ns >= self._unknown_at_ns:
             self._unknown_at_ns = now_ns + UNKNOWN_INTERVAL_NS
             self._out.append(Datagram(address, write_unknown(token)))
 
@@ -399,27 +468,42 @@ class Directory:
 
     # Greetings, inside.
 
-    def _on_hello(self, greeting: Greeting, address: object) -> None:
+    def _was_answered(self, letter: Letter, address: object) -> bool:
+        """Whether this very hello had an answer: then it gets the same again."""
+        before = letter.former_answer()
+        if before:
+            self._out.append(Datagram(address, before))
+            return True
+        if letter.is_late():
+            raise RemoteError("a hello older than one that was answered; a clock may be wrong")
+        return False
+
+    def _on_hello(
+        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> None:
         """Somebody greets: answer, or refuse with the reason."""
         contact = self.by_name.get(greeting.name)
         if greeting.target != self._me.name:
-            self._refuse(address, f"this is {self._me.name}, not {greeting.target}")
+            self._refuse(address, letter, f"this is {self._me.name}, not {greeting.target}")
         elif greeting.order != self._me.order:
-            self._refuse(address, f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}")
+            ours = f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}"
+            self._refuse(address, letter, ours)
             reason = f"it has the order {greeting.order!r}, we {self._me.order!r}; {SAME_ORDER}"
             self._report_refusal(greeting.name, address, reason)
         elif contact is None and self._open_to_strangers:
             self._reports.append(Stranger(name=greeting.name, address=address))
         elif contact is None:
-            self._refuse(address, f"{greeting.name} is not one of {self._me.name}'s peers")
+            self._refuse(address, letter, f"{greeting.name} is not one of {self._me.name}'s peers")
             reason = "it is not one of our peers; add it with add_peer"
             self._report_refusal(greeting.name, address, reason)
         elif greeting.incarnation in contact.replaced:
-            self._refuse_replaced(greeting, address)
+            self._refuse_replaced(greeting, address, letter)
         else:
-            self._welcome(contact, greeting, address)
+            self._welcome(contact, greeting, address, letter, now_ns)
 
-    def _on_welcome(self, greeting: Greeting, address: object, now_ns: i64) -> Candidate | None:
+    def _on_welcome(
+        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> Candidate | None:
         """An answer to a hello; who it proves to be there, if that is news."""
         contact = self.by_name.get(greeting.name)
         if contact is None or greeting.target != self._me.name:
@@ -433,7 +517,8 @@ class Directory:
         incarnation = greeting.incarnation
         if contact.hello_token != 0 and greeting.echo == contact.hello_token:
             if contact.hello_for in (0, incarnation):
-                return Candidate(contact, greeting, address, contact.hello_token)
+                seal = None if letter is None else letter.seal(now_ns)
+                return Candidate(contact, greeting, address, contact.hello_token, seal)
             self._greet_afresh(contact, incarnation, now_ns)
         elif (
             session.met and greeting.echo == session.token_in and incarnation != session.incarnation
@@ -441,7 +526,14 @@ class Directory:
             self._greet_afresh(contact, incarnation, now_ns)
         return None
 
-    def _welcome(self, contact: Contact, greeting: Greeting, address: object) -> None:
+    def _welcome(
+        self,
+        contact: Contact,
+        greeting: Greeting,
+        address: object,
+        letter: Letter | None,
+        now_ns: i64,
+    ) -> None:
         session = contact.session
         if is_known(session, greeting):
             token = session.token_in
@@ -451,7 +543,11 @@ class Directory:
             token = self._candidate_token(contact, greeting, address)
         answer = self._me.greeting(greeting.name, token, greeting.token)
         where = contact.address if contact.address is not None else address
-        self._out.append(Datagram(where, write_greeting(WELCOME, answer)))
+        data = write_greeting(WELCOME, answer)
+        if letter is not None:
+            data = letter.answer(data)
+            contact.offer(token, letter.seal(now_ns))
+        self._out.append(Datagram(where, data))
 
     def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
         """Whether a hello with another token is from the very one that the session is with."""
@@ -470,8 +566,16 @@ class Directory:
         if address is not None:
             known = session.token_out if session.met and not session.ended else 0
             greeting = self._me.greeting(contact.name, token, known)
-            self._out.append(Datagram(address, write_greeting(HELLO, greeting)))
+            for data in self._hellos(contact.name, greeting, now_ns):
+                self._out.append(Datagram(address, data))
         self._plan(contact)
+
+    def _hellos(self, name: str, greeting: Greeting, now_ns: i64) -> list[bytes]:
+        """A hello, in an envelope for every key that the peer may have."""
+        guard = self._guard
+        if guard is None:
+            return [write_greeting(HELLO, greeting)]
+        return guard.hellos(name, write_greeting(HELLO, greeting, guard.greeting_size()), now_ns)
 
     def _greet_afresh(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
         """Another incarnation answers than the one that has our token: it gets one of its own."""
@@ -521,24 +625,27 @@ class Directory:
 
     # Refusals, inside.
 
-    def _refuse(self, address: object, reason: str) -> None:
+    def _refuse(self, address: object, letter: Letter | None, reason: str) -> None:
         self.refusals += 1
-        self._out.append(Datagram(address, write_refusal(self._me.name, reason)))
+        data = write_refusal(self._me.name, reason)
+        self._out.append(Datagram(address, data if letter is None else letter.answer(data)))
 
     def _refuse_version(self, oldest: i64, newest: i64, address: object) -> None:
         """Say no to a greeting in versions that are not spoken here, and report it."""
         ours = f"{OLDEST_VERSION} to {VERSION}"
-        self._refuse(address, f"{self._me.name} speaks versions {ours}; upgrade the older one")
+        said = f"{self._me.name} speaks versions {ours}; upgrade the older one"
+        self._refuse(address, None, said)
         reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
         self._report_refusal(self.name_at(address), address, reason)
 
-    def _refuse_replaced(self, greeting: Greeting, address: object) -> None:
+    def _refuse_replaced(self, greeting: Greeting, address: object, letter: Letter | None) -> None:
         """Say no to an incarnation that another has come after.
 
         A first hello may just be late. One that echoes our token is from somebody who had met us,
         and has been told that it is unknown now: it lives.
         """
-        self._refuse(address, f"a later node named {greeting.name} has taken its place; {OWN_NAME}")
+        said = f"a later node named {greeting.name} has taken its place; {OWN_NAME}"
+        self._refuse(address, letter, said)
         if greeting.echo != 0:
             reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
             self._report_refusal(greeting.name, address, reason)

@@ -17,6 +17,7 @@ from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Candidate, Contact, Directory, Identity, Tokens
+from antecede.link.guard import Guard, Seal, SealedDatagram
 from antecede.link.inbox import InboundMessage, Inbox
 from antecede.link.limits import Limits
 from antecede.link.reader import DatagramReader
@@ -71,7 +72,9 @@ class Endpoint:
         limits: Limits,
         rows: EventRows | None,
         cumulative: bool,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard: Final = guard
         self._me: Final = me
         self._process: Final = process
         self._limits: Final = limits
@@ -81,7 +84,7 @@ class Endpoint:
         self.reports: Final[list[Report]] = []
         self.inbox: Final = Inbox(me.payload_limit, self.reports)
         self.directory: Final = Directory(
-            me, tokens, self.out, self.reports, limits.open_to_strangers
+            me, tokens, self.out, self.reports, limits.open_to_strangers, guard
         )
         parts: dict[int, bool] = {}
         self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
@@ -115,8 +118,9 @@ class Endpoint:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
         if name in self.directory.by_name:
             raise LocalError(f"{name} is a peer already; remove it first to change its address")
-        session = self._new_session(name, datagram_size, process)
-        contact = Contact(name, address, process, datagram_size, session, stranger)
+        size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
+        session = self._new_session(name, size, process)
+        contact = Contact(name, address, process, size, session, stranger)
         self.directory.add(contact, now_ns)
         self._core.sessions[session.id] = session
 
@@ -178,7 +182,7 @@ class Endpoint:
             if data[0] == DATAGRAM:
                 self._receive_frames(address, data, now_ns)
             else:
-                self._receive_greeting(data[0], address, Reader(data, 1), now_ns)
+                self._receive_greeting(address, data, now_ns)
         except RemoteError as error:
             self.malformed += 1
             self.last_malformed = str(error)
@@ -251,41 +255,96 @@ class Endpoint:
         dealt_with = [s.name for s in self.sessions() if self._has_dealt_with(s)]
         return [name for name in dealt_with if name in waited_for]
 
-    def stop(self) -> None:
+    def stop(self, now_ns: i64) -> None:
         """From now on nothing is delivered here, and peers are told so: they need not wait."""
         for session in self.sessions():
             if session.met and not session.ended:
-                self._writer.write_last_word(session)
+                self._writer.write_last_word(session, now_ns)
 
     # Datagrams, inside.
 
-    def _receive_greeting(self, kind: i64, address: object, reader: Reader, now_ns: i64) -> None:
+    def _receive_greeting(self, address: object, data: bytes, now_ns: i64) -> None:
+        kind: i64 = data[0]
+        if kind == UNKNOWN:
+            over = self.directory.receive_unknown(Reader(data, 1), now_ns)
+            if over is not None:
+                self._has_gone(over, now_ns)
+            return
+        letter = self.directory.opened(data)
+        reader = Reader(data if letter is None else letter.text())
+        kind = reader.byte()
         if kind in (HELLO, WELCOME):
-            candidate = self.directory.receive(kind, address, reader, now_ns)
+            candidate = self.directory.receive(kind, address, reader, letter, now_ns)
             if candidate is not None:
                 self._believe_answer(candidate, now_ns)
         elif kind == REFUSE:
-            self.directory.receive_refusal(address, reader)
-        elif kind == UNKNOWN:
-            over = self.directory.receive_unknown(reader, now_ns)
-            if over is not None:
-                self._has_gone(over, now_ns)
+            self.directory.receive_refusal(address, reader, letter)
         else:
             raise RemoteError(f"a datagram of unknown kind {kind}")
 
     def _receive_frames(self, address: object, data: bytes, now_ns: i64) -> None:
-        if data[1] != NO_KEY:
-            raise RemoteError(f"a datagram protected with key {data[1]}, which is not known here")
         token = read_i64_le(data, TOKEN_AT)
         session = self.directory.by_token.get(token)
+        candidate = None if session is not None else self.directory.candidate(token)
+        if session is None and candidate is None:
+            self.directory.answer_unknown(address, token, len(data), now_ns)
+            return
+        if self._guard is not None:
+            self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
+            return
+        if data[1] != NO_KEY:
+            raise RemoteError("a sealed datagram, and there are no keys here")
         if session is None:
-            candidate = self.directory.candidate(token)
-            if candidate is None:
-                self.directory.answer_unknown(address, token, now_ns)
-                return
+            assert candidate is not None, "one of the two is there"
             session = self._believe(candidate, now_ns)
         reader = Reader(data, NUMBER_AT)
-        number = reader.positive()
+        self._take(session, address, reader, reader.positive(), now_ns)
+
+    def _receive_sealed(
+        self,
+        address: object,
+        datagram: SealedDatagram,
+        session: Session | None,
+        candidate: Candidate | None,
+        token: i64,
+        now_ns: i64,
+    ) -> None:
+        """Take in a datagram whose sender can prove who it is; anything else changes nothing."""
+        if session is not None:
+            body = self._opened(session, datagram, token)
+            if not session.receipts.is_new(datagram.number):
+                return  # Perhaps recorded: no sign of life.
+        else:
+            assert candidate is not None, "one of the two is there"
+            found = datagram.opened_with_one_of(candidate.contact.offers, token)
+            if found is None:
+                raise RemoteError(f"a datagram as if from {candidate.contact.name}")
+            body, offer = found
+            candidate.contact.offers.remove(offer)
+            session = self._believe(candidate, now_ns, offer.seal)
+        self._take(session, address, Reader(body), datagram.number, now_ns)
+
+    def _opened(self, session: Session, datagram: SealedDatagram, token: i64) -> bytes:
+        """The body of a datagram of this session, sealed with what either side had offered."""
+        assert session.seal is not None, "with a guard every session has one"
+        try:
+            return datagram.opened_with(session.receiving_seal or session.seal)
+        except RemoteError:
+            if session.receiving_seal is not None:
+                return datagram.opened_with(session.seal)
+            offers = self.directory.by_name[session.name].offers
+            found = datagram.opened_with_one_of(offers, token)
+            if found is None:
+                raise
+            body, offer = found
+            offers.remove(offer)
+            session.receiving_seal = offer.seal
+            return body
+
+    def _take(
+        self, session: Session, address: object, reader: Reader, number: i64, now_ns: i64
+    ) -> None:
+        """Take in datagram `number` of a session."""
         floor = number - 1 - reader.varint()
         if floor < 0:
             raise RemoteError("a datagram older than the first")
@@ -318,11 +377,11 @@ class Endpoint:
     def _believe_answer(self, candidate: Candidate, now_ns: i64) -> None:
         """A hello was answered: that was a round trip, if it was the first hello."""
         answer_ns = candidate.contact.answer_ns(now_ns)
-        session = self._believe(candidate, now_ns)
+        session = self._believe(candidate, now_ns, candidate.seal)
         if answer_ns >= 0:
             session.path.round_trip.measured(answer_ns, 0)
 
-    def _believe(self, candidate: Candidate, now_ns: i64) -> Session:
+    def _believe(self, candidate: Candidate, now_ns: i64, seal: Seal | None = None) -> Session:
         """A candidate has shown that it is there: talk to it, and to no earlier incarnation."""
         contact = candidate.contact
         greeting = candidate.greeting
@@ -340,7 +399,7 @@ class Endpoint:
         address = contact.address if fixed else candidate.address
         session.agree(greeting.window, greeting.payload_limit, greeting.socket_bytes)
         session.establish(
-            greeting.incarnation, candidate.token_in, greeting.token, address, fixed, now_ns
+            greeting.incarnation, candidate.token_in, greeting.token, address, fixed, seal, now_ns
         )
         self.directory.begin_session(session)
         self._introduce(session, greeting.process)

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.link.credit import Credit
+from antecede.link.guard import Seal
 from antecede.link.outgoing import Outgoing
 from antecede.link.parts import Assembly
 from antecede.link.path.flight import Sent
@@ -56,8 +57,10 @@ class Session:
         "payload_limit",
         "ping_due",
         "receipts",
+        "receiving_seal",
         "repeated",
         "rows",
+        "seal",
         "standing",
         "token_in",
         "token_out",
@@ -88,6 +91,10 @@ class Session:
         self.token_out: i64 = 0
         self.address: object = None
         self._fixed_address = False
+        # What its datagrams are sealed with, and, where both sides had said hello at once, what
+        # the peer seals with instead. None: nothing is sealed.
+        self.seal: Seal | None = None
+        self.receiving_seal: Seal | None = None
         self.datagram_size: i64 = datagram_size
         # The largest payload that both sides allow, and that goes to it in one message.
         self.payload_limit: i64 = payload_limit
@@ -130,9 +137,11 @@ class Session:
         token_out: i64,
         address: object,
         fixed_address: bool,
+        seal: Seal | None,
         now_ns: i64,
     ) -> None:
         """The peer is known: from now on datagrams can leave."""
+        self.seal = seal
         self.incarnation = incarnation
         self.token_in = token_in
         self.token_out = token_out

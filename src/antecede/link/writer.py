@@ -19,6 +19,7 @@ from antecede.wire.frames import (
     BYE,
     CREDIT,
     HEADER_MOST,
+    NO_KEY,
     NUMBERS,
     PACKETS_MOST,
     PART,
@@ -28,6 +29,7 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
+from antecede.wire.greeting import UNKNOWN_SIZE
 from antecede.wire.hybrid import write_message
 
 PADDING_SHIFT: Final = 4
@@ -53,13 +55,15 @@ class Datagram:
 class DatagramWriter:
     """Writes the datagrams of one node."""
 
-    __slots__ = ("_index", "_last", "_out", "_parts", "_size", "_writer")
+    __slots__ = ("_body_at", "_index", "_last", "_out", "_parts", "_size", "_writer")
 
     def __init__(self, parts: dict[int, bool], out: list[Datagram]) -> None:
         # Ids of our messages that are parts, and not the last, of a payload.
         self._parts: Final = parts
         self._out: Final = out
         self._writer: Final = BytesWriter()
+        # Where the sealed part of the datagram begins.
+        self._body_at: i64 = 0
         # How many packets are in the datagram; the id of its last message, and its payload's size.
         self._index: i64 = 0
         self._last: i64 = 0
@@ -71,24 +75,44 @@ class DatagramWriter:
             self._write_datagram(session, now_ns)
         session.has_written(now_ns)
 
-    def write_last_word(self, session: Session) -> None:
+    def write_last_word(self, session: Session, now_ns: i64) -> None:
         """Tell a peer that this node has stopped; there will be nobody to repeat that."""
-        path = session.path
-        self._writer.truncate(0)
-        write_header(self._writer, session.token_out, path.next_number(), path.oldest_number())
+        sent = Sent(session.path.next_number(), now_ns)
+        self._begin(session, sent, now_ns)
         self._writer.append(u8(STOPPED))
-        datagram = Datagram(session.address, self._writer.getvalue())
+        datagram = Datagram(session.address, self._finished(session, sent))
         self._out.extend([datagram] * LEAVING_COPIES)
+        session.sent(sent, now_ns)
+
+    def _begin(self, session: Session, sent: Sent, now_ns: i64) -> None:
+        """Begin a datagram with its header."""
+        seal = session.seal
+        mark: i64 = NO_KEY if seal is None else seal.mark(now_ns)
+        self._writer.truncate(0)
+        oldest = session.path.oldest_number()
+        self._body_at = write_header(self._writer, session.token_out, sent.number, oldest, mark)
+
+    def _finished(self, session: Session, sent: Sent) -> bytes:
+        """The datagram, sealed if there is a key."""
+        seal = session.seal
+        if seal is None and len(self._writer) < UNKNOWN_SIZE:
+            # Or a peer that has restarted could not tell us so: no answer is larger than that.
+            self._writer.write(bytes(UNKNOWN_SIZE - len(self._writer)))
+        data = self._writer.getvalue()
+        if seal is not None:
+            header = data[: self._body_at]
+            data = header + seal.seal(sent.number, header, data[self._body_at :])
+        sent.size = len(data)
+        return data
 
     def _write_datagram(self, session: Session, now_ns: i64) -> None:
         path = session.path
         sent = Sent(path.next_number(), now_ns)
         with_messages = session.may_send_messages(now_ns)
         writer = self._writer
-        writer.truncate(0)
+        self._begin(session, sent, now_ns)
         self._index = 0
         self._last = 0
-        write_header(writer, session.token_out, sent.number, path.oldest_number())
         if session.receipts.take_owed():
             writer.append(u8(NUMBERS))
             session.receipts.write(writer, now_ns)
@@ -98,8 +122,7 @@ class DatagramWriter:
         if with_messages:
             self._write_messages(session, sent, now_ns)
             self._fill_up(session)
-        sent.size = len(writer)
-        datagram = Datagram(session.address, writer.getvalue())
+        datagram = Datagram(session.address, self._finished(session, sent))
         self._out.append(datagram)
         if session.is_leaving() and path.probes > 0:
             # Soon nobody will be here to repeat it.

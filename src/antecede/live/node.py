@@ -545,7 +545,7 @@ class Node:
     def _say_last_word(self) -> None:
         """Nothing is delivered here from now on: nobody need wait for that."""
         if not self._closed:
-            self._endpoint.stop()
+            self._endpoint.stop(self._now())
             self._transport.send(self._endpoint.out)
 
     def _stop(self) -> None:

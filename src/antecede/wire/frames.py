@@ -19,7 +19,7 @@ DATAGRAM: Final = 0xA0
 """The first byte of a datagram that carries frames; those of greetings are in `greeting`."""
 
 NO_KEY: Final = 0
-"""The second byte: no authentication, no encryption. Other values are for keys to come."""
+"""The second byte: no authentication, no encryption. Other values say which key seals it."""
 
 TOKEN_AT: Final = 2
 NUMBER_AT: Final = 10
@@ -49,13 +49,20 @@ the word that its sender has stopped and delivers nothing more; that the payload
 the next frame goes on in the next message; a piece of a frame that does not fit a datagram."""
 
 
-def write_header(writer: BytesWriter, token: i64, number: i64, oldest: i64) -> None:
-    """Append the header of datagram `number`; below `oldest` nothing is waited for."""
+def write_header(
+    writer: BytesWriter, token: i64, number: i64, oldest: i64, mark: i64 = NO_KEY
+) -> i64:
+    """Append the header of datagram `number`; below `oldest` nothing is waited for.
+
+    `mark` says which key it will be sealed with. Returns where that begins.
+    """
     writer.append(u8(DATAGRAM))
-    writer.append(u8(NO_KEY))
+    writer.append(u8(mark))
     write_i64_le(writer, token)
     write_varint(writer, number)
+    start: i64 = len(writer)
     write_varint(writer, number - oldest)
+    return start
 
 
 def write_frame(writer: BytesWriter, kind: i64, value: i64) -> None:

@@ -23,6 +23,10 @@ REFUSE: Final = 0xA3
 UNKNOWN: Final = 0xA4
 """The first byte of a greeting."""
 
+KEYED_HELLO: Final = 0xA5
+KEYED_WELCOME: Final = 0xA6
+"""The first byte of an envelope: a hello, and an answer to one, that only one node can read."""
+
 MAGIC: Final = b"antecede"
 VERSION: Final = 2
 OLDEST_VERSION: Final = 2
@@ -34,6 +38,10 @@ REASON_LIMIT: Final = 500
 
 GREETING_SIZE: Final = 1200
 """A hello is padded to this size: nobody gets a large answer to a small packet."""
+
+
+UNKNOWN_SIZE: Final = 17
+"""Bytes of the answer to a datagram with an unknown token; a smaller one is not answered."""
 
 
 @final
@@ -74,8 +82,8 @@ class Greeting:
         self.order = ""
 
 
-def write_greeting(kind: i64, greeting: Greeting) -> bytes:
-    """A hello or a welcome as a datagram."""
+def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> bytes:
+    """A hello or a welcome as a datagram; a hello has at least `size` bytes."""
     writer = BytesWriter()
     writer.append(u8(kind))
     writer.write(MAGIC)
@@ -91,8 +99,8 @@ def write_greeting(kind: i64, greeting: Greeting) -> bytes:
     write_varint(writer, greeting.payload_limit)
     write_varint(writer, greeting.socket_bytes)
     write_text(writer, greeting.order)
-    if kind == HELLO and len(writer) < GREETING_SIZE:
-        writer.write(bytes(GREETING_SIZE - len(writer)))
+    if kind == HELLO and len(writer) < size:
+        writer.write(bytes(size - len(writer)))
     return writer.getvalue()
 
 

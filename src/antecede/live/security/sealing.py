@@ -41,13 +41,14 @@ def mark_of(epoch: int) -> int:
 class SendingKey:
     """The key that our datagrams to one peer are sealed with."""
 
-    __slots__ = ("_cipher", "_cipher_name", "_since_ns", "_used", "epoch")
+    __slots__ = ("_cipher", "_cipher_name", "_last", "_since_ns", "_used", "epoch")
 
     def __init__(self, cipher: CipherName, key: bytes, now_ns: int) -> None:
         self._cipher_name: Final = cipher
         self._cipher = Cipher(cipher, key)
         self._since_ns = now_ns
         self._used = 0
+        self._last = 0
         self.epoch = 0
 
     def mark(self, now_ns: int) -> int:
@@ -60,7 +61,14 @@ class SendingKey:
         return mark_of(self.epoch)
 
     def seal(self, number: int, header: bytes, body: bytes) -> bytes:
-        """The body, hidden; the tag vouches for the header too."""
+        """The body, hidden; the tag vouches for the header too.
+
+        A number that is not above all before it is our own mistake, and the end: two datagrams with
+        one nonce would give away both, and the key that makes tags.
+        """
+        if number <= self._last:
+            raise AssertionError(f"datagram {number} after {self._last}: its nonce was used")
+        self._last = number
         self._used += 1
         return self._cipher.seal(number, header, body)
 

@@ -1,0 +1,137 @@
+"""What keeps strangers out, as the link sees it: envelopes for greetings, seals for datagrams.
+
+The link knows nothing of ciphers. With a `Guard`, hellos and welcomes travel in envelopes that only
+the one they are for can open, and that prove who wrote them; what an answered hello agrees on is a
+`Seal`, and every datagram of the session is sealed. Without a guard nothing of this happens.
+"""
+
+from abc import abstractmethod
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.errors import RemoteError
+from antecede.wire.frames import NO_KEY, NUMBER_AT
+from antecede.wire.varint import Reader
+
+OFFERS_MOST: Final = 4
+"""Seals offered to one peer that it may still use; the oldest gives way."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Seal:
+    """The keys of one session, one for each direction."""
+
+    @abstractmethod
+    def mark(self, now_ns: int) -> int:
+        """Which key the next datagram is sealed with; never `NO_KEY`."""
+
+    @abstractmethod
+    def seal(self, number: int, header: bytes, body: bytes) -> bytes:
+        """The body, hidden; both are vouched for. Numbers only grow, or it raises."""
+
+    @abstractmethod
+    def open(self, mark: int, number: int, header: bytes, sealed: bytes) -> bytes:
+        """The body; `RemoteError` if anything was changed, and nothing has happened."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Letter:
+    """A greeting out of its envelope. Nothing has been remembered of it yet."""
+
+    @abstractmethod
+    def text(self) -> bytes:
+        """The greeting, in the form in which it would travel without an envelope."""
+
+    @abstractmethod
+    def is_answer(self) -> bool:
+        """Whether it answers a hello of ours; else it is a hello."""
+
+    @abstractmethod
+    def proves(self, name: str) -> bool:
+        """Whether nobody but `name` can have written it."""
+
+    @abstractmethod
+    def is_late(self) -> bool:
+        """Whether a later hello of its writer has been answered: it is old, or recorded."""
+
+    @abstractmethod
+    def former_answer(self) -> bytes:
+        """The answer that this very hello has had, in its envelope; empty if it had none."""
+
+    @abstractmethod
+    def answer(self, text: bytes) -> bytes:
+        """An answer to this hello, in its envelope; from now on it is remembered."""
+
+    @abstractmethod
+    def seal(self, now_ns: int) -> Seal:
+        """What is agreed on; of a hello, once it is answered."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Guard:
+    """The keys of one node, and of its peers."""
+
+    @abstractmethod
+    def greeting_size(self) -> int:
+        """The size that a hello is padded to, so that no answer is larger than its envelope."""
+
+    @abstractmethod
+    def seal_bytes(self) -> int:
+        """What sealing adds to a datagram."""
+
+    @abstractmethod
+    def hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
+        """A hello in an envelope for each key that `name` may have.
+
+        The same hello is the same bytes for a while, so that any of its copies may be answered.
+        """
+
+    @abstractmethod
+    def open(self, envelope: bytes) -> Letter:
+        """What is inside; `RemoteError` if it is not for us, or not from whom it must be."""
+
+    @abstractmethod
+    def forget(self, name: str) -> None:
+        """Whoever that was is not greeted any more."""
+
+
+@final
+class Offer:
+    """A seal that a peer may use: it goes with the token that it was given."""
+
+    __slots__ = ("seal", "token")
+
+    def __init__(self, token: i64, seal: Seal) -> None:
+        self.token: Final[i64] = token
+        self.seal: Final = seal
+
+
+@final
+class SealedDatagram:
+    """A datagram whose seal is still to be opened."""
+
+    __slots__ = ("_header", "_mark", "_sealed", "number")
+
+    def __init__(self, data: bytes) -> None:
+        reader = Reader(data, NUMBER_AT)
+        self._mark: Final[i64] = data[1]
+        self.number: Final[i64] = reader.positive()
+        self._header: Final = data[: reader.position()]
+        self._sealed: Final = reader.rest()
+        if self._mark == NO_KEY:
+            raise RemoteError("a datagram without a seal, where keys are required")
+
+    def opened_with(self, seal: Seal) -> bytes:
+        """The body; `RemoteError` if this is not its seal."""
+        return seal.open(self._mark, self.number, self._header, self._sealed)
+
+    def opened_with_one_of(self, offers: list[Offer], token: i64) -> tuple[bytes, Offer] | None:
+        """The body and whose seal it was, of the offers that go with a token."""
+        for offer in offers:
+            if offer.token == token:
+                try:
+                    return self.opened_with(offer.seal), offer
+                except RemoteError:
+                    continue
+        return None

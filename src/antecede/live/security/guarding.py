@@ -1,0 +1,279 @@
+"""Hellos and welcomes in envelopes, and the seals that they agree on.
+
+    hello     kind, form, handle (8 bytes), Noise first message (96 bytes and the greeting), 16-byte
+              check that only who knows the receiver's public key can make
+    welcome   kind, form, the hello's handle, Noise second message (48 bytes and the greeting)
+
+The handle is a random number of one handshake. The check costs a hash: strangers who do not even
+know the public key are not worth a key agreement. Inside a hello, before the greeting, is the time
+at which it was made. A node answers no hello that is older than the last one it has answered to the
+same key, so a recorded one gets nothing; the last one itself gets the very same answer again.
+"""
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2s
+from hmac import compare_digest
+from typing import Final
+
+from antecede.core.errors import RemoteError
+from antecede.link.guard import Guard, Letter, Seal
+from antecede.live.security.noise import FIRST_BYTES, SECOND_BYTES, Initiator, Responder
+from antecede.live.security.primitives import AuthenticationFailed, CipherName
+from antecede.live.security.rings import KeyRing
+from antecede.live.security.sealing import SEAL_BYTES, ReceivingKey, SendingKey
+from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO, KEYED_WELCOME
+
+FORM: Final = 1
+"""The form of envelopes; a byte that later versions may change."""
+
+CIPHER: Final[CipherName] = "AESGCM"
+PROLOGUE: Final = b"antecede 1"
+
+HANDLE_BYTES: Final = 8
+START_BYTES: Final = 2 + HANDLE_BYTES
+CHECK_BYTES: Final = 16
+STAMP_BYTES: Final = 8
+
+HELLO_BYTES: Final = START_BYTES + FIRST_BYTES + STAMP_BYTES + CHECK_BYTES
+"""What an envelope adds to a hello."""
+
+RENEWED_NS: Final = 5_000_000_000
+"""After so long without an answer a hello is made anew."""
+
+AWAITED_MOST: Final = 12
+"""Handshakes with one peer that may still be answered; the oldest gives way."""
+
+NOT_FROM_THERE: Final = "an envelope that its sender cannot have made"
+
+
+class SessionSeal(Seal):
+    """The two keys of one handshake; used for one session, whose numbers only grow."""
+
+    def __init__(self, sending: bytes, receiving: bytes, now_ns: int) -> None:
+        self._sending: Final = SendingKey(CIPHER, sending, now_ns)
+        self._receiving: Final = ReceivingKey(CIPHER, receiving)
+
+    def mark(self, now_ns: int) -> int:
+        return self._sending.mark(now_ns)
+
+    def seal(self, number: int, header: bytes, body: bytes) -> bytes:
+        return self._sending.seal(number, header, body)
+
+    def open(self, mark: int, number: int, header: bytes, sealed: bytes) -> bytes:
+        return self._receiving.open(mark, number, header, sealed)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The last hello of one key that was answered."""
+
+    stamp: int
+    envelope: bytes
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A hello of ours that may be answered."""
+
+    name: str
+    initiator: Initiator
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was last said to a peer: the greeting, its envelopes, and when."""
+
+    text: bytes
+    envelopes: list[bytes]
+    made_ns: int
+
+
+class KeyGuard(Guard):
+    """The keys of one node at work."""
+
+    def __init__(self, ring: KeyRing, clock: Callable[[], int] = time.time_ns) -> None:
+        self._ring = ring
+        self._clock: Final = clock
+        self._check_key = check_key(ring.secret.public.raw)
+        self._last_stamp = 0
+        self._said: Final[dict[str, Said]] = {}
+        self._awaited: Final[dict[bytes, Awaited]] = {}
+        self.answered: Final[dict[bytes, Answered]] = {}
+
+    @property
+    def ring(self) -> KeyRing:
+        """Whose keys are known."""
+        return self._ring
+
+    def use(self, ring: KeyRing) -> None:
+        """Use these keys from now on; sessions that exist go on with what they agreed on."""
+        self._ring = ring
+        self._check_key = check_key(ring.secret.public.raw)
+        self._said.clear()
+        self._awaited.clear()
+
+    def greeting_size(self) -> int:
+        return GREETING_SIZE - HELLO_BYTES
+
+    def seal_bytes(self) -> int:
+        return SEAL_BYTES
+
+    def hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
+        said = self._said.get(name)
+        if said is not None and said.text == text and now_ns - said.made_ns < RENEWED_NS:
+            return said.envelopes
+        envelopes = [self._hello(name, key, text) for key in self._ring.keys_of(name)]
+        self._said[name] = Said(text, envelopes, now_ns)
+        return envelopes
+
+    def open(self, envelope: bytes) -> Letter:
+        if len(envelope) < START_BYTES or envelope[1] != FORM:
+            raise RemoteError("an envelope of unknown form")
+        if envelope[0] == KEYED_HELLO:
+            return self._open_hello(envelope)
+        return self._open_welcome(envelope)
+
+    def forget(self, name: str) -> None:
+        self._said.pop(name, None)
+        for handle in self._handles_of(name):
+            del self._awaited[handle]
+
+    def remember(self, key: bytes, answered: Answered) -> None:
+        """This is the last hello of that key that was answered."""
+        self.answered[key] = answered
+
+    # Hellos.
+
+    def _hello(self, name: str, key: bytes, text: bytes) -> bytes:
+        initiator = Initiator(
+            self._ring.secret.raw, key, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
+        )
+        handle = secrets.token_bytes(HANDLE_BYTES)
+        self._last_stamp = max(self._last_stamp + 1, self._clock())
+        stamp = self._last_stamp.to_bytes(STAMP_BYTES, "little")
+        start = bytes([KEYED_HELLO, FORM]) + handle + initiator.first(stamp + text)
+        for old in self._handles_of(name)[: -AWAITED_MOST + 1]:
+            del self._awaited[old]
+        self._awaited[handle] = Awaited(name, initiator)
+        return start + check_of(check_key(key), start)
+
+    def _handles_of(self, name: str) -> list[bytes]:
+        return [handle for handle, awaited in self._awaited.items() if awaited.name == name]
+
+    def _open_hello(self, envelope: bytes) -> Letter:
+        start, check = envelope[:-CHECK_BYTES], envelope[-CHECK_BYTES:]
+        if len(envelope) < GREETING_SIZE:
+            raise RemoteError("a hello smaller than its answer may be")
+        if not compare_digest(check, check_of(self._check_key, start)):
+            raise AuthenticationFailed(NOT_FROM_THERE)
+        responder = Responder(
+            self._ring.secret.raw, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
+        )
+        inside = responder.take(start[START_BYTES:])
+        if len(inside) <= STAMP_BYTES:
+            raise RemoteError("an empty envelope")
+        return HelloLetter(self, envelope, responder, inside)
+
+    # Welcomes.
+
+    def _open_welcome(self, envelope: bytes) -> Letter:
+        handle = envelope[2:START_BYTES]
+        awaited = self._awaited.get(handle)
+        if awaited is None or len(envelope) < START_BYTES + SECOND_BYTES:
+            raise RemoteError("an answer to no hello of ours")
+        text = awaited.initiator.finish(envelope[START_BYTES:])
+        # Its keys are used once; the next hello to that peer is another one.
+        del self._awaited[handle]
+        self._said.pop(awaited.name, None)
+        if not text:
+            raise RemoteError("an empty envelope")
+        return AnswerLetter(awaited.name, awaited.initiator, text)
+
+
+class HelloLetter(Letter):
+    """A hello that has come."""
+
+    def __init__(
+        self, guard: KeyGuard, envelope: bytes, responder: Responder, inside: bytes
+    ) -> None:
+        self._guard: Final = guard
+        self._envelope: Final = envelope
+        self._responder: Final = responder
+        self._stamp: Final = int.from_bytes(inside[:STAMP_BYTES], "little")
+        self._text: Final = inside[STAMP_BYTES:]
+
+    def text(self) -> bytes:
+        return self._text
+
+    def is_answer(self) -> bool:
+        return False
+
+    def proves(self, name: str) -> bool:
+        return self._responder.initiator in self._guard.ring.keys_of(name)
+
+    def is_late(self) -> bool:
+        answered = self._guard.answered.get(self._responder.initiator)
+        return answered is not None and self._stamp <= answered.stamp
+
+    def former_answer(self) -> bytes:
+        answered = self._guard.answered.get(self._responder.initiator)
+        if answered is None or answered.envelope != self._envelope:
+            return b""
+        return answered.answer
+
+    def answer(self, text: bytes) -> bytes:
+        handle = self._envelope[2:START_BYTES]
+        answer = bytes([KEYED_WELCOME, FORM]) + handle + self._responder.second(text)
+        assert len(answer) <= len(self._envelope), "nothing is answered with more than it had"
+        answered = Answered(self._stamp, self._envelope, answer)
+        self._guard.remember(self._responder.initiator, answered)
+        return answer
+
+    def seal(self, now_ns: int) -> Seal:
+        theirs, ours = self._responder.keys()
+        return SessionSeal(ours, theirs, now_ns)
+
+
+class AnswerLetter(Letter):
+    """An answer to a hello of ours."""
+
+    def __init__(self, name: str, initiator: Initiator, text: bytes) -> None:
+        self._name: Final = name
+        self._initiator: Final = initiator
+        self._text: Final = text
+
+    def text(self) -> bytes:
+        return self._text
+
+    def is_answer(self) -> bool:
+        return True
+
+    def proves(self, name: str) -> bool:
+        return name == self._name
+
+    def is_late(self) -> bool:
+        return False
+
+    def former_answer(self) -> bytes:
+        return b""
+
+    def answer(self, text: bytes) -> bytes:
+        raise AssertionError(f"an answer is not answered: {text!r}")
+
+    def seal(self, now_ns: int) -> Seal:
+        ours, theirs = self._initiator.keys()
+        return SessionSeal(ours, theirs, now_ns)
+
+
+def check_key(public: bytes) -> bytes:
+    """What the check of a hello to this key is made with."""
+    return blake2s(b"antecede hello" + public).digest()
+
+
+def check_of(key: bytes, start: bytes) -> bytes:
+    """The check at the end of a hello."""
+    return blake2s(start, key=key, digest_size=CHECK_BYTES).digest()

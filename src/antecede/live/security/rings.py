@@ -1,0 +1,75 @@
+"""Whose keys a node knows: a name is its keys, and nobody else can speak under it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.live.security.keys import ClusterKey, PublicKey, SecretKey
+
+KEYS_MOST: Final = 4
+"""Keys of one peer at a time: the present one, and those it may change to."""
+
+
+class KeyRing(ABC):
+    """The secret key of one node, and how to tell those of its peers."""
+
+    secret: SecretKey
+    shared: bytes | None = None
+    """What all members of a cluster know, and nobody else."""
+
+    @abstractmethod
+    def keys_of(self, name: str) -> tuple[bytes, ...]:
+        """The public keys that `name` may have; empty if it may not speak at all."""
+
+    @abstractmethod
+    def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
+        """From now on `name` has these keys, and no others."""
+
+
+class PeerRing(KeyRing):
+    """Every node has a key of its own, and is told those of its peers."""
+
+    def __init__(self, secret: SecretKey, peers: Mapping[str, Sequence[PublicKey]]) -> None:
+        self.secret = secret
+        self._keys: dict[str, tuple[bytes, ...]] = {}
+        for name, keys in peers.items():
+            self.set_keys(name, keys)
+
+    def keys_of(self, name: str) -> tuple[bytes, ...]:
+        return self._keys.get(name, ())
+
+    def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
+        raw = tuple(dict.fromkeys(key.raw for key in keys))
+        if len(raw) > KEYS_MOST:
+            raise LocalError(f"{name} has {len(raw)} keys; {KEYS_MOST} at a time are allowed")
+        if self.secret.public.raw in raw:
+            raise LocalError(f"the key given for {name} is this node's own; every node has another")
+        for other, known in self._keys.items():
+            if other != name and set(known) & set(raw):
+                raise LocalError(f"{name} and {other} have the same key; every node has its own")
+        self._keys[name] = raw
+
+
+class ClusterRing(KeyRing):
+    """All members share one secret; each one's key follows from it and its name."""
+
+    def __init__(self, cluster: ClusterKey, name: str) -> None:
+        self._cluster = cluster
+        self.secret = cluster.secret_of(name)
+        self.shared = cluster.shared
+        self._name = name
+        self._known: dict[str, tuple[bytes, ...]] = {}
+
+    def keys_of(self, name: str) -> tuple[bytes, ...]:
+        if name == self._name:
+            return ()
+        known = self._known.get(name)
+        if known is None:
+            known = (self._cluster.secret_of(name).public.raw,)
+        return known
+
+    def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
+        if keys:
+            raise LocalError(f"{name} needs no key of its own: the cluster key serves all")
+        self._known[name] = self.keys_of(name)
