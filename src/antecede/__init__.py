@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from antecede.live.addresses import Address
     from antecede.live.node import Node
     from antecede.live.opening import open_node
+    from antecede.live.peers import Peer
     from antecede.live.settings import Settings
 
 __version__: Final = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "LocalError",
     "Message",
     "Node",
+    "Peer",
     "Settings",
     "__version__",
     "blocking",
@@ -51,6 +53,7 @@ HOMES: Final = {
     "LocalError": ("antecede.core.errors", "LocalError"),
     "Message": ("antecede.link.inbox", "InboundMessage"),
     "Node": ("antecede.live.node", "Node"),
+    "Peer": ("antecede.live.peers", "Peer"),
     "Settings": ("antecede.live.settings", "Settings"),
     "open_node": ("antecede.live.opening", "open_node"),
 }

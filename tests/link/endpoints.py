@@ -4,7 +4,7 @@
 leaves every datagram in the hands of the test, which may lose, delay, repeat or forge it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -16,6 +16,7 @@ from antecede.link.credit import MESSAGE_COST
 from antecede.link.directory import Identity, Tokens
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
+from antecede.link.guard import Guard
 from antecede.link.inbox import InboundMessage
 from antecede.link.limits import Limits
 from antecede.link.memory import Bottleneck, MemoryNetwork
@@ -61,6 +62,7 @@ def make_endpoint(
     socket_bytes: int = 1 << 22,
     order: str = "hybrid",
     patience_ns: int = PATIENCE_NS,
+    guard: Guard | None = None,
 ) -> Endpoint:
     """A node that knows nobody yet."""
     limits = Limits() if limits is None else limits
@@ -84,7 +86,7 @@ def make_endpoint(
     )
     assert isinstance(core, NodeProcess)
     rows = None if log is None else EventRows(log, process_of(name))
-    return Endpoint(me, core, tokens, limits, rows, order != "none")
+    return Endpoint(me, core, tokens, limits, rows, order != "none", guard)
 
 
 def introduce(endpoint: Endpoint, name: str, now_ns: int, *, mtu: int = MTU) -> None:
@@ -124,6 +126,7 @@ class Group:
         log: bool = True,
         order: str = "hybrid",
         patience_ns: int = PATIENCE_NS,
+        guards: Mapping[str, Guard] | None = None,
     ) -> None:
         self.network = MemoryNetwork(faults, seed, bottleneck)
         self.log = EventLog() if log else None
@@ -134,7 +137,12 @@ class Group:
         self.asleep: set[str] = set()
         for name in names:
             node = make_endpoint(
-                name, limits=limits, log=self.log, order=order, patience_ns=patience_ns
+                name,
+                limits=limits,
+                log=self.log,
+                order=order,
+                patience_ns=patience_ns,
+                guard=None if guards is None else guards[name],
             )
             self.add(name, node)
         for name in names:

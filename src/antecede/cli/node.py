@@ -49,6 +49,16 @@ class NodeFailed(click.ClickException):
     metavar="NAME=HOST:PORT",
     help="A peer, and where it is; NAME alone lets it say hello first. May be repeated.",
 )
+@click.option("--key", metavar="FILE", help="This node's secret key (antecede key new FILE).")
+@click.option(
+    "--peer-key",
+    "peer_keys",
+    multiple=True,
+    metavar="NAME=PUBLIC",
+    help="The public key of a peer. May be repeated, also for one peer while it changes its key.",
+)
+@click.option("--cluster-key", metavar="FILE", help="One secret key for all nodes, instead.")
+@click.option("--insecure", is_flag=True, help="Talk beyond this machine without any key.")
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
 @click.option("--trace", metavar="DIR", help="Write the event log there.")
 @click.option(
@@ -62,13 +72,17 @@ class NodeFailed(click.ClickException):
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help=f"Any other setting: {', '.join(SETTING_NAMES[3:])}.",
+    help=f"Any other setting: {', '.join(SETTING_NAMES[7:])}.",
 )
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics and /healthz there.")
 def command(
     name: str | None,
     bind: str | None,
     peers: tuple[str, ...],
+    key: str | None,
+    peer_keys: tuple[str, ...],
+    cluster_key: str | None,
+    insecure: bool,
     config: Path | None,
     trace: str | None,
     linger: str | None,
@@ -84,8 +98,11 @@ def command(
     """
     keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
     keywords |= {"bind": bind, "trace": trace, "linger": linger}
+    keywords |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
     if peers:
         keywords["peers"] = [checked_peer(peer) for peer in peers]
+    if peer_keys:
+        keywords["peer_keys"] = list(peer_keys)
     settings = gather_settings(
         {"name": name, **keywords},
         config=config,

@@ -23,13 +23,12 @@ from antecede.link.standing import STAYING
 from antecede.link.writer import Datagram
 from antecede.wire.greeting import (
     HELLO,
-    KEYED_HELLO,
-    KEYED_WELCOME,
     OLDEST_VERSION,
     UNKNOWN_SIZE,
     VERSION,
     WELCOME,
     Greeting,
+    is_keyed,
     read_greeting,
     read_refusal,
     read_unknown,
@@ -374,22 +373,34 @@ class Directory:
 
     # What comes.
 
-    def opened(self, data: bytes) -> Letter | None:
-        """What is in the envelope of a greeting; None where there are neither envelopes nor keys.
+    def opened(self, address: object, data: bytes) -> Letter | None:
+        """What is in the envelope of a greeting; None if that is of no interest any more.
 
-        `RemoteError` if it has one and we have no keys, or the other way round.
+        `RemoteError` if it has an envelope and we have no keys, or the other way round.
         """
-        keyed = data[0] in (KEYED_HELLO, KEYED_WELCOME)
-        if self._guard is None:
-            if keyed:
-                raise RemoteError("a greeting with a key, and there are no keys here")
-            return None
-        if not keyed:
+        guard = self._guard
+        if guard is None:
+            self._report_foreign(address, "it has a key, and this node has none")
+            raise RemoteError("a greeting with a key, and there are no keys here")
+        if not is_keyed(data):
+            self._report_foreign(address, "it has no key, and this node talks only with keys")
             raise RemoteError("a greeting without a key, where keys are required")
-        letter = self._guard.open(data)
-        if letter.is_answer() == (letter.text()[0] == HELLO):
+        try:
+            letter = guard.open(data)
+        except RemoteError:
+            self._report_foreign(address, "it has another key than we know, or knows another of us")
+            raise
+        if letter is None:
+            self.stale += 1
+        elif letter.is_answer() == (letter.text()[0] == HELLO):
             raise RemoteError("a greeting in the wrong envelope")
         return letter
+
+    def _report_foreign(self, address: object, reason: str) -> None:
+        """Tell, once, why somebody who should be a peer is not understood."""
+        for contact in self.by_name.values():
+            if contact.address == address and not contact.session.met:
+                self._report_refusal(contact.name, address, reason)
 
     def receive(
         self, kind: i64, address: object, reader: Reader, letter: Letter | None, now_ns: i64
@@ -469,13 +480,14 @@ class Directory:
     # Greetings, inside.
 
     def _was_answered(self, letter: Letter, address: object) -> bool:
-        """Whether this very hello had an answer: then it gets the same again."""
+        """Whether this very hello had an answer, and gets the same again, or a later one had."""
         before = letter.former_answer()
         if before:
             self._out.append(Datagram(address, before))
             return True
         if letter.is_late():
-            raise RemoteError("a hello older than one that was answered; a clock may be wrong")
+            self.stale += 1
+            return True
         return False
 
     def _on_hello(

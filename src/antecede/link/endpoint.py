@@ -17,7 +17,7 @@ from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Candidate, Contact, Directory, Identity, Tokens
-from antecede.link.guard import Guard, Seal, SealedDatagram
+from antecede.link.guard import Guard, Letter, Seal, SealedDatagram
 from antecede.link.inbox import InboundMessage, Inbox
 from antecede.link.limits import Limits
 from antecede.link.reader import DatagramReader
@@ -37,7 +37,7 @@ from antecede.link.session import Session
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
-from antecede.wire.greeting import HELLO, REFUSE, UNKNOWN, WELCOME
+from antecede.wire.greeting import HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
 from antecede.wire.varint import Reader
 
 STAYS: Final = -1
@@ -270,7 +270,11 @@ class Endpoint:
             if over is not None:
                 self._has_gone(over, now_ns)
             return
-        letter = self.directory.opened(data)
+        letter: Letter | None = None
+        if self._guard is not None or is_keyed(data):
+            letter = self.directory.opened(address, data)
+            if letter is None:
+                return
         reader = Reader(data if letter is None else letter.text())
         kind = reader.byte()
         if kind in (HELLO, WELCOME):

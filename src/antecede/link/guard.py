@@ -88,8 +88,11 @@ class Guard:
         """
 
     @abstractmethod
-    def open(self, envelope: bytes) -> Letter:
-        """What is inside; `RemoteError` if it is not for us, or not from whom it must be."""
+    def open(self, envelope: bytes) -> Letter | None:
+        """What is inside; `RemoteError` if it is not for us, or not from whom it must be.
+
+        None if it answers no hello that still waits for an answer.
+        """
 
     @abstractmethod
     def forget(self, name: str) -> None:

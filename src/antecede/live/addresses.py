@@ -4,6 +4,7 @@
 when it is read.
 """
 
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from antecede.core.errors import LocalError
@@ -53,3 +54,19 @@ def checked(host: str, port: int, value: object) -> Address:
     if not 0 <= port <= PORT_MAX:
         raise LocalError(f"{value!r} has port {port}, outside 0 to {PORT_MAX}")
     return Address(host, port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is on this machine; a name that must be looked up first is not."""
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def is_elsewhere(host: str) -> bool:
+    """Whether an address is not on this machine; of a name nobody knows yet."""
+    try:
+        return not ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -31,7 +31,7 @@ from antecede.live.loop_thread import LoopEnded, LoopThread
 from antecede.live.node import Linger, Node
 from antecede.live.opening import Config, Opening, given_settings
 from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import AddressLike, Options, PathLike, PeersLike, Settings
+from antecede.live.settings import AddressLike, KeysLike, Options, PathLike, PeersLike, Settings
 from antecede.live.stats import Health, Stats
 
 T = TypeVar("T")
@@ -135,9 +135,9 @@ class BlockingNode:
         """The names of all peers, met or not."""
         return self._in_loop(lambda node: node.peers)
 
-    def add_peer(self, name: str, address: AddressLike | None = None) -> None:
+    def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
         """Introduce a peer; without an address it has to say hello first."""
-        self._in_loop(lambda node: node.add_peer(name, address))
+        self._in_loop(lambda node: node.add_peer(name, address, keys))
 
     def remove_peer(self, name: str) -> None:
         """Forget a peer that is gone for good; its messages are reported as undeliverable."""

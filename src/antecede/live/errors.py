@@ -6,6 +6,7 @@ prevented (a peer that does not answer, a disk that fails) is an `AntecedeError`
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError, near_miss
 from antecede.link.notation import duration_text, size_text
@@ -17,6 +18,7 @@ __all__ = [
     "BadPayload",
     "BufferFull",
     "CannotBind",
+    "KeyNeeded",
     "LocalError",
     "NodeClosed",
     "PayloadTooLarge",
@@ -29,9 +31,27 @@ __all__ = [
     "WouldDeadlock",
 ]
 
+KEY_REMEDY: Final = (
+    "beyond this machine a node needs a key. Make one (antecede key new FILE) and give it with "
+    "key=FILE or --key FILE, and those of the peers with keys=[...] or --peer-key NAME=PUBLIC; or "
+    "one key for all with cluster_key=FILE or --cluster-key FILE; or let anybody read and forge "
+    "messages with insecure=True or --insecure"
+)
+
 
 class BadConfiguration(LocalError):  # noqa: N818 - reads as what it is
     """A setting that makes no sense: says which, what it was given, and what it may be."""
+
+
+class KeyNeeded(BadConfiguration):
+    """A node without a key was to talk with other machines."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.reason}, and {KEY_REMEDY}"
 
 
 class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is

@@ -32,6 +32,7 @@ from antecede.live.addresses import Address
 from antecede.live.clock import follow_shared_clock
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
+    BadConfiguration,
     NodeClosed,
     Stranded,
     TimedOut,
@@ -42,7 +43,10 @@ from antecede.live.errors import (
 from antecede.live.explaining import Explanation, explain, obstacles
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
-from antecede.live.settings import AddressLike, Settings
+from antecede.live.peers import read_keys
+from antecede.live.security.guarding import KeyGuard
+from antecede.live.security.keys import PublicKey
+from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Health, Stats, health_of, stats_of
 from antecede.live.targets import chosen_targets
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
@@ -67,7 +71,9 @@ class Node:
         transport: Transport,
         rows: EventRows | None,
         trace: LiveTrace | None,
+        guard: KeyGuard | None = None,
     ) -> None:
+        self._guard: Final = guard
         self.settings: Final = settings
         self._endpoint: Final = endpoint
         self._transport: Final = transport
@@ -89,8 +95,8 @@ class Node:
         self._listeners: Final = Listeners(settings.name)
         self._trace_timer: asyncio.TimerHandle | None = None
         transport.start(self)
-        for name, address in settings.peers.items():
-            self._introduce(name, address)
+        for name, peer in settings.peers.items():
+            self._introduce(name, peer.address)
         self._keep_trace()
         self._plan_flush()
 
@@ -116,9 +122,13 @@ class Node:
         """The names of all peers, met or not."""
         return tuple(self._endpoint.directory.by_name)
 
-    def add_peer(self, name: str, address: AddressLike | None = None) -> None:
-        """Introduce a peer; without an address it has to say hello first."""
+    def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
+        """Introduce a peer; without an address it has to say hello first.
+
+        Where nodes have keys of their own, `keys` are the public ones that this peer may have.
+        """
         self._check_open()
+        self._set_keys(checked_name(name), read_keys(keys))
         self._introduce(name, address)
         self._plan_flush()
 
@@ -357,6 +367,14 @@ class Node:
         if to_self:
             self._deliveries.notify()
         return sequence
+
+    def _set_keys(self, name: str, keys: tuple[PublicKey, ...]) -> None:
+        if self._guard is not None:
+            if self.settings.key is not None and not keys:
+                raise BadConfiguration(f"there is no key of {name}: give it with keys=[...]")
+            self._guard.ring.set_keys(name, keys)
+        elif keys:
+            raise BadConfiguration(f"there is a key of {name}, but none of this node's own")
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         checked_name(name)

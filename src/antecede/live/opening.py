@@ -21,6 +21,7 @@ from antecede.live.listeners import Listener
 from antecede.live.lookups import is_name, look_up
 from antecede.live.names import process_id
 from antecede.live.node import Node
+from antecede.live.security.choosing import guard_of, stays_local, warn_if_insecure
 from antecede.live.setting_rules import ANYBODY
 from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import AddressLike, Options, PathLike, PeersLike, Settings
@@ -79,7 +80,9 @@ class Opening:
             asyncio.get_running_loop(),
             settings.gso,
             stay_awake=settings.stay_awake,
+            local_only=stays_local(settings),
         )
+        warn_if_insecure(settings, transport.address.host)
         try:
             return start_node(settings, transport, SecretTokens(), self._on_event)
         except BaseException:
@@ -120,6 +123,7 @@ def start_node(
     settings: Settings, transport: Transport, tokens: Tokens, on_event: Listener | None
 ) -> Node:
     """A node on any transport, in the running loop."""
+    guard = guard_of(settings)
     trace = begin_trace(settings)
     process = process_id(settings.name) if trace is None else trace.process
     rows = None if trace is None else trace.rows
@@ -134,9 +138,9 @@ def start_node(
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
-    endpoint = Endpoint(me, core, tokens, limits_of(settings), rows, cumulative)
+    endpoint = Endpoint(me, core, tokens, limits_of(settings), rows, cumulative, guard)
     try:
-        node = Node(settings, endpoint, transport, rows, trace)
+        node = Node(settings, endpoint, transport, rows, trace, guard)
     except BaseException:
         if trace is not None:
             trace.close()

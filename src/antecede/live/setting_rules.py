@@ -6,7 +6,7 @@ not understand is a `LocalError`; whoever knows the name of the setting puts tha
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -20,13 +20,12 @@ from antecede.link.notation import (
     parse_size,
     size_text,
 )
-from antecede.live.addresses import Address, parse_address
+from antecede.live.addresses import parse_address
 from antecede.live.names import NAME_BYTES_MAX, checked_name
+from antecede.live.peers import read_peer_keys, read_peers
+from antecede.live.security.keys import SECRET, SecretKey
 
 NS_PER_SECOND: Final = 1_000_000_000
-LEARN: Final = "learn"
-"""The address of a peer that is to say hello first, where a file needs a text."""
-
 NOBODY: Final = "nobody"
 ANYBODY: Final = "anybody"
 
@@ -172,34 +171,13 @@ def read_run_id(value: object) -> str:
     raise LocalError(f"{value!r} is not a name for a run")
 
 
-def read_peers(value: object) -> dict[str, Address | None]:
-    """Who the peers are and where; None where the peer is to say hello first.
-
-    A mapping of names to addresses, or a list (as text: with commas) of `name=address` or `name`.
-    """
-    if isinstance(value, str):
-        value = [part for part in value.split(",") if part.strip()]
-    if isinstance(value, Mapping):
-        pairs: Iterable[tuple[object, object]] = value.items()
-    elif isinstance(value, Iterable):
-        pairs = [split_peer(part) for part in value]
-    else:
-        raise LocalError(f"{value!r} is not a table of peers")
-    peers: dict[str, Address | None] = {}
-    for given, address in pairs:
-        name = checked_name(given)
-        if name in peers:
-            raise LocalError(f"{name!r} is there twice")
-        peers[name] = None if address in (None, "", LEARN) else parse_address(address)
-    return peers
-
-
-def split_peer(part: object) -> tuple[str, str | None]:
-    """Name and address of a peer written as `name=address`, or as `name` alone."""
-    if not isinstance(part, str):
-        raise LocalError(f"{part!r} is not a peer")
-    name, equals, address = part.partition("=")
-    return name.strip(), address.strip() if equals else None
+def read_secret(value: object) -> Path | SecretKey | None:
+    """Where a secret key is; or the key itself, from a program that keeps it elsewhere."""
+    if isinstance(value, SecretKey):
+        return value
+    if isinstance(value, str) and value.strip().startswith(SECRET):
+        raise LocalError("the key itself is here, and others may have seen it; name its file")
+    return read_path(value)
 
 
 NAME: Final = Rule(checked_name, f"at most {NAME_BYTES_MAX} bytes of text without spaces and , = #")
@@ -207,6 +185,8 @@ ADDRESS: Final = Rule(parse_address, "host:port, such as 10.0.0.2:9000, node-3:9
 PEERS: Final = Rule(
     read_peers, "a table of names and addresses, or a list of name=host:port or name alone"
 )
+PEER_KEYS: Final = Rule(read_peer_keys, "a table of names and public keys, or a list of name=key")
+KEY: Final = Rule(read_secret, "the path of a key file, or empty for none")
 FLAG: Final = Rule(read_flag, "true or false")
 WELCOME: Final = Rule(read_welcome, f"{NOBODY} or {ANYBODY} (false or true)")
 SWITCH: Final = Rule(read_switch, "auto, on or off")

@@ -11,16 +11,20 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypedDict
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration
+from antecede.live.peers import Peer
+from antecede.live.security.keys import PublicKey, SecretKey
 from antecede.live.setting_rules import (
     ADDRESS,
     FLAG,
+    KEY,
     NAME,
     NOBODY,
     NS_PER_SECOND,
     PATH,
+    PEER_KEYS,
     PEERS,
     RUN_ID,
     SWITCH,
@@ -55,8 +59,17 @@ class Settings:
     """What the node is called; unique among all that talk with each other."""
     bind: Address = ANYWHERE_LOCAL
     """Where it listens; port 0 takes any free port."""
-    peers: Mapping[str, Address | None] = field(default_factory=dict)
+    peers: Mapping[str, Peer] = field(default_factory=dict)
     """Whom it knows from the start, and where; a peer without an address says hello first."""
+    key: Path | SecretKey | None = None
+    """The file with this node's secret key, made by `antecede key new`."""
+    peer_keys: Mapping[str, tuple[PublicKey, ...]] = field(default_factory=dict)
+    """The public keys of peers, beside those that `peers` says; several while a peer changes its
+    key."""
+    cluster_key: Path | SecretKey | None = None
+    """The file with one secret that all nodes share, instead of `key` and `peer_keys`."""
+    insecure: bool = False
+    """Whether to talk beyond this machine without any key."""
     order: Order = "hybrid"
     """The protocol: those called hybrid are causal, the others order less."""
     accept_unknown: AcceptUnknown = NOBODY
@@ -99,6 +112,12 @@ class Settings:
             object.__setattr__(self, name, read_setting(name, rule, getattr(self, name)))
         check_agreement(self)
 
+    def keys_of(self, name: str) -> tuple[PublicKey, ...]:
+        """The public keys that a peer may have."""
+        peer = self.peers.get(name)
+        said = () if peer is None else peer.keys
+        return tuple(dict.fromkeys(said + self.peer_keys.get(name, ())))
+
     @property
     def heartbeat_ns(self) -> int:
         """`heartbeat` as the runtime counts time."""
@@ -124,6 +143,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "name": NAME,
     "bind": ADDRESS,
     "peers": PEERS,
+    "key": KEY,
+    "peer_keys": PEER_KEYS,
+    "cluster_key": KEY,
+    "insecure": FLAG,
     "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
     "accept_unknown": WELCOME,
     "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
@@ -147,8 +170,13 @@ RULES: Final[Mapping[str, Rule]] = {
 AddressLike: TypeAlias = str | tuple[str, int]
 """Where a node listens: `host:port` as a text, or an `Address`."""
 
-PeersLike: TypeAlias = Mapping[str, AddressLike | None] | Sequence[str]
+PeersLike: TypeAlias = Mapping[str, AddressLike | Peer | None] | Sequence[str]
 """Names and addresses, or a list of `name=host:port`; None, or no address, lets it say hello."""
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+KeysLike: TypeAlias = str | PublicKey | Sequence[str | PublicKey]
+"""Public keys, `ante_pub_…`: one, or several."""
 
 Duration: TypeAlias = float | str | timedelta
 """Seconds, or a text such as `200ms`."""
@@ -159,8 +187,6 @@ Size: TypeAlias = int | str
 Count: TypeAlias = int | str
 """A number, or a text such as `20k`."""
 
-PathLike: TypeAlias = str | os.PathLike[str]
-
 
 class Options(TypedDict, total=False):
     """The settings that `open_node` takes as keywords, in every form in which it reads them.
@@ -168,6 +194,10 @@ class Options(TypedDict, total=False):
     What each means is said at `Settings`, which has the same names; a test compares the two.
     """
 
+    key: PathLike | SecretKey
+    peer_keys: Mapping[str, KeysLike] | Sequence[str]
+    cluster_key: PathLike | SecretKey
+    insecure: bool
     order: Order
     accept_unknown: AcceptUnknown | bool
     mtu: Size
@@ -206,6 +236,7 @@ def check_agreement(settings: Settings) -> None:
         raise BadConfiguration(
             f"setting 'peers': {settings.name!r} is this node itself; list the others only"
         )
+    check_keys(settings)
     if settings.payload_limit > settings.send_bytes:
         raise BadConfiguration(
             f"setting 'payload_limit' is {settings.payload_limit:,} bytes and 'send_bytes' "
@@ -217,6 +248,35 @@ def check_agreement(settings: Settings) -> None:
             f"setting 'silent_after' is {settings.silent_after:g} s and 'heartbeat' "
             f"{settings.heartbeat:g} s: an idle peer would be taken for a silent one; "
             "silent_after must be at least twice heartbeat"
+        )
+
+
+def check_keys(settings: Settings) -> None:
+    """Refuse keys that do not go together."""
+    ways = [name for name in ("key", "cluster_key", "insecure") if getattr(settings, name)]
+    if len(ways) > 1:
+        raise BadConfiguration(f"settings {' and '.join(ways)} exclude each other: choose one")
+    for name in settings.peer_keys:
+        if name not in settings.peers:
+            hint = near_miss(name, list(settings.peers))
+            raise BadConfiguration(f"setting 'peer_keys': {name!r} is not one of the peers{hint}")
+    keyed = [name for name in settings.peers if settings.keys_of(name)]
+    if keyed and settings.key is None:
+        raise BadConfiguration(
+            f"there is a key of {keyed[0]}, but none of this node's own: give it with key=FILE or "
+            "--key FILE"
+        )
+    if settings.key is None:
+        return
+    if missing := [name for name in settings.peers if name not in keyed]:
+        raise BadConfiguration(
+            f"there is no key of {missing[0]}: give it with keys=[...] or "
+            f"--peer-key {missing[0]}=ante_pub_…"
+        )
+    if settings.accept_unknown != NOBODY:
+        raise BadConfiguration(
+            "setting 'accept_unknown': with a key, everybody is known by theirs; let in whoever "
+            "has a secret in common with cluster_key=FILE"
         )
 
 

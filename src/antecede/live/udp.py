@@ -16,9 +16,9 @@ from typing import Final
 
 from antecede.link.writer import Datagram
 from antecede.live import segments
-from antecede.live.addresses import Address, parse_address
+from antecede.live.addresses import Address, is_elsewhere, is_loopback, parse_address
 from antecede.live.busy_poll import BusyPoll
-from antecede.live.errors import BadConfiguration, CannotBind
+from antecede.live.errors import BadConfiguration, CannotBind, KeyNeeded
 from antecede.live.lookups import Lookups, is_name
 from antecede.live.transport import Receiver, Transport
 
@@ -87,9 +87,15 @@ class UdpTransport(Transport):
         gso: str = "auto",
         *,
         stay_awake: bool = True,
+        local_only: bool = False,
     ) -> None:
         self._socket = bound_socket(bind)
         self._address = Address(*self._socket.getsockname()[:2])
+        # Without a key nothing may come from, or go to, another machine.
+        self._local_only = local_only
+        if local_only and not is_loopback(self._address.host):
+            self._socket.close()
+            raise KeyNeeded(f"it listens at {bind}")
         self._mtu = mtu
         # Whether many datagrams leave and come in one call: by default, if they are small.
         self._may_join = gso == "auto"
@@ -130,6 +136,8 @@ class UdpTransport(Transport):
         if address is None:
             return None
         host, port = parse_address(address)
+        if self._local_only and is_elsewhere(host):
+            raise KeyNeeded(f"a peer is at {host}:{port}")
         if port == 0:
             raise BadConfiguration(f"nobody can be reached at port 0 of {host}; name its port")
         if is_name(host):

@@ -104,6 +104,11 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
     return writer.getvalue()
 
 
+def is_keyed(data: bytes) -> bool:
+    """Whether a greeting is in an envelope."""
+    return data[0] in (KEYED_HELLO, KEYED_WELCOME)
+
+
 def read_versions(reader: Reader) -> tuple[int, int]:
     """The oldest and newest version spoken; what follows may be read only if one is known here."""
     if reader.take(len(MAGIC)) != MAGIC:

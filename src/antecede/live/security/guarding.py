@@ -20,7 +20,7 @@ from typing import Final
 
 from antecede.core.errors import RemoteError
 from antecede.link.guard import Guard, Letter, Seal
-from antecede.live.security.noise import FIRST_BYTES, SECOND_BYTES, Initiator, Responder
+from antecede.live.security.noise import FIRST_BYTES, Initiator, Responder
 from antecede.live.security.primitives import AuthenticationFailed, CipherName
 from antecede.live.security.rings import KeyRing
 from antecede.live.security.sealing import SEAL_BYTES, ReceivingKey, SendingKey
@@ -130,7 +130,7 @@ class KeyGuard(Guard):
         self._said[name] = Said(text, envelopes, now_ns)
         return envelopes
 
-    def open(self, envelope: bytes) -> Letter:
+    def open(self, envelope: bytes) -> Letter | None:
         if len(envelope) < START_BYTES or envelope[1] != FORM:
             raise RemoteError("an envelope of unknown form")
         if envelope[0] == KEYED_HELLO:
@@ -180,11 +180,11 @@ class KeyGuard(Guard):
 
     # Welcomes.
 
-    def _open_welcome(self, envelope: bytes) -> Letter:
+    def _open_welcome(self, envelope: bytes) -> Letter | None:
         handle = envelope[2:START_BYTES]
         awaited = self._awaited.get(handle)
-        if awaited is None or len(envelope) < START_BYTES + SECOND_BYTES:
-            raise RemoteError("an answer to no hello of ours")
+        if awaited is None:
+            return None
         text = awaited.initiator.finish(envelope[START_BYTES:])
         # Its keys are used once; the next hello to that peer is another one.
         del self._awaited[handle]

@@ -1,0 +1,67 @@
+"""Which keys a node uses, by its settings; and that it uses some beyond this machine."""
+
+import logging
+from pathlib import Path
+
+from antecede.core.errors import LocalError
+from antecede.live.addresses import is_loopback
+from antecede.live.errors import BadConfiguration
+from antecede.live.security.guarding import KeyGuard
+from antecede.live.security.keys import (
+    ClusterKey,
+    SecretKey,
+    read_secret_file,
+    readable_by_others,
+)
+from antecede.live.security.rings import ClusterRing, KeyRing, PeerRing
+from antecede.live.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def guard_of(settings: Settings) -> KeyGuard | None:
+    """What keeps strangers out, if there are keys; `BadConfiguration` says what is wrong."""
+    ring = ring_of(settings)
+    return None if ring is None else KeyGuard(ring)
+
+
+def ring_of(settings: Settings) -> KeyRing | None:
+    """The keys that the settings name, read from their files; None without any."""
+    try:
+        if settings.cluster_key is not None:
+            secret = secret_of(settings.cluster_key)
+            return ClusterRing(ClusterKey(secret.raw), settings.name)
+        if settings.key is not None:
+            secret = secret_of(settings.key)
+            return PeerRing(secret, {name: settings.keys_of(name) for name in settings.peers})
+    except BadConfiguration:
+        raise
+    except LocalError as error:
+        raise BadConfiguration(str(error)) from None
+    return None
+
+
+def secret_of(key: Path | SecretKey) -> SecretKey:
+    """The secret key, read from its file if it is in one."""
+    if isinstance(key, SecretKey):
+        return key
+    secret = read_secret_file(key)
+    if readable_by_others(key):
+        log.warning("%s can be read by others than its owner: chmod 600 %s", key, key)
+    return secret
+
+
+def stays_local(settings: Settings) -> bool:
+    """Whether the node may talk with nobody but on this machine, for want of a key."""
+    return settings.key is None and settings.cluster_key is None and not settings.insecure
+
+
+def warn_if_insecure(settings: Settings, host: str) -> None:
+    """Somebody asked for it; still, it is said once."""
+    if settings.insecure and not is_loopback(host):
+        log.warning(
+            "%s has no key and listens at %s: whoever can send to it can read, forge and stop its "
+            "messages",
+            settings.name,
+            host,
+        )
