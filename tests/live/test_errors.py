@@ -10,6 +10,7 @@ from antecede.live.errors import (
     BadConfiguration,
     BadPayload,
     CannotBind,
+    KeyNeeded,
     NodeClosed,
     PayloadTooLarge,
     PeerGone,
@@ -39,6 +40,10 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
     (
         CannotBind("h:1", "in use"),
         "cannot listen at h:1: in use; choose another address, or port 0",
+    ),
+    (
+        KeyNeeded("it listens at 0.0.0.0:9000"),
+        "it listens at 0.0.0.0:9000, and beyond this machine a node needs a key. Make one",
     ),
     (
         BadPayload("bob", 7, "not JSON"),
@@ -105,6 +110,7 @@ def test_what_the_caller_can_mend_is_a_local_error() -> None:
         NodeClosed,
         WouldDeadlock,
         CannotBind,
+        KeyNeeded,
     }
 
 

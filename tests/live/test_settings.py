@@ -9,6 +9,7 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration
+from antecede.live.peers import Peer
 from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import RULES, SETTING_NAMES, Settings
 
@@ -133,8 +134,8 @@ def test_the_environment_can_switch_off_the_log_of_the_file(toml: Path) -> None:
         ("accept_unknown", "0", "nobody"),
         ("trace", Path("a") / "b", Path("a/b")),
         ("bind", ["::1", 5], Address("::1", 5)),
-        ("peers", ["bob=h:1", "eve"], {"bob": Address("h", 1), "eve": None}),
-        ("peers", {"bob": ("h", 1), "eve": None}, {"bob": Address("h", 1), "eve": None}),
+        ("peers", ["bob=h:1", "eve"], {"bob": Peer("h:1"), "eve": Peer()}),
+        ("peers", {"bob": ("h", 1), "eve": None}, {"bob": Peer("h:1"), "eve": Peer()}),
         ("peers", "", {}),
     ],
 )

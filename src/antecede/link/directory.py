@@ -413,6 +413,7 @@ class Directory:
             return None
         greeting = read_greeting(reader, oldest, newest)
         if letter is not None and not letter.proves(greeting.name):
+            self._report_foreign(address, "it has another key than we know")
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if kind == WELCOME:
             return self._on_welcome(greeting, address, letter, now_ns)

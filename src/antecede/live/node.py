@@ -95,8 +95,8 @@ class Node:
         self._listeners: Final = Listeners(settings.name)
         self._trace_timer: asyncio.TimerHandle | None = None
         transport.start(self)
-        for name, peer in settings.peers.items():
-            self._introduce(name, peer.address)
+        for name in settings.peers:
+            self._introduce(name, settings.address_of(name))
         self._keep_trace()
         self._plan_flush()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.live.addresses import Address, parse_address
@@ -30,6 +30,10 @@ class Peer:
     ) -> None:
         object.__setattr__(self, "address", read_place(address))
         object.__setattr__(self, "keys", read_keys(keys))
+
+
+PeerLike: TypeAlias = Peer | str | tuple[str, int] | None
+"""A peer, or no more than its address; None, or no address, lets it say hello first."""
 
 
 def read_place(value: object) -> Address | None:

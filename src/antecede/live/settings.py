@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, TypedDict
 from antecede.core.errors import LocalError, near_miss
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration
-from antecede.live.peers import Peer
+from antecede.live.peers import PeerLike, read_peer
 from antecede.live.security.keys import PublicKey, SecretKey
 from antecede.live.setting_rules import (
     ADDRESS,
@@ -59,7 +59,7 @@ class Settings:
     """What the node is called; unique among all that talk with each other."""
     bind: Address = ANYWHERE_LOCAL
     """Where it listens; port 0 takes any free port."""
-    peers: Mapping[str, Peer] = field(default_factory=dict)
+    peers: Mapping[str, PeerLike] = field(default_factory=dict)
     """Whom it knows from the start, and where; a peer without an address says hello first."""
     key: Path | SecretKey | None = None
     """The file with this node's secret key, made by `antecede key new`."""
@@ -114,9 +114,12 @@ class Settings:
 
     def keys_of(self, name: str) -> tuple[PublicKey, ...]:
         """The public keys that a peer may have."""
-        peer = self.peers.get(name)
-        said = () if peer is None else peer.keys
+        said = read_peer(self.peers.get(name)).keys
         return tuple(dict.fromkeys(said + self.peer_keys.get(name, ())))
+
+    def address_of(self, name: str) -> Address | None:
+        """Where a peer is, if that is known."""
+        return read_peer(self.peers.get(name)).address
 
     @property
     def heartbeat_ns(self) -> int:
@@ -170,7 +173,7 @@ RULES: Final[Mapping[str, Rule]] = {
 AddressLike: TypeAlias = str | tuple[str, int]
 """Where a node listens: `host:port` as a text, or an `Address`."""
 
-PeersLike: TypeAlias = Mapping[str, AddressLike | Peer | None] | Sequence[str]
+PeersLike: TypeAlias = Mapping[str, PeerLike] | Sequence[str]
 """Names and addresses, or a list of `name=host:port`; None, or no address, lets it say hello."""
 
 PathLike: TypeAlias = str | os.PathLike[str]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from antecede.live.security.keys import new_secret, write_key_file
 from antecede.tools.proxy import Conditions, Proxy
 from tests.live.processes.groups import NAMES, Group, Member
 from tests.live.processes.hosts import HUB, Hosts, hosts, objection
@@ -17,11 +18,20 @@ PORT = 9000
 def start_all(
     made: Hosts, stack: ExitStack, folder: Path, peers: dict[str, dict[str, str]]
 ) -> list[Member]:
-    """A worker on each host."""
+    """A worker on each host; they share a key, which is required between hosts."""
+    key = folder.parent / f"{folder.name}.key"
+    write_key_file(key, new_secret().text())
     members = []
     for name, address in made.addresses.items():
         bind = f"{address}:{PORT}"
-        started = Member(name, peers[name], bind=bind, within=made.within(name), trace=folder)
+        started = Member(
+            name,
+            peers[name],
+            bind=bind,
+            within=made.within(name),
+            trace=folder,
+            cluster_key=str(key),
+        )
         stack.enter_context(started.child)
         members.append(started)
     return members
