@@ -58,6 +58,12 @@ class ChatFailed(click.ClickException):
     help="Somebody else, and where; may be repeated. Others may come by themselves.",
 )
 @click.option(
+    "--cluster-key",
+    metavar="FILE",
+    help="One secret key for all (antecede key new FILE); required beyond this machine.",
+)
+@click.option("--insecure", is_flag=True, help="Chat beyond this machine without any key.")
+@click.option(
     "--order",
     type=click.Choice(["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]),
     default="hybrid",
@@ -84,6 +90,8 @@ def command(
     name: str | None,
     bind: str | None,
     peers: tuple[str, ...],
+    cluster_key: str | None,
+    insecure: bool,
     order: str,
     network: str | None,
     latency: Latency | None,
@@ -112,6 +120,7 @@ def command(
     if name is None:
         raise click.UsageError("say who you are with --name, or watch with --demo")
     given = {"name": name, "bind": bind, "order": order, "trace": trace, "accept_unknown": True}
+    given |= {"cluster_key": cluster_key, "insecure": insecure or None}
     settings = gather_settings(given | ({"peers": list(peers)} if peers else {}))
     if sys.stdin is None:
         raise click.UsageError("there is no input to read; watch with --demo")
