@@ -11,7 +11,7 @@ from antecede.live.json_lines import run_json_lines
 from antecede.live.lines import OutputFailed
 from antecede.live.opening import Opening
 from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import SETTING_NAMES
+from antecede.live.settings import SETTING_NAMES, Settings
 
 LINGER = "30s"
 """The scripts of a group end one after the other: longer than a node has by itself."""
@@ -94,7 +94,8 @@ def command(
     Messages are delivered exactly once and in causal order. At the end of input the node waits
     until everything it sent is delivered, says bye, and goes on receiving until its peers have
     said bye too; after SIGTERM or Ctrl-C it does not wait for those, and a second signal ends the
-    wait. It exits with 0, or with 1 and the names of the peers that it leaves stranded.
+    wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0, or
+    with 1 and the names of the peers that it leaves stranded.
     """
     keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
     keywords |= {"bind": bind, "trace": trace, "linger": linger}
@@ -103,14 +104,18 @@ def command(
         keywords["peers"] = [checked_peer(peer) for peer in peers]
     if peer_keys:
         keywords["peer_keys"] = list(peer_keys)
-    settings = gather_settings(
-        {"name": name, **keywords},
-        config=config,
-        fallback={"linger": LINGER},
-        how="with --name",
-    )
+
+    def read() -> Settings:
+        return gather_settings(
+            {"name": name, **keywords},
+            config=config,
+            fallback={"linger": LINGER},
+            how="with --name",
+        )
+
+    at = None if metrics is None else metrics_at(metrics)
     try:
-        run_json_lines(Opening(settings, None), None if metrics is None else metrics_at(metrics))
+        run_json_lines(Opening(read(), None), at, read)
     except (Stranded, OutputFailed, TraceFailed) as error:
         raise NodeFailed(str(error)) from None
 

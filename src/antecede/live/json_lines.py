@@ -13,6 +13,7 @@ import json
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 from typing import BinaryIO, Final, TextIO
@@ -39,6 +40,7 @@ from antecede.live.lines import InputLines, OutputFailed, OutputLines
 from antecede.live.metrics import serve_metrics
 from antecede.live.node import Linger, Node
 from antecede.live.opening import Opening
+from antecede.live.settings import Settings
 
 FURTHER_BYTES: Final = 1 << 16
 """What a line may have besides its payload."""
@@ -73,12 +75,19 @@ class BadLine(LocalError):  # noqa: N818 - reads as what it is
         self.identity = identity
 
 
-def run_json_lines(opening: Opening, metrics: Address | None) -> None:
-    """Run a node on standard input and output until the end; `Stranded` if it did not end well."""
-    asyncio.run(open_and_serve(opening, metrics))
+def run_json_lines(
+    opening: Opening, metrics: Address | None, reread: Callable[[], Settings] | None = None
+) -> None:
+    """Run a node on standard input and output until the end; `Stranded` if it did not end well.
+
+    After SIGHUP the peers and keys that `reread` answers with are taken over.
+    """
+    asyncio.run(open_and_serve(opening, metrics, reread))
 
 
-async def open_and_serve(opening: Opening, metrics: Address | None) -> None:
+async def open_and_serve(
+    opening: Opening, metrics: Address | None, reread: Callable[[], Settings] | None = None
+) -> None:
     """The node, its lines and, if wanted, its metrics."""
     if sys.stdout is None:
         raise OutputFailed("there is none")
@@ -88,10 +97,15 @@ async def open_and_serve(opening: Opening, metrics: Address | None) -> None:
         log.info("%s listens at %s", node.name, node.address)
         if metrics is not None:
             await stack.enter_async_context(await serve_metrics(node, *metrics))
-        await serve_lines(node, source, sys.stdout)
+        await serve_lines(node, source, sys.stdout, reread)
 
 
-async def serve_lines(node: Node, source: BinaryIO, sink: TextIO) -> None:
+async def serve_lines(
+    node: Node,
+    source: BinaryIO,
+    sink: TextIO,
+    reread: Callable[[], Settings] | None = None,
+) -> None:
     """Serve until the end of input or a signal; then drain and say bye.
 
     After the end of input others' byes are waited for; after a signal no more than that nobody
@@ -104,6 +118,8 @@ async def serve_lines(node: Node, source: BinaryIO, sink: TextIO) -> None:
     signalled: list[signal.Signals] = []
     for number in SIGNALS:
         loop.add_signal_handler(number, leave, node, lines, signalled, number)
+    if reread is not None:
+        loop.add_signal_handler(signal.SIGHUP, reload, node, reread, output)
     output.put({"event": "ready", "name": node.name, "address": str(node.address)})
     node.on_event(lambda report: output.put(event_record(report)))
     answering = loop.create_task(answer_lines(node, lines, output))
@@ -121,6 +137,17 @@ async def serve_lines(node: Node, source: BinaryIO, sink: TextIO) -> None:
         await output.end()
     if output.failure is not None:
         raise OutputFailed(output.failure)
+
+
+def reload(node: Node, reread: Callable[[], Settings], output: OutputLines) -> None:
+    """Take over peers and keys; if they make no sense, go on with those in use."""
+    try:
+        node.reload(reread())
+    except LocalError as error:
+        log.warning("%s: not reloaded: %s", node.name, error)
+        output.put({"error": f"not reloaded: {error}"})
+    else:
+        output.put({"event": "reloaded", "peers": list(node.peers)})
 
 
 def leave(

@@ -44,6 +44,7 @@ from antecede.live.explaining import Explanation, explain, obstacles
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
 from antecede.live.peers import read_keys
+from antecede.live.security.choosing import check_reload, ring_of
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import PublicKey
 from antecede.live.settings import AddressLike, KeysLike, Settings
@@ -74,6 +75,8 @@ class Node:
         guard: KeyGuard | None = None,
     ) -> None:
         self._guard: Final = guard
+        # Whose peers and keys are in use: the settings, or what was loaded since.
+        self._configured = settings
         self.settings: Final = settings
         self._endpoint: Final = endpoint
         self._transport: Final = transport
@@ -142,6 +145,33 @@ class Node:
         self._transport.found(self._endpoint.directory.by_name[name].address)
         self._endpoint.remove_peer(name, self._now())
         self._after_step()
+        self._plan_flush()
+
+    def reload(self, settings: Settings) -> None:
+        """Take over the peers and the keys that these settings name, without a restart.
+
+        New peers are introduced; those that the settings named before and do not any more are
+        forgotten, as by `remove_peer`. New keys count for every greeting from now on; sessions that
+        exist go on. Nothing has changed if this raises.
+        """
+        self._check_open()
+        check_reload(self._configured, settings)
+        for name in settings.peers:
+            self._transport.resolve(settings.address_of(name))
+        if self._guard is not None:
+            ring = ring_of(settings)
+            assert ring is not None, "a node with keys is reloaded with keys"
+            for name in self.peers:
+                if name not in self._configured.peers:
+                    ring.set_keys(name, self._guard.ring.known_keys(name))
+            self._guard.use(ring)
+        before, self._configured = self._configured, settings
+        for name in before.peers:
+            if name not in settings.peers and name in self.peers:
+                self.remove_peer(name)
+        for name in settings.peers:
+            if name not in self.peers:
+                self._introduce(name, settings.address_of(name))
         self._plan_flush()
 
     # Sending.

@@ -150,6 +150,55 @@ def test_with_a_key_no_loopback_is_needed(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.text == ""
 
 
+def test_peers_and_keys_are_reloaded_without_a_restart() -> None:
+    """Bob changes his key, carol comes and goes; alice's session with dave, who stays, goes on."""
+
+    async def reloaded() -> None:
+        dave_key = SecretKey(bytes([4] * 32))
+        known = {"bob": Peer(keys=[CAROL.public]), "dave": Peer(keys=[dave_key.public])}
+        async with antecede.open_node("alice", key=ALICE, peers=known) as alice:
+            of_alice = {"alice": Peer(alice.address, [ALICE.public])}
+            async with (
+                antecede.open_node("bob", key=BOB, peers=of_alice, linger=0) as bob,
+                antecede.open_node("dave", key=dave_key, peers=of_alice) as dave,
+            ):
+                await dave.send("alice", b"one")
+                assert (await alice.receive(timeout=30)).payload == b"one"
+                await bob.send("alice", b"two")
+                after = {**known, "bob": Peer(keys=[CAROL.public, BOB.public]), "eve": Peer()}
+                with pytest.raises(BadConfiguration, match="there is no key of eve"):
+                    alice.reload(gathered(key=ALICE, peers=after))
+                del after["eve"]
+                alice.reload(gathered(key=ALICE, peers=after))
+                assert (await alice.receive(timeout=30)).payload == b"two"
+                await dave.send("alice", b"three")
+                assert (await alice.receive(timeout=30)).payload == b"three"
+                alice.reload(gathered(key=ALICE, peers={"dave": known["dave"]}))
+                assert alice.peers == ("dave",)
+                bob.abandon()
+
+    asyncio.run(reloaded())
+
+
+@pytest.mark.parametrize(
+    ("after", "complaint"),
+    [
+        ({"name": "alicia"}, "alice cannot become alicia"),
+        ({"cluster_key": ALICE}, "'cluster_key' cannot come or go"),
+        ({"peers": ["bob=127.0.0.1:10"]}, "bob cannot get another address"),
+        ({"peers": ["bob=127.0.0.1:9", "eve=127.0.0.1:0"]}, "nobody can be reached at port 0"),
+    ],
+)
+def test_what_cannot_be_reloaded_changes_nothing(after: dict[str, object], complaint: str) -> None:
+    async def reloaded() -> None:
+        async with antecede.open_node("alice", peers=["bob=127.0.0.1:9"], linger=0) as alice:
+            with pytest.raises(BadConfiguration, match=complaint):
+                alice.reload(gathered(**after))
+            assert alice.peers == ("bob",)
+
+    asyncio.run(reloaded())
+
+
 def test_real_nodes_with_keys_talk_and_take_new_peers() -> None:
     async def talk() -> list[bytes]:
         async with (

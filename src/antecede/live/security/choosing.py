@@ -41,6 +41,21 @@ def ring_of(settings: Settings) -> KeyRing | None:
     return None
 
 
+def check_reload(before: Settings, after: Settings) -> None:
+    """Refuse what cannot change without a restart."""
+    if before.name != after.name:
+        raise BadConfiguration(f"{before.name} cannot become {after.name}: restart it")
+    for way in ("key", "cluster_key", "insecure"):
+        if bool(getattr(before, way)) != bool(getattr(after, way)):
+            raise BadConfiguration(f"setting {way!r} cannot come or go without a restart")
+    for name in after.peers:
+        if name in before.peers and before.address_of(name) != after.address_of(name):
+            raise BadConfiguration(
+                f"{name} cannot get another address without a restart; remove it first, or use a "
+                "host name, which is looked up again"
+            )
+
+
 def secret_of(key: Path | SecretKey) -> SecretKey:
     """The secret key, read from its file if it is in one."""
     if isinstance(key, SecretKey):

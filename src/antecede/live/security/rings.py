@@ -22,6 +22,10 @@ class KeyRing(ABC):
     def keys_of(self, name: str) -> tuple[bytes, ...]:
         """The public keys that `name` may have; empty if it may not speak at all."""
 
+    def known_keys(self, name: str) -> tuple[PublicKey, ...]:
+        """The keys that `name` was given here, as `set_keys` takes them."""
+        return tuple(PublicKey(raw) for raw in self.keys_of(name))
+
     @abstractmethod
     def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
         """From now on `name` has these keys, and no others."""
@@ -73,3 +77,6 @@ class ClusterRing(KeyRing):
         if keys:
             raise LocalError(f"{name} needs no key of its own: the cluster key serves all")
         self._known[name] = self.keys_of(name)
+
+    def known_keys(self, name: str) -> tuple[PublicKey, ...]:  # noqa: ARG002 - all follow
+        return ()
