@@ -139,7 +139,7 @@ async def send_by_nodes(talk: Talk) -> None:
         for pair in range(talk.pairs):
             there = {f"right{pair}": f"{ADDRESSES['right']}:{PORT + pair}"}
             bind = f"{ADDRESSES['left']}:{PORT + pair}"
-            opening = open_node(f"left{pair}", bind=bind, peers=there)
+            opening = open_node(f"left{pair}", bind=bind, peers=there, insecure=True)
             nodes.append(await stack.enter_async_context(opening))
         say({"ready": True})
         start_ns = time.monotonic_ns()
@@ -190,7 +190,9 @@ async def receive_by_nodes(talk: Talk, latencies: Latencies) -> None:
     async with AsyncExitStack() as stack:
         for pair in range(talk.pairs):
             bind = f"{ADDRESSES['right']}:{PORT + pair}"
-            opening = open_node(f"right{pair}", bind=bind, peers={f"left{pair}": None})
+            opening = open_node(
+                f"right{pair}", bind=bind, peers={f"left{pair}": None}, insecure=True
+            )
             node = await stack.enter_async_context(opening)
             node.on_message(take)
         say({"ready": True})

@@ -108,7 +108,9 @@ def test_every_address_of_a_name_is_tried() -> None:
         loop.table["bob.example"] = ["127.0.0.3", "127.0.0.2", "127.0.0.1"]
         async with antecede.open_node("bob", peers={"alice": None}) as bob:
             there = f"bob.example:{bob.address.port}"
-            async with antecede.open_node("alice", bind="0.0.0.0:0", peers={"bob": there}) as alice:
+            async with antecede.open_node(
+                "alice", bind="0.0.0.0:0", insecure=True, peers={"bob": there}
+            ) as alice:
                 for number in range(3):
                     await alice.send("bob", b"%d" % number)
                     assert (await bob.receive()).payload == b"%d" % number
@@ -126,6 +128,7 @@ def test_a_peer_that_is_started_again_elsewhere_is_found_again() -> None:
         alice = await antecede.open_node(
             "alice",
             bind="0.0.0.0:0",
+            insecure=True,
             peers={"bob": f"bob.example:{port}"},
             heartbeat=0.05,
             silent_after=0.2,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from antecede.live.security.keys import new_secret, write_key_file
+from antecede.live.security.sealing import SEAL_BYTES
 from antecede.tools.proxy import Conditions, Proxy
 from tests.live.processes.groups import NAMES, Group, Member
 from tests.live.processes.hosts import HUB, Hosts, hosts, objection
@@ -74,6 +75,6 @@ def check_talk(members: dict[str, Member], folder: Path) -> None:
     sizes = {
         peer["datagram_size"] for state in group.do("state") for peer in state["stats"]["peers"]
     }
-    assert sizes == {1400}
+    assert sizes == {1400 - SEAL_BYTES}
     group.close()
     group.check()
