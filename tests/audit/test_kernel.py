@@ -184,3 +184,21 @@ def test_a_message_that_causes_itself_is_seen_to() -> None:
     assert settle(1, 1, events, 0, 1) == [1]
     _, stuck = graph_order(1, 1, events)
     assert stuck == 2
+
+
+@pytest.mark.parametrize(
+    ("sent_there", "first", "last", "found"),
+    [
+        (1, 0, 1, [10, 11]),
+        (1, 0, 2, [10, 11]),
+        (1, 1, 2, []),  # Another part is about the message that comes late.
+        (0, 0, 1, []),  # What was never sent to a place cannot be late there.
+    ],
+)
+def test_late_are_copies_of_the_part_that_were_sent_there(
+    sent_there: int, first: int, last: int, found: list[int]
+) -> None:
+    """Message 0 happens before message 1, and its copy 11 comes after the other's copy 10."""
+    deliveries = rows([(0, 1, 10, 1), (0, 0, 11, sent_there)])
+    before = [0, 1 if first == 0 else 0]
+    assert settled_overtakings(1, deliveries, before, first, last) == found
