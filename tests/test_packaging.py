@@ -124,7 +124,9 @@ def test_with_a_compiler_the_hot_layers_are_compiled(project: Path, tmp_path: Pa
     assert not (project / "build").exists()
 
 
-@pytest.mark.parametrize("compiler", ["false", "no-such-compiler"])
+@pytest.mark.parametrize(
+    "compiler", ["false", pytest.param("no-such-compiler", marks=pytest.mark.long)]
+)
 def test_without_a_compiler_the_install_succeeds_and_says_so(
     project: Path, tmp_path: Path, compiler: str
 ) -> None:
