@@ -21,6 +21,8 @@ DIGESTS: dict[tuple[str, str, str], str] = {
     ("hybrid", "groups", "wan"): "ce730c1ed7f2a7150b023fbbee90ee97",
     ("hybrid-sps", "poisson", "lossy"): "0cd643dcb1fa8e468df2676c65f86b42",
     ("hybrid-sps", "groups", "wan"): "9c5ab7d7d233632d3a7456be8e013886",
+    ("hybrid-facts", "poisson", "lossy"): "b8c7766cf545b43143deeea539e1059f",
+    ("hybrid-facts", "groups", "wan"): "992266901ebccb7f5e5ed7c98a77d2f6",
     ("hybrid-csps", "service-dag", "lan"): "59bf42f94233135c28ce7bd61f47beef",
     ("paper-multicast", "broadcast", "lossy"): "dba946f2a85e9145cc96c591339829f8",
     ("rst", "request-reply", "reliable"): "af321454112c471758882c480d01b65c",
