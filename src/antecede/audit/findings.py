@@ -30,6 +30,14 @@ VIOLATION_COLUMNS: Final = (
 """The columns of the violations table, without the run; `Violation.row` is in this order."""
 
 
+IDENTITY_COLUMNS: Final = (
+    *("early_trace_id", "late_trace_id"),
+    *("early_span_id", "late_span_id"),
+    *("early_operation", "late_operation"),
+)
+"""What the table says besides, where it is known: to which steps of which requests it leads."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """At `process`, `early` was delivered before `late`, which happened before it.
@@ -48,6 +56,15 @@ class Violation:
     It begins with the submission of `late` and ends with that of `early`; every delivery stands
     right after the submission of the same message. It is empty if nobody looked for it.
     """
+    early_trace_id: str | None = None
+    """The trace that the delivery of `early` is part of."""
+    late_trace_id: str | None = None
+    early_span_id: str | None = None
+    """The step of it."""
+    late_span_id: str | None = None
+    early_operation: str | None = None
+    """What that step is called."""
+    late_operation: str | None = None
 
     @property
     def held_back_ns(self) -> int:

@@ -101,7 +101,7 @@ class CausalPass:
     def __init__(self, places: int, watched: bytes, strands: int) -> None:
         self._watched: Final = watched
         self._places: Final[list[Place]] = []
-        self._strands: Final[list[Strand]] = []
+        self._strands: list[Strand] = []
         self._flights: list[Flight | None] = []
         self._base: i64 = 0
         self._done: i64 = 0
@@ -141,6 +141,25 @@ class CausalPass:
         for _ in range(count):
             self._strands.append(Strand())
 
+    def strand_count(self) -> int:
+        """How many strands there are numbers for."""
+        return len(self._strands)
+
+    def keep_telling_strands(self) -> list[int]:
+        """Forget the strands that have nothing watched in their past, and renumber the others.
+
+        The numbers that those which are left had before, in the order of the new ones.
+        """
+        kept: list[int] = []
+        strands: list[Strand] = []
+        for number, strand in enumerate(self._strands):
+            self._align_strand(strand)
+            if strand.known:
+                kept.append(number)
+                strands.append(strand)
+        self._strands = strands
+        return kept
+
     def add_messages(self, messages: bytes) -> None:
         """Number more messages, after those there are: bit or `NONE`, and how many deliveries."""
         start: i64
@@ -166,6 +185,18 @@ class CausalPass:
     def stalled(self) -> list[int]:
         """The places with events that wait for each other in a circle; their runs are unjudged."""
         return list(self._queues)
+
+    def force(self, events: bytes) -> None:
+        """Perform what waits for itself in a circle, without what it waits for.
+
+        The events are those of the last `run`; no later one could make sense of their rows.
+        """
+        queues, self._queues, self._waiting = self._queues, {}, {}
+        for number, queue in queues.items():
+            place = self._places[number]
+            place.stalled = False
+            for start in queue:
+                self._step(place, events, start)
 
     def run(self, events: bytes) -> None:
         """Go through events: place, message, copy, row in `watched`, strand.

@@ -161,6 +161,10 @@ def violation(history: History, early: Event, late: Event, witness: bool) -> Vio
         early_delivered_ns=early.time_ns,
         late=message_of(late),
         late_delivered_ns=late.time_ns,
+        early_trace_id=early.trace_id,
+        late_trace_id=late.trace_id,
+        early_span_id=early.span_id,
+        late_span_id=late.span_id,
         witness=find_witness(history, message_of(late), message_of(early), early.process)
         if witness
         else (),

@@ -11,6 +11,7 @@ from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 
 if TYPE_CHECKING:
+    from antecede.audit.history import Order
     from antecede.pipeline.audit.job import Audit
 
 EPILOG: Final = """
@@ -47,6 +48,12 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
     metavar="N",
     help="Tell the worst N violations in words: how the late message caused the early one.",
 )
+@click.option(
+    "--order",
+    type=click.Choice(["process", "trace"]),
+    help="What counts as a cause: all that a process did before, or what it did before in the "
+    "same trace.  [default: trace if the log has traces]",
+)
 @click.option("--fail-on-violation", is_flag=True, help="Exit with 1 if there is a violation.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
@@ -56,6 +63,7 @@ def command(
     paths: tuple[str, ...],
     out: str,
     explained: int,
+    order: "Order | None",
     fail_on_violation: bool,
     as_json: bool,
     master: str | None,
@@ -63,13 +71,14 @@ def command(
     """Find out whether effects overtook causes in event logs, of whatever origin and size.
 
     A log is judged by definition: if one message happened before another, it must be delivered
-    first wherever both are delivered. Logs may come from live runs, simulations or ingested traces,
-    and need not have been written by a protocol that promises any order.
+    first wherever both are delivered. Between two events of one process "before" means what --order
+    says; the summary has the figures for both. Logs may come from live runs, simulations or
+    ingested traces, and need not have been written by a protocol that promises any order.
 
     Logs of up to a million events on this machine are judged at once, larger ones on Spark, as is
     everything if --master is given; the verdict is the same.
     """
-    found = carried_out(context, paths, out, explained, master)
+    found = carried_out(context, paths, out, order, explained, master)
     if as_json:
         click.echo(json.dumps(found.summary.as_object(), indent=2))
     else:
@@ -81,7 +90,12 @@ def command(
 
 
 def carried_out(
-    context: click.Context, paths: tuple[str, ...], out: str, explained: int, master: str | None
+    context: click.Context,
+    paths: tuple[str, ...],
+    out: str,
+    order: "Order | None",
+    explained: int,
+    master: str | None,
 ) -> "Audit":
     """Audit: logs of up to a million events right here, all else on Spark."""
     need_spark()
@@ -90,10 +104,10 @@ def carried_out(
 
     with spark_progress() as progress:
         if master is None:
-            found = audit_small(paths, out, explain=explained, tell=progress.tell)
+            found = audit_small(paths, out, order=order, explain=explained, tell=progress.tell)
             if found is not None:
                 return found
         progress.tell("starting Spark")
         with spark_session(context, master) as session:
             progress.watch(session)
-            return audit(session, paths, out, explain=explained, tell=progress.tell)
+            return audit(session, paths, out, order=order, explain=explained, tell=progress.tell)

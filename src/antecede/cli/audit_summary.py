@@ -12,10 +12,16 @@ from antecede.cli.output import Console
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
+    from antecede.audit.history import Order
     from antecede.pipeline.audit.summary import Channel, Summary
 
 CHANNELS_SHOWN: Final = 8
 RUNS_SHOWN: Final = 5
+
+MEANINGS: Final[dict["Order", str]] = {
+    "trace": "trace: only what the same request did before at a process counts as a cause.",
+    "process": "process: all that a process did before counts, which causal messaging enforces.",
+}
 
 Names = Mapping[str, Mapping[int, str]]
 
@@ -28,6 +34,8 @@ def print_summary(console: Console, summary: "Summary", names: Names, out: str) 
         f"{summary.deliveries:,} deliveries, {summary.processes:,} processes"
     )
     console.print(verdict_text(summary))
+    for line in order_lines(summary):
+        console.print(line)
     others = faults_text(summary)
     if others:
         console.print(others)
@@ -55,6 +63,17 @@ def verdict_text(summary: "Summary") -> str:
         f"Causal order would have held {them} back for {held_text(held['p50'])} (median), "
         f"{held_text(held['p99'])} (99th percentile), {held_text(held['max'])} at most."
     )
+
+
+def order_lines(summary: "Summary") -> list[str]:
+    """How many there are by either order, and what that means; nothing if there are no traces."""
+    if summary.order == "process" and len(set(summary.violations_by_order.values())) == 1:
+        return []
+    width = max(len(f"{count:,}") for count in summary.violations_by_order.values())
+    return [
+        f"{summary.violations_by_order[order]:>{width},} by {meaning}"
+        for order, meaning in MEANINGS.items()
+    ]
 
 
 def held_text(held_back_ns: float) -> str:
@@ -106,12 +125,24 @@ def method_lines(summary: "Summary") -> list[str]:
     """What a reader should know about how runs were judged whose clocks cannot be trusted."""
     runs = list(summary.method.sequential.items())
     lines = [
-        f"{run_id}: {'; '.join(reasons)}. It was judged by the order of its events alone."
+        f"{run_id}: {'; '.join(reasons)}. {remedy(summary, run_id)}"
         for run_id, reasons in runs[:RUNS_SHOWN]
     ]
     if len(runs) > RUNS_SHOWN:
         lines.append(f"… and {len(runs) - RUNS_SHOWN:,} more runs, named in summary.json")
     return lines
+
+
+def remedy(summary: "Summary", run_id: str) -> str:
+    """What was done about a clock that cannot be right."""
+    moved = summary.method.clock_offsets_ns.get(run_id, {})
+    share = summary.method.blurred.get(run_id)
+    if share is None and not moved:
+        return "It was judged by the order of its events alone."
+    clocks = f"The clocks of {len(moved):,} processes were moved" if moved else "No clock was moved"
+    if share is None:
+        return f"{clocks}."
+    return f"{clocks}, and for {share:.2%} of the time only the order of events was looked at."
 
 
 def print_worst(

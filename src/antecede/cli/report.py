@@ -52,6 +52,11 @@ The file needs no network, no server and no Java.
 )
 @click.option("--from", "from_ns", type=DURATION, help="Leave out what comes earlier in a run.")
 @click.option("--to", "to_ns", type=DURATION, help="Leave out what comes later in a run.")
+@click.option(
+    "--trace-url",
+    metavar="URL",
+    help="Link findings to their traces: an address with {trace_id} in it.",
+)
 @click.option("--title", default="antecede report", show_default=True)
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 def command(
@@ -60,6 +65,7 @@ def command(
     runs: tuple[str, ...],
     from_ns: int | None,
     to_ns: int | None,
+    trace_url: str | None,
     title: str,
     opened: bool,
 ) -> None:
@@ -70,8 +76,13 @@ def command(
 
     if from_ns is not None and to_ns is not None and from_ns >= to_ns:
         raise LocalError("--from must be earlier than --to")
+    if trace_url is not None and "{trace_id}" not in trace_url:
+        raise LocalError("--trace-url must have {trace_id} where the id of the trace belongs")
+    if trace_url is not None and not trace_url.startswith(("https://", "http://")):
+        raise LocalError("--trace-url must begin with https:// or http://")
     window = Window(from_ns=from_ns, to_ns=to_ns)
-    report = make_report(places, Wanted(runs=runs, window=window, title=title))
+    wanted = Wanted(runs=runs, window=window, title=title, trace_url=trace_url)
+    report = make_report(places, wanted)
     for what, where in report.sources:
         click.echo(f"Found {what} in {where}.", err=True)
     size = write_report(out, report)

@@ -53,6 +53,8 @@ class Wanted:
     """Patterns of the ids of runs to draw; none: the first few."""
     window: Window = WHOLE
     title: str = "antecede report"
+    trace_url: str | None = None
+    """Where a trace can be looked at, with {trace_id} for its id."""
 
 
 def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
@@ -76,7 +78,7 @@ def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
         title=wanted.title,
         subtitle=subtitle(recordings, undrawn),
         opening=opening(recordings, audits),
-        sections=all_sections(sources, sweeps, recordings, audits, diagrams),
+        sections=all_sections(sources, sweeps, recordings, audits, diagrams, wanted.trace_url),
         sources=[(source.text(), str(source.path)) for source in sources],
     )
 
@@ -195,6 +197,7 @@ def all_sections(
     recordings: Sequence[Recording],
     audits: Sequence[Audited],
     diagrams: Sequence[Diagram],
+    trace_url: str | None,
 ) -> list[Section]:
     """The sections for which there is something to say, in the order of the page."""
     comparisons = [read_comparison(one.path) for one in sources if one.kind == COMPARISON]
@@ -204,7 +207,7 @@ def all_sections(
     sections: list[Section | None] = [
         *[evaluation_section(one, number) for number, one in enumerate(evaluations, start=1)],
         spacetime_section(diagrams, pair_of(names, early_by_run(audits))),
-        audit_section(audits, people(recordings), diagrams) if audits else None,
+        audit_section(audits, people(recordings), diagrams, trace_url) if audits else None,
         *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],
         latency_section(recordings, list(sweeps.values()), comparisons),
         growth_section(comparisons, list(sweeps.values())),

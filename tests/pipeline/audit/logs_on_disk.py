@@ -8,13 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antecede.audit import Verdict, check_log
-from antecede.pipeline.audit.judge import Judged
-from antecede.pipeline.audit.verdict import duplicates, inventions, losses, violations
+from antecede.audit import VIOLATION_COLUMNS, Order, Verdict, check_log
+from antecede.pipeline.audit.job import TABLES
+from antecede.pipeline.audit.library import Findings
 from antecede.trace import Event
 from antecede.trace.parquet import event_schema
 
 Runs = Mapping[str, Sequence[Event]]
+TRACED = ("early_trace_id", "late_trace_id", "early_span_id", "late_span_id")
+JUDGED = (*VIOLATION_COLUMNS, *TRACED)
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
@@ -26,31 +28,43 @@ def write_runs(path: Path, runs: Runs) -> str:
     return str(path)
 
 
-def verdicts_of(judged: Judged) -> dict[str, Rows]:
+def verdicts_of(found: Findings) -> dict[str, Rows]:
     """Everything that was found, by run."""
-    tables = {
-        "violations": violations(judged.findings),
-        "duplicates": duplicates(judged.findings),
-        "losses": losses(judged.findings),
-        "inventions": inventions(judged.findings),
-    }
+    tables = {name: getattr(found, name) for name in TABLES}
+    return by_run(
+        {name: [row.asDict() for row in table.collect()] for name, table in tables.items()}
+    )
+
+
+def by_run(tables: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Rows]:
+    """The rows of tables, by run; of violations the columns that the oracle knows."""
     found: dict[str, Rows] = {}
-    for name, table in tables.items():
-        for row in table.collect():
-            found.setdefault(row["run_id"], {}).setdefault(name, []).append(tuple(row)[1:])
+    for name, rows in tables.items():
+        for row in rows:
+            run_id = row.pop("run_id")
+            columns = JUDGED if name == "violations" else row
+            found.setdefault(run_id, {}).setdefault(name, []).append(
+                tuple(row[column] for column in columns)
+            )
     return {run_id: in_order(rows) for run_id, rows in found.items()}
 
 
-def oracle_of(runs: Runs) -> dict[str, Rows]:
+def oracle_of(runs: Runs, order: Order = "process") -> dict[str, Rows]:
     """The same as the oracle has it."""
-    found = {run_id: rows_of(check_log(log, witnesses=False)) for run_id, log in runs.items()}
+    found = {
+        run_id: rows_of(check_log(log, witnesses=False, order=order))
+        for run_id, log in runs.items()
+    }
     return {run_id: rows for run_id, rows in found.items() if rows}
 
 
 def rows_of(verdict: Verdict) -> Rows:
     """The rows of a verdict's tables; tables without rows are left out."""
     tables: Rows = {
-        "violations": [violation.row() for violation in verdict.violations],
+        "violations": [
+            (*violation.row(), *(getattr(violation, name) for name in TRACED))
+            for violation in verdict.violations
+        ],
         "duplicates": [
             (d.process, *d.message, d.deliveries, d.first_delivered_ns, d.last_delivered_ns)
             for d in verdict.duplicates
@@ -62,4 +76,4 @@ def rows_of(verdict: Verdict) -> Rows:
 
 
 def in_order(rows: Rows) -> Rows:
-    return {name: sorted(rows[name]) for name in sorted(rows)}
+    return {name: sorted(rows[name], key=str) for name in sorted(rows)}

@@ -6,8 +6,7 @@ from random import Random
 from pyspark.sql import SparkSession
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.pipeline.audit.inputs import find_source
-from antecede.pipeline.audit.judge import judged_logs
+from antecede.pipeline.audit.library import audit
 from antecede.trace import EventLog
 from tests.broken.mutants import Mutant, load
 from tests.broken.test_every_mutant_is_caught import MUTANTS
@@ -50,9 +49,9 @@ def test_every_broken_protocol_is_caught(spark: SparkSession, tmp_path: Path) ->
         mutants[info.name] = mutant
         runs |= logs_of(info)
     logs = {run_id: list(log) for run_id, log in runs.items()}
-    source = find_source(write_runs(tmp_path / "logs.parquet", logs))
+    events = spark.read.parquet(write_runs(tmp_path / "logs.parquet", logs))
 
-    with judged_logs(spark, [source], slice_copies=2_000) as judged:
+    with audit(events, slice_copies=2_000) as judged:
         found = verdicts_of(judged)
 
     assert found == oracle_of(logs)

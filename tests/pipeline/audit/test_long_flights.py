@@ -8,28 +8,38 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from antecede.audit import ORDERS
 from antecede.pipeline.audit import long_flights
-from antecede.pipeline.audit.copies import COLUMNS, NEVER, ArrowBatch, Copies, Integers
+from antecede.pipeline.audit.copies import (
+    COLUMNS,
+    NEVER,
+    ArrowBatch,
+    Copies,
+    Integers,
+    gather,
+    with_overtaken,
+)
 from antecede.pipeline.audit.long_flights import judge_long_flights
-from tests.audit.random_traffic import hectic
-from tests.pipeline.audit.copies_of_events import copies_of
-from tests.pipeline.audit.test_slices import Row, judged_apart, violations, with_overtaken
+from tests.audit.random_traffic import hectic, in_traces
+from tests.pipeline.audit.rows_of_events import rows_of
+from tests.pipeline.audit.test_slices import Row, judged_apart, violations
 
 Flight = tuple[int, int, int]
 
 
 def with_message_start(copies: Copies) -> Copies:
     """Each copy begins with its message; without those never submitted, or never delivered."""
-    starts: dict[tuple[int, int], tuple[int, int]] = {}
+    starts: dict[tuple[int, int], tuple[int, ...]] = {}
     keys = list(zip(copies.sender.tolist(), copies.sequence.tolist(), strict=True))
-    sent = zip(copies.submitted_position.tolist(), copies.submitted_ns.tolist(), strict=True)
+    names = [f"submitted_{name}" for name in ("position", "ns", "clock_ns", "trace")]
+    sent = zip(*(getattr(copies, name).tolist() for name in names), strict=True)
     for key, start in zip(keys, sent, strict=True):
         if start[0] != NEVER:
             starts[key] = min(start, starts.get(key, start))
-    begun = replace(
-        copies,
-        submitted_position=np.array([starts.get(key, (NEVER, 0))[0] for key in keys], np.int64),
-        submitted_ns=np.array([starts.get(key, (NEVER, 0))[1] for key in keys], np.int64),
+    nowhere = (NEVER, 0, 0, 0)
+    columns = zip(*(starts.get(key, nowhere) for key in keys), strict=True) if keys else []
+    begun = copies.replaced(
+        **{name: np.array(column, np.int64) for name, column in zip(names, columns, strict=False)}
     )
     both = (begun.submitted_position != NEVER) & (begun.delivered_position != NEVER)
     return begun.chosen(both)
@@ -86,17 +96,21 @@ def test_the_size_of_chunks_changes_nothing(chunk: int, monkeypatch: pytest.Monk
     found = 0
     for seed in range(100):
         random = Random(seed)
-        copies = with_overtaken(copies_of(hectic(random)))
+        events = in_traces(hectic(random), random)
+        copies = with_overtaken(gather(rows_of(events)).copies)
         begun = with_message_start(copies)
-        overtaken = flights_of(begun.chosen(begun.overtaken != 0))
+        sent_there = copies.submitted_position != NEVER
+        overtaken = flights_of(copies.chosen(sent_there & (copies.overtaken != 0)))
         long = {flight for flight in overtaken if random.random() < 0.6}
         groups = groups_of(begun, long, random.randint(1, 6))
         parts = [around(begun, group) for group in groups]
 
         rows: list[Row] = []
-        for batch in judge_long_flights(batches_of(parts, random)):
+        for batch in judge_long_flights(batches_of(parts, random), ORDERS, {}):
             rows += batch.to_pylist()
 
-        assert violations(rows) == violations(judged_apart(copies, long)), f"seed {seed}"
-        found += len(violations(rows))
-    assert found > 200
+        for order in ORDERS:
+            expected = violations(judged_apart(events, long), order)
+            assert violations(rows, order) == expected, f"seed {seed}"
+        found += len(expected)
+    assert found > 50

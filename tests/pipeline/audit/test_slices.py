@@ -1,6 +1,6 @@
 """Slices, judged without Spark: together they say what the oracle says of the whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -8,33 +8,41 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from antecede.audit import check_log, find_violations
+from antecede.audit import ORDERS, Order, check_log, find_violations
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import judging
-from antecede.pipeline.audit.copies import NEVER, Copies, Flags, Integers
-from antecede.pipeline.audit.sequential import RunJudge
-from antecede.pipeline.audit.slices import Slice, SliceJudge
+from antecede.pipeline.audit.copies import Flags, Integers, Rows
+from antecede.pipeline.audit.sequential import RunJudge, judged
+from antecede.pipeline.audit.slices import Blurs, Slice, SliceJudge, blurred
 from antecede.trace import Event
-from tests.audit.random_logs import chaos
-from tests.audit.random_traffic import hectic, planted, skewed
+from tests.audit.random_logs import chaos, traced
+from tests.audit.random_traffic import hectic, in_traces, planted, skewed
 from tests.audit.stories import ALICE, BOB, CAROL, Story
-from tests.pipeline.audit.copies_of_events import copies_of
+from tests.pipeline.audit.rows_of_events import joined, rows_of
 
 Row = dict[str, int]
 Found = tuple[int, ...]
+Copy = tuple[int, int, int]
 
 
-def test_a_run_in_one_piece() -> None:
+def findings(rows: Rows, number: int = 0, stretch: Slice | None = None) -> list[Row]:
+    """What a slice has to say."""
+    found: list[Row] = SliceJudge(rows, number, stretch, ORDERS).findings().to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_run_in_one_piece(order: Order) -> None:
     seen = 0
-    for seed in range(200):
-        events = hectic(Random(seed))
-        rows = SliceJudge(with_overtaken(copies_of(events)), 0, None).findings().to_pylist()
+    for seed in range(150):
+        events = in_traces(hectic(Random(seed)), Random(seed))
+        rows = findings(rows_of(events))
 
         assert disorder(rows) == []
-        assert violations(rows) == expected(events), f"seed {seed}"
+        assert violations(rows, order) == expected(events, order), f"seed {seed}"
         check_counts(rows, events)
-        seen += len(violations(rows))
-    assert seen > 500
+        seen += len(violations(rows, order))
+    assert seen > 100
 
 
 @pytest.mark.parametrize("make", [hectic, planted])
@@ -44,21 +52,20 @@ def test_a_run_in_tiny_slices_and_its_long_flights_apart(
     long_flights = slices = 0
     for seed in range(120):
         random = Random(seed)
-        events = make(random)
-        copies = with_overtaken(copies_of(events))
+        events = in_traces(make(random), random)
+        whole = rows_of(events)
         rows: list[Row] = []
         for number, stretch in enumerate(cut(events, random)):
-            part = copies.chosen(is_seen(copies, stretch))
+            part = whole.chosen(is_seen(whole, stretch))
             if len(part):
-                judge = SliceJudge(with_overtaken(part), number, stretch)
-                rows += judge.findings().to_pylist()
+                rows += findings(part, number, stretch)
                 slices += 1
 
         assert disorder(rows) == []
-        check_counts(rows, events)
-        long = {copy_of(row) for row in rows if row["what"] == f.LONG}
-        rows += judged_apart(copies, long)
-        assert violations(rows) == expected(events), f"seed {seed}"
+        long = long_flights_of(rows, events)
+        rows += judged_apart(events, long)
+        for order in ORDERS:
+            assert violations(rows, order) == expected(events, order), f"seed {seed}"
         long_flights += len(long)
     assert long_flights > 200
     assert slices > 1_000
@@ -76,16 +83,13 @@ def test_sets_too_wide_for_memory_are_judged_in_parts(monkeypatch: pytest.Monkey
     monkeypatch.setattr(judging, "batches_of_bits", counted)
     for seed in range(100):
         events = hectic(Random(seed))
-        rows = SliceJudge(with_overtaken(copies_of(events)), 0, None).findings().to_pylist()
-
-        assert violations(rows) == expected(events), f"seed {seed}"
+        assert violations(findings(rows_of(events))) == expected(events), f"seed {seed}"
     assert len(passes) > 200
 
 
 def test_runs_in_one_slice_do_not_disturb_each_other() -> None:
     logs = [hectic(Random(seed)) for seed in range(50)]
-    copies = Copies.joined([copies_of(log, run) for run, log in enumerate(logs)])
-    rows = SliceJudge(with_overtaken(copies), 0, None).findings().to_pylist()
+    rows = findings(joined([rows_of(log, run) for run, log in enumerate(logs)]))
 
     for run, log in enumerate(logs):
         assert violations([row for row in rows if row["run"] == run]) == expected(log)
@@ -94,39 +98,60 @@ def test_runs_in_one_slice_do_not_disturb_each_other() -> None:
 def test_a_run_without_a_clock() -> None:
     seen = 0
     for seed in range(200):
-        events = skewed(Random(seed))
-        rows = RunJudge(copies_of(events)).findings().to_pylist()
+        events = in_traces(skewed(Random(seed)), Random(seed))
+        rows = RunJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
-        assert violations(rows) == expected(events), f"seed {seed}"
+        for order in ORDERS:
+            assert violations(rows, order) == expected(events, order), f"seed {seed}"
         check_counts(rows, events)
         seen += len(violations(rows))
     assert seen > 300
 
 
 @settings(max_examples=10 * settings().max_examples)
-@given(events=chaos())
-def test_chaos_is_judged_as_the_oracle_does_or_sent_on(events: list[Event]) -> None:
-    copies = copies_of(events)
-    verdict = check_log(events, witnesses=False)
-    rows = RunJudge(copies).findings().to_pylist()
+@given(events=traced(chaos()))
+def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
+    rows = judged(rows_of(events), 0, None, ORDERS).to_pylist()
+    alone = RunJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
-    assert violations(rows) == expected(events)
     check_counts(rows, events)
-    caused = sum(row["number"] for row in rows if row["what"] == f.CAUSED)
-    assert caused == len(verdict.self_causes)
-    rows = SliceJudge(with_overtaken(copies), 0, None).findings().to_pylist()
-    assert disorder(rows) or violations(rows) == expected(events)
+    for code, order in enumerate(ORDERS):
+        assert violations(rows, order) == expected(events, order)
+        assert violations(alone, order) == expected(events, order)
+        verdict = check_log(events, witnesses=False, order=order)
+        caused = [row["number"] for row in alone if (row["what"], row["order"]) == (f.CAUSED, code)]
+        assert sum(caused) == len(verdict.self_causes)
 
 
-def test_only_the_run_whose_clock_is_wrong_is_sent_on() -> None:
+@settings(max_examples=5 * settings().max_examples)
+@given(events=traced(chaos()))
+def test_chaos_within_a_stretch_of_a_large_run_is_judged_there(events: list[Event]) -> None:
+    """All of it counts as one time, in a slice that could be one of many."""
+    rows = rows_of(events)
+    blurs = Blurs(start_ns=np.array([0]), end_ns=np.array([6]))
+    stretch = Slice(start_ns=0, next_ns=6, end_ns=6)
+    found = findings(blurred(rows, {0: blurs}), 0, stretch)
+
+    assert disorder(found) == []
+    for order in ORDERS:
+        assert violations(found, order) == expected(events, order)
+
+
+def test_only_a_stretch_in_which_the_clock_is_wrong_counts_as_one_time() -> None:
+    blurs = Blurs(start_ns=np.array([10, 50]), end_ns=np.array([20, 60]))
+    times_ns = np.array([9, 10, 19, 20, 49, 55, 60])
+
+    assert blurs.blurred(times_ns).tolist() == [9, 10, 10, 20, 49, 50, 60]
+    assert blurs.latest(times_ns).tolist() == [9, 19, 19, 20, 49, 59, 60]
+
+
+def test_only_the_run_whose_clock_is_wrong_is_named() -> None:
     good, bad = Story(), Story()
     for story, late in ((good, 5), (bad, 1)):
         story.deliver(BOB, story.send(ALICE, BOB, at=3), at=late)
-    copies = Copies.joined([copies_of(good.log, 7), copies_of(bad.log, 8)])
+    rows = joined([rows_of(good.log, 7), rows_of(bad.log, 8)])
 
-    assert disorder(SliceJudge(copies, 0, None).findings().to_pylist()) == [
-        (8, f.BEFORE_SUBMISSION)
-    ]
+    assert disorder(findings(rows)) == [(8, f.BEFORE_SUBMISSION)]
 
 
 def test_a_clock_that_goes_back_is_noticed() -> None:
@@ -135,19 +160,23 @@ def test_a_clock_that_goes_back_is_noticed() -> None:
     story.deliver(BOB, first, at=9)
     story.deliver(BOB, second, at=8)
 
-    rows = SliceJudge(copies_of(story.log), 0, None).findings().to_pylist()
+    rows = findings(rows_of(story.log))
     assert disorder(rows) == [(0, f.BACKWARDS)]
 
 
 def test_a_circle_of_equal_times_is_noticed() -> None:
-    """Each answers what the other sent only after that answer."""
+    """Each answers what the other sent only after that answer; and one message overtakes."""
     positions = {ALICE: 0, BOB: 0}
     events = []
-    for process, kind, sender in (
-        (ALICE, "delivered", BOB),
-        (BOB, "delivered", ALICE),
-        (ALICE, "submitted", ALICE),
-        (BOB, "submitted", BOB),
+    for process, kind, sender, sequence in (
+        (ALICE, "delivered", BOB, 1),
+        (BOB, "delivered", ALICE, 1),
+        (ALICE, "submitted", ALICE, 1),
+        (BOB, "submitted", BOB, 1),
+        (ALICE, "submitted", ALICE, 2),
+        (ALICE, "submitted", ALICE, 3),
+        (BOB, "delivered", ALICE, 3),
+        (BOB, "delivered", ALICE, 2),
     ):
         target = BOB if sender == ALICE else ALICE
         events.append(
@@ -156,14 +185,14 @@ def test_a_circle_of_equal_times_is_noticed() -> None:
                 position=positions[process],
                 kind=kind,
                 sender=sender,
-                sequence=1,
+                sequence=sequence,
                 target=target,
                 time_ns=5,
             )
         )
         positions[process] += 1
 
-    rows = SliceJudge(copies_of(events), 0, None).findings().to_pylist()
+    rows = findings(rows_of(events))
     assert disorder(rows) == [(0, f.CIRCLE)]
 
 
@@ -174,7 +203,7 @@ def test_a_submission_at_several_times_is_noticed() -> None:
     events = list(story.log)
     events.append(replace(events[0], position=1, target=CAROL, time_ns=3_000))
 
-    rows = SliceJudge(copies_of(events), 0, None).findings().to_pylist()
+    rows = findings(rows_of(events))
     assert disorder(rows) == [(0, f.SCATTERED)]
 
 
@@ -184,7 +213,7 @@ def test_a_delivery_before_the_submission_is_noticed_although_the_message_is_for
     story.deliver(BOB, message, at=6)
     story.deliver(CAROL, message, at=4)
 
-    rows = SliceJudge(copies_of(story.log), 0, None).findings().to_pylist()
+    rows = findings(rows_of(story.log))
     assert disorder(rows) == [(0, f.BEFORE_SUBMISSION)]
 
 
@@ -195,7 +224,7 @@ def test_a_slice_says_which_positions_and_sequences_it_has() -> None:
     story.deliver(BOB, second, at=9)
     stretch = Slice(start_ns=0, next_ns=5_000, end_ns=6_000)
 
-    rows = SliceJudge(copies_of(story.log), 3, stretch).findings().to_pylist()
+    rows = findings(seen(story.log, stretch), 3, stretch)
     spans = [
         (row["process"], row["position"], row["other_position"], row["number"])
         for row in rows
@@ -217,45 +246,63 @@ def cut(events: Sequence[Event], random: Random) -> list[Slice]:
     ]
 
 
-def is_seen(copies: Copies, stretch: Slice) -> Flags:
-    seen = np.zeros(len(copies), np.bool_)
-    for position, time_ns in (
-        (copies.submitted_position, copies.submitted_ns),
-        (copies.delivered_position, copies.delivered_ns),
-    ):
-        seen |= (position != NEVER) & (time_ns >= stretch.start_ns) & (time_ns < stretch.end_ns)
+def is_seen(rows: Rows, stretch: Slice) -> Flags:
+    seen: Flags = (rows.clock_ns >= stretch.start_ns) & (rows.clock_ns < stretch.end_ns)
     return seen
 
 
-def with_overtaken(copies: Copies) -> Copies:
-    """What the window function does, step by step."""
-    overtaken = np.zeros(len(copies), np.int64)
-    latest: dict[tuple[int, int], int] = {}
-    for copy in np.argsort(copies.delivered_position):
-        if copies.delivered_position[copy] == NEVER:
-            continue
-        place = int(copies.run[copy]), int(copies.process[copy])
-        sent_ns = int(copies.submitted_ns[copy])
-        if copies.submitted_position[copy] == NEVER:
-            sent_ns = 1 << 62
-        overtaken[copy] = latest.get(place, -1) >= sent_ns
-        latest[place] = max(latest.get(place, -1), sent_ns)
-    return replace(copies, overtaken=overtaken)
+def seen(events: Iterable[Event], stretch: Slice) -> Rows:
+    rows = rows_of(events)
+    return rows.chosen(is_seen(rows, stretch))
 
 
-def judged_apart(copies: Copies, long: set[tuple[int, int, int]]) -> list[Row]:
+def long_flights_of(rows: Sequence[Row], events: Sequence[Event]) -> set[Copy]:
+    """The copies that no slice saw both ends of; what is open is otherwise as it should be."""
+    opened: dict[Copy, list[Row]] = {}
+    for row in rows:
+        if row["what"] == f.OPEN:
+            opened.setdefault((row["sender"], row["sequence"], row["process"]), []).append(row)
+    verdict = check_log(events, witnesses=False)
+    begun = {copy: [row for row in found if row["position"] >= 0] for copy, found in opened.items()}
+    deliveries = {copy: sum(row["number"] for row in found) for copy, found in opened.items()}
+    lost = {(*loss.message, loss.target) for loss in verdict.losses}
+    twice = {(*twin.message, twin.process) for twin in verdict.duplicates}
+    invented = {(*one.message, one.process) for one in verdict.inventions}
+    assert lost == {copy for copy in opened if begun[copy] and not deliveries[copy]}
+    unsent = {copy for copy in opened if not begun[copy]}
+    assert invented <= unsent <= invented | twice
+    assert {copy for copy in twice if begun.get(copy)} == {
+        copy for copy in opened if begun[copy] and deliveries[copy] > 1
+    }
+    return {
+        copy
+        for copy in opened
+        if begun[copy] and deliveries[copy] and begun[copy][0]["other_position"] < 0
+    }
+
+
+class Watching(SliceJudge):
+    """Judges a whole run; only these copies can be late."""
+
+    def __init__(self, rows: Rows, copies: set[Copy]) -> None:
+        super().__init__(rows, 0, None, ORDERS)
+        own = self._copies
+        keys = zip(own.sender.tolist(), own.sequence.tolist(), own.process.tolist(), strict=True)
+        watched = np.array([key in copies for key in keys], np.int64)
+        self._copies = own.replaced(overtaken=watched * own.overtaken)
+
+
+def judged_apart(events: Sequence[Event], long: set[Copy]) -> list[Row]:
     """The violations with one of these copies as the late one, in the whole run."""
-    keys = zip(copies.sender, copies.sequence, copies.process, strict=True)
-    watched = np.array([key in long for key in keys], np.int64)
-    judge = SliceJudge(replace(copies, overtaken=watched * copies.overtaken), 0, None)
-    return [row for row in judge.findings().to_pylist() if row["what"] == f.VIOLATION]
+    rows = Watching(rows_of(events), long).findings().to_pylist()
+    return [row for row in rows if row["what"] == f.VIOLATION]
 
 
-def violations(rows: Sequence[Row]) -> list[Found]:
+def violations(rows: Sequence[Row], order: Order = "process") -> list[Found]:
     """For each early message the latest of the late ones, in the order of violation tables."""
     latest: dict[Found, Found] = {}
     for row in rows:
-        if row["what"] == f.VIOLATION:
+        if row["what"] == f.VIOLATION and row["order"] == ORDERS.index(order):
             early = row["process"], row["sender"], row["sequence"], row["time_ns"]
             late = (
                 row["other_position"],
@@ -267,16 +314,13 @@ def violations(rows: Sequence[Row]) -> list[Found]:
     return sorted((*early, *late[1:]) for early, late in latest.items())
 
 
-def expected(events: Sequence[Event]) -> list[Found]:
-    return sorted(v.row()[:7] for v in find_violations(events, witnesses=False))
+def expected(events: Sequence[Event], order: Order = "process") -> list[Found]:
+    found = find_violations(events, witnesses=False, order=order)
+    return sorted(v.row()[:7] for v in found)
 
 
 def disorder(rows: Sequence[Row]) -> list[tuple[int, int]]:
     return sorted({(row["run"], row["number"]) for row in rows if row["what"] == f.DISORDER})
-
-
-def copy_of(row: Row) -> tuple[int, int, int]:
-    return row["sender"], row["sequence"], row["process"]
 
 
 def check_counts(rows: Sequence[Row], events: Sequence[Event]) -> None:

@@ -1,36 +1,28 @@
 """Small logs are judged without Spark: the same rows, the same summary."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
-from antecede.audit import check_log
+from antecede.audit import ORDERS, Order
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.job import audit
-from antecede.pipeline.audit.small_job import audit_small, judged
-from antecede.pipeline.audit.small_log import with_overtaken
-from antecede.pipeline.audit.small_tables import tables_of
-from antecede.trace import Event, EventLog, write_events
+from antecede.pipeline.audit.job import TABLES, audit
+from antecede.pipeline.audit.small_job import audit_small
+from antecede.trace import EventLog, write_events
 from antecede.trace.processes import write_processes
 from antecede.trace.restore import log_of
-from tests.audit.random_logs import chaos
 from tests.audit.random_traffic import hectic, orderly, planted, skewed
 from tests.audit.stories import ALICE, BOB, Story
-from tests.pipeline.audit.copies_of_events import copies_of
-from tests.pipeline.audit.logs_on_disk import Rows, in_order, oracle_of, rows_of, write_runs
+from tests.pipeline.audit.logs_on_disk import Rows, by_run, oracle_of, write_runs
 from tests.pipeline.audit.test_equals_oracle import random_runs
 
 
 def rows_in(out: Path) -> dict[str, Rows]:
     """Everything in the tables of an audit, by run."""
-    found: dict[str, Rows] = {}
-    for name in ("violations", "duplicates", "losses", "inventions"):
-        for row in pq.read_table(out / name).to_pylist():
-            found.setdefault(row.pop("run_id"), {}).setdefault(name, []).append(tuple(row.values()))
-    return {run_id: in_order(rows) for run_id, rows in found.items()}
+    return by_run({name: pq.read_table(out / name).to_pylist() for name in TABLES})
 
 
 def columns_in(folder: Path) -> list[tuple[str, str]]:
@@ -39,26 +31,43 @@ def columns_in(folder: Path) -> list[tuple[str, str]]:
     return [(field.name, str(field.type)) for field in schema]
 
 
-def test_thousands_of_runs_are_judged_as_the_oracle_does(tmp_path: Path) -> None:
-    runs = random_runs(2_000, [hectic, planted, orderly, skewed], seed=2)
-    found = audit_small([write_runs(tmp_path / "logs.parquet", runs)], str(tmp_path / "out"))
+@pytest.mark.parametrize("order", ORDERS)
+def test_thousands_of_runs_are_judged_as_the_oracle_does(order: Order, tmp_path: Path) -> None:
+    runs = random_runs(1_600, [hectic, planted, orderly, skewed], seed=2)
+    path = write_runs(tmp_path / "logs.parquet", runs)
+    found = audit_small([path], str(tmp_path / "out"), order=order)
 
     assert found is not None
-    assert rows_in(tmp_path / "out") == oracle_of(runs)
+    assert rows_in(tmp_path / "out") == oracle_of(runs, order)
     assert found.summary.runs == len(runs)
+    assert found.summary.violations_by_order == {
+        each: sum(len(rows.get("violations", [])) for rows in oracle_of(runs, each).values())
+        for each in ORDERS
+    }
     assert {name.partition("-")[0] for name in found.summary.method.sequential} == {"skewed"}
 
 
-@settings(max_examples=3 * settings().max_examples)
-@given(events=chaos())
-def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
-    findings, _ = judged(with_overtaken(copies_of(events)))
-    found: Rows = {}
-    for name, table in tables_of(findings, ["chaos"]).items():
-        rows = [tuple(row.values())[1:] for row in table.to_pylist()]
-        found |= {name: rows} if rows else {}
+def test_the_order_of_traces_is_the_default_if_there_are_traces(tmp_path: Path) -> None:
+    """Two unrelated requests cross; nobody is to blame."""
+    story = Story()
+    first, second = story.send(ALICE, BOB), story.send(ALICE, BOB)
+    story.deliver(BOB, second, first)
+    traced = log_of(replace(event, trace_id=f"t{event.sequence}") for event in story.log)
+    write_events(tmp_path / "traced.jsonl", traced)
+    write_events(tmp_path / "plain.jsonl", story.log)
+    out = str(tmp_path / "out")
 
-    assert in_order(found) == rows_of(check_log(events, witnesses=False))
+    by_trace = audit_small([str(tmp_path / "traced.jsonl")], out)
+    by_process = audit_small([str(tmp_path / "traced.jsonl")], out, order="process")
+    plain = audit_small([str(tmp_path / "plain.jsonl")], out)
+
+    assert by_trace is not None
+    assert by_process is not None
+    assert plain is not None
+    assert (by_trace.summary.order, by_trace.summary.violation_count) == ("trace", 0)
+    assert by_trace.summary.violations_by_order == {"process": 1, "trace": 0}
+    assert (by_process.summary.order, by_process.summary.violation_count) == ("process", 1)
+    assert (plain.summary.order, plain.summary.violations_by_order["trace"]) == ("process", 1)
 
 
 def write_mixed(dataset: Path, log: EventLog) -> None:

@@ -1,7 +1,9 @@
-"""Copies as columns: what crosses from Spark into Python, and from there to the kernel.
+"""Rows and copies as columns: what crosses from Spark into Python, and from there to the kernel.
 
 A copy is a message at one process: submitted to it, delivered at it, or, as it should be, both.
-Everything is a 64-bit integer; a position of `NEVER` says that the event does not exist.
+Everything is a 64-bit integer; a position of `NEVER` says that the event does not exist. Times come
+twice: as they were recorded, for reports, and by the clock that events are judged by, which is the
+same unless clocks had to be repaired.
 """
 
 from collections.abc import Sequence
@@ -18,6 +20,69 @@ ArrowBatch: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
 NEVER: Final = -1
+INT_BITS: Final = 32
+LATEST: Final = int(np.iinfo(np.int64).max)
+GAPS_MAX: Final = 4
+"""Numbers are looked up in a table if it has at most so many entries for each that is used."""
+
+CLUSTER_MAX: Final = 1 << 40
+"""Numbers further apart than this are renumbered first, so that sums of them cannot overflow."""
+
+CLOCK: Final = "clock_ns"
+TRACE: Final = "trace"
+ROW_COLUMNS: Final = ("run", "channel", "sequence", "delivered", "position", "time_ns")
+"""What Spark hands over of each row; `CLOCK` and `TRACE` come along where they are needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Submissions, one for each target, and deliveries."""
+
+    run: Integers
+    """A number that stands for the run."""
+    sender: Integers
+    sequence: Integers
+    process: Integers
+    """Where the copy is to be, or was, delivered; `NEVER` for a message to nobody."""
+    delivered: Flags
+    """Whether this is the delivery; else it is the submission."""
+    position: Integers
+    time_ns: Integers
+    """As it was recorded."""
+    clock_ns: Integers
+    """As it is judged."""
+    trace: Integers
+    """A number that stands for the trace; 0 if there is none."""
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+    def chosen(self, which: Flags | Integers) -> Self:
+        """The rows that are flagged, or those with these numbers."""
+        return type(self)(**{name: getattr(self, name)[which] for name in ROW_FIELDS})
+
+    @classmethod
+    def of_batches(cls, batches: list[ArrowBatch]) -> Self:
+        """The rows in Arrow batches from Spark, which may have other columns, too."""
+        table = pa.Table.from_batches(batches)
+        channel = column_of(table, "channel")
+        time_ns = column_of(table, "time_ns")
+        return cls(
+            run=column_of(table, "run"),
+            sender=channel >> INT_BITS,
+            sequence=column_of(table, "sequence"),
+            process=(channel & ((1 << INT_BITS) - 1)) + NEVER,
+            delivered=table.column("delivered").to_numpy(),
+            position=column_of(table, "position"),
+            time_ns=time_ns,
+            clock_ns=column_of(table, CLOCK) if CLOCK in table.column_names else time_ns,
+            trace=column_of(table, TRACE)
+            if TRACE in table.column_names
+            else np.zeros(len(time_ns), np.int64),
+        )
+
+
+ROW_FIELDS: Final = tuple(field.name for field in fields(Rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +90,19 @@ class Copies:
     """Some copies, a column each of equal length."""
 
     run: Integers
-    """A number that stands for the run."""
     sender: Integers
     sequence: Integers
     process: Integers
     """Where it is to be, or was, delivered; `NEVER` for a message to nobody."""
     submitted_position: Integers
     submitted_ns: Integers
+    submitted_clock_ns: Integers
+    submitted_trace: Integers
     delivered_position: Integers
     """Of the first delivery."""
     delivered_ns: Integers
+    delivered_clock_ns: Integers
+    delivered_trace: Integers
     deliveries: Integers
     last_delivered_ns: Integers
     overtaken: Integers
@@ -66,6 +134,142 @@ class Copies:
 
 
 COLUMNS: Final = tuple(field.name for field in fields(Copies))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """Rows put together: their copies, and which row is part of which."""
+
+    copies: Copies
+    of_row: Integers
+    """The number of each row's copy."""
+
+
+def gather(rows: Rows) -> Gathered:
+    """The copies of these rows: one for each message and process, with the first of its events."""
+    delivered = rows.delivered.astype(np.int64)
+    key = 2 * copy_keys(rows) + delivered
+    order = np.argsort(key, kind="stable")
+    changes = np.diff(key[order], prepend=NEVER) != 0
+    if not changes.all():
+        # Something is submitted or delivered twice: the first by position counts.
+        order = np.lexsort((rows.position, key))
+        changes = np.diff(key[order], prepend=NEVER) != 0
+    is_new = np.diff(key[order] >> 1, prepend=NEVER) != 0
+    number = np.cumsum(is_new) - 1
+    count = int(number[-1]) + 1 if len(number) else 0
+    first = order[is_new]
+    of_row = np.empty(len(order), np.int64)
+    of_row[order] = number
+    is_delivery = rows.delivered[order]
+    begins, ends = order[changes & ~is_delivery], order[changes & is_delivery]
+    columns = {"deliveries": np.bincount(number[is_delivery], minlength=count)}
+    for name, chosen in (("submitted", begins), ("delivered", ends)):
+        for column, missing in (("position", NEVER), ("ns", 0), ("clock_ns", 0), ("trace", 0)):
+            source = rows.time_ns if column == "ns" else getattr(rows, column)
+            values = np.full(count, missing, np.int64)
+            values[of_row[chosen]] = source[chosen]
+            columns[f"{name}_{column}"] = values
+    last = np.zeros(count, np.int64)
+    last[number[is_delivery]] = rows.time_ns[order[is_delivery]]
+    copies = Copies(
+        run=rows.run[first],
+        sender=rows.sender[first],
+        sequence=rows.sequence[first],
+        process=rows.process[first],
+        last_delivered_ns=last,
+        overtaken=np.zeros(count, np.int64),
+        **columns,
+    )
+    return Gathered(copies=copies, of_row=of_row)
+
+
+def copy_keys(rows: Rows) -> Integers:
+    """Equal for rows about the same message and process, different for others."""
+    senders, _ = numbered(process_keys(rows.run, rows.sender))
+    processes, count = numbered(process_keys(rows.run, rows.process))
+    messages, _ = numbered(paired(senders, rows.sequence))
+    return messages * max(1, count) + processes
+
+
+def process_keys(run: Integers, process: Integers) -> Integers:
+    """A number for each process of each run."""
+    low = int(run.min(initial=0))
+    if int(run.max(initial=0)) == low:
+        return process
+    return (run - low) * (int(process.max(initial=0)) + 2) + process
+
+
+def with_overtaken(copies: Copies) -> Copies:
+    """Mark the copies delivered after something that was submitted later or at the same time.
+
+    What overtakes something is submitted and delivered within its flight. What was submitted to
+    somebody else, or nobody knows where, is taken to have begun with its message; a message of
+    which nothing is known here began too early to overtake anything.
+    """
+    delivered = np.flatnonzero(copies.delivered_position != NEVER)
+    if not len(delivered):
+        return copies
+    place, _ = numbered(process_keys(copies.run, copies.process)[delivered])
+    order = delivered[np.argsort(paired(place, copies.delivered_position[delivered]))]
+    place, _ = numbered(process_keys(copies.run, copies.process)[order])
+    begun_ns = message_starts(copies)[order]
+    # Later places have larger numbers, so that a running maximum starts anew at each.
+    low_ns = int(begun_ns.min())
+    if float(begun_ns.max()) - low_ns < float(LATEST) / (int(place[-1]) + 2):
+        number = place * (int(begun_ns.max()) - low_ns + 1) + (begun_ns - low_ns)
+    else:
+        times_ns, rank = np.unique(begun_ns, return_inverse=True)
+        number = place * len(times_ns) + rank
+    overtaken = np.zeros(len(copies), np.int64)
+    overtaken[order[1:]] = np.maximum.accumulate(number)[:-1] >= number[1:]
+    return copies.replaced(overtaken=overtaken)
+
+
+def message_starts(copies: Copies) -> Integers:
+    """When each copy's message was submitted, by the clock; long ago if nobody knows."""
+    submitted = copies.submitted_position != NEVER
+    misdirected = ~submitted & (copies.delivered_position != NEVER)
+    first_ns = copies.submitted_clock_ns[submitted].min() if submitted.any() else 0
+    begun_ns = np.where(submitted, copies.submitted_clock_ns, first_ns - 1)
+    if misdirected.any():
+        senders, _ = numbered(process_keys(copies.run, copies.sender))
+        message, count = numbered(paired(senders, copies.sequence))
+        start_ns = np.full(count, LATEST)
+        np.minimum.at(start_ns, message[submitted], copies.submitted_clock_ns[submitted])
+        known = misdirected & (start_ns[message] != LATEST)
+        begun_ns[known] = start_ns[message[known]]
+    return begun_ns
+
+
+def numbered(keys: Integers) -> tuple[Integers, int]:
+    """Equal keys as equal numbers, from 0 in the order of the keys, and how many there are."""
+    if not len(keys):
+        return keys, 0
+    low = keys.min()
+    span = int(keys.max() - low) + 1
+    if span > GAPS_MAX * len(keys):
+        unique, numbers = np.unique(keys, return_inverse=True)
+        return numbers, len(unique)
+    used = np.zeros(span, np.int64)
+    used[keys - low] = 1
+    number = np.cumsum(used) - 1
+    return number[keys - low], int(number[-1]) + 1
+
+
+def paired(first: Integers, second: Integers) -> Integers:
+    """A key for each pair, with few gaps: `first` are small numbers, `second` cluster by them."""
+    if len(second) and float(second.max()) - float(second.min()) > CLUSTER_MAX:
+        second, _ = numbered(second)
+    groups = int(first.max()) + 1 if len(first) else 0
+    low = np.full(groups, LATEST)
+    high = np.full(groups, -LATEST)
+    np.minimum.at(low, first, second)
+    np.maximum.at(high, first, second)
+    width = np.maximum(high - low + 1, 0)
+    base = np.cumsum(width) - width
+    keys: Integers = base[first] + second - low[first]
+    return keys
 
 
 def column_of(table: ArrowBatch, name: str) -> Integers:

@@ -1,22 +1,28 @@
 """What has to be known about a log before it can be cut: its runs, their size, a few flights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
-from pyspark.sql import DataFrame
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import NEVER
 from antecede.pipeline.audit.inputs import Source
 from antecede.pipeline.audit.plan import RunExtent
-from antecede.pipeline.audit.stages import counted_rows, find_copies
+from antecede.pipeline.audit.stages import find_copies, sender_of
 from antecede.trace.events import KINDS
+
+Flights: TypeAlias = NDArray[np.int64]
+"""When copies began and ended, a row each."""
 
 REQUIRED: Final = ("process", "position", "kind", "time_ns", "run_id")
 """What no row may lack."""
+
+COUNTS: Final = ("submissions", "deliveries", "traced")
 
 SAMPLED_MESSAGES: Final = 50_000
 """About so many messages are looked at before the log is cut."""
@@ -37,6 +43,8 @@ class RunFacts:
     last_ns: int
     crowded: bool
     """Whether a process has more events than positions."""
+    traced: int = 0
+    """Submissions and deliveries that belong to a trace."""
 
     @property
     def copies(self) -> int:
@@ -61,11 +69,12 @@ def gather_facts(events: DataFrame) -> list[RunFacts]:
         F.count_if(counted & is_delivery).alias("deliveries"),
         F.min(time_ns).alias("first_ns"),
         F.max(time_ns).alias("last_ns"),
+        F.count_if(counted & is_traced(events)).alias("traced"),
         (F.count("position") > places).alias("crowded"),
     )
     by_run = by_process.groupBy("source", "run_id").agg(
         F.count("process").alias("processes"),
-        *(F.sum(name).alias(name) for name in ("events", "bad", "submissions", "deliveries")),
+        *(F.sum(name).alias(name) for name in ("events", "bad", *COUNTS)),
         F.min("first_ns").alias("first_ns"),
         F.max("last_ns").alias("last_ns"),
         F.max("crowded").alias("crowded"),
@@ -90,6 +99,13 @@ def check_separate(runs: Sequence[RunFacts], sources: Sequence[Source]) -> None:
             )
 
 
+def is_traced(events: DataFrame) -> Column:
+    """Whether a row says which trace it belongs to."""
+    if "trace_id" not in events.columns:
+        return F.lit(False)
+    return F.col("trace_id").isNotNull() & (F.col("trace_id") != "")
+
+
 def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
     """Replace source and run_id by `run`: the place of the run in the list.
 
@@ -106,39 +122,32 @@ def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
     return joined.drop("source", "run_id")
 
 
-def extents(events: DataFrame, runs: Sequence[RunFacts], slice_copies: int) -> list[RunExtent]:
-    """What the plan needs to know of each run; flights are sampled from those that will be cut.
+def extent_of(run: RunFacts, sample: Flights | None, offsets: Mapping[int, int]) -> RunExtent:
+    """What the plan needs to know of a run, by clocks that are moved by these offsets."""
+    moves = [0, *offsets.values()]
+    return RunExtent(
+        copies=run.copies,
+        first_ns=run.first_ns + min(moves),
+        last_ns=run.last_ns + max(moves),
+        sample=np.zeros((0, 2), np.int64) if sample is None else sample,
+    )
 
-    In: the event log and run.
+
+def sample_flights(rows: DataFrame, runs: Sequence[int], copies: int) -> dict[int, Flights]:
+    """When some copies of these runs began and ended, by the clock; the same ones every time.
+
+    In: what `counted_rows` returns.
     """
-    large = [number for number, run in enumerate(runs) if run.copies > slice_copies]
-    samples = sample_flights(events, large, sum(runs[number].copies for number in large))
-    nothing = np.zeros((0, 2), np.int64)
-    return [
-        RunExtent(
-            copies=run.copies,
-            first_ns=run.first_ns,
-            last_ns=run.last_ns,
-            sample=samples.get(number, nothing),
-        )
-        for number, run in enumerate(runs)
-    ]
-
-
-def sample_flights(
-    events: DataFrame, runs: Sequence[int], copies: int
-) -> dict[int, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
-    """When some copies of these runs began and ended; the same ones every time."""
     if not runs:
         return {}
     one_of = max(1, copies // SAMPLED_MESSAGES)
-    rows = counted_rows(events.where(F.col("run").isin(list(runs))))
-    is_chosen = F.pmod(F.xxhash64("sender", "sequence"), F.lit(one_of)) == 0
-    sampled = find_copies(rows.where(is_chosen))
+    is_chosen = F.pmod(F.xxhash64(sender_of(), "sequence"), F.lit(one_of)) == 0
+    sampled = find_copies(rows.where(F.col("run").isin(list(runs)) & is_chosen))
     submitted = F.col("submitted_position") != NEVER
     delivered = F.col("delivered_position") != NEVER
-    begin = F.when(submitted, F.col("submitted_ns")).otherwise(F.col("delivered_ns"))
-    end = F.when(delivered, F.col("delivered_ns")).otherwise(F.col("submitted_ns"))
+    own, other = F.col("submitted_clock_ns"), F.col("delivered_clock_ns")
+    begin = F.when(submitted, own).otherwise(other)
+    end = F.when(delivered, other).otherwise(own)
     table = sampled.select("run", begin.alias("begin"), end.alias("end")).toArrow()
     run, *times = (table.column(name).to_numpy() for name in ("run", "begin", "end"))
     flights = np.stack(times, axis=1)

@@ -9,11 +9,16 @@ table for them means that nothing is computed twice. What the columns mean depen
 | DUPLICATE | the copy                  | first delivery    | other_ns: last delivery | how many |
 | LOSS      | the copy                  | of its submission |                         |          |
 | INVENTION | the copy                  | of its delivery   |                         |          |
-| LONG      | the copy                  | of its submission | of its delivery         |          |
+| OPEN      | the copy                  | of its submission | first delivery          | how many |
 | SPAN      | process; first sequence   | first position    | last sequence, position | slice    |
 | MESSAGES  |                           |                   |                         | how many |
 | DISORDER  |                           |                   |                         | a reason |
 | CAUSED    |                           |                   |                         | how many |
+
+VIOLATION and CAUSED have an `order`: 0 if all events of a process are ordered, 1 if those of a
+trace are. OPEN is about a copy that reaches beyond its slice: what is not seen there has a position
+of -1, deliveries are those in the slice's own stretch, and between `clock_ns` and `other_clock_ns`
+lies the flight by the clock that counts.
 """
 
 from typing import Any, Final, TypeAlias
@@ -22,6 +27,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
+from antecede.audit.history import ORDERS
+
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
@@ -29,12 +36,14 @@ VIOLATION: Final = 0
 DUPLICATE: Final = 1
 LOSS: Final = 2
 INVENTION: Final = 3
-LONG: Final = 4
+OPEN: Final = 4
 SPAN: Final = 5
 MESSAGES: Final = 6
 DISORDER: Final = 7
 CAUSED: Final = 8
 """Messages that happen before themselves."""
+
+ORDER_CODES: Final = {order: code for code, order in enumerate(ORDERS)}
 
 REASONS: Final = (
     "times go back along the positions of a process",
@@ -42,27 +51,22 @@ REASONS: Final = (
     "the rows of one submission have different times",
     "events of equal time wait for each other in a circle",
 )
-"""Why a run is not judged in slices; `DISORDER` rows have the index."""
+"""Why the clock does not say in which order things happened; `DISORDER` rows have the index."""
 
 BACKWARDS: Final = 0
 BEFORE_SUBMISSION: Final = 1
 SCATTERED: Final = 2
 CIRCLE: Final = 3
 
+INTEGERS: Final = ("what", "order", "run", "sender", "process", "other_sender")
 FINDINGS: Final = StructType(
     [
-        StructField("what", IntegerType(), nullable=False),
-        StructField("run", IntegerType(), nullable=False),
-        StructField("sender", IntegerType(), nullable=False),
-        StructField("sequence", LongType(), nullable=False),
-        StructField("process", IntegerType(), nullable=False),
-        StructField("position", LongType(), nullable=False),
-        StructField("time_ns", LongType(), nullable=False),
-        StructField("other_sender", IntegerType(), nullable=False),
-        StructField("other_sequence", LongType(), nullable=False),
-        StructField("other_position", LongType(), nullable=False),
-        StructField("other_ns", LongType(), nullable=False),
-        StructField("number", LongType(), nullable=False),
+        StructField(name, IntegerType() if name in INTEGERS else LongType(), nullable=False)
+        for name in (
+            *("what", "order", "run", "sender", "sequence", "process", "position", "time_ns"),
+            *("other_sender", "other_sequence", "other_position", "other_ns", "number", "clock_ns"),
+            "other_clock_ns",
+        )
     ]
 )
 

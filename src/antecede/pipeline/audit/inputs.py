@@ -1,24 +1,47 @@
 """Where event logs come from: files and datasets, several at a time, all read as one table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.ingest.layouts import SPANS
 from antecede.pipeline.schemas import EVENTS, with_run_id
-from antecede.trace.datasets import PARTITION, find_runs, run_id_of, suffix_of
+from antecede.trace.datasets import (
+    PARTITION,
+    find_runs,
+    partition_folder,
+    run_id_of,
+    suffix_of,
+)
 from antecede.trace.parquet import reading
 from antecede.trace.processes import processes_file, read_files, read_processes
 
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
+
+SPANS_FOLDER: Final = "spans"
+"""What ingest calls the table of spans beside it."""
+
+
+class RunKey(Protocol):
+    """Which run of which source."""
+
+    @property
+    def source(self) -> int:
+        """The number of the source."""
+
+    @property
+    def run_id(self) -> str:
+        """What it is called there."""
+
 
 PARQUET: Final = "parquet"
 JSON: Final = "json"
@@ -115,6 +138,31 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     if source.run_id is not None:
         events = events.withColumn("run_id", F.lit(source.run_id))
     return events.withColumn("source", F.lit(number))
+
+
+def read_spans(
+    session: SparkSession, sources: Sequence[Source], runs: Mapping[str, RunKey]
+) -> DataFrame | None:
+    """What the spans of these runs are called, where ingest has written it beside the events.
+
+    Out: run_id, trace_id, span_id, operation, attributes; None if there is nothing.
+    """
+    tables = []
+    for name, run in runs.items():
+        folder = spans_folder(sources[run.source], run.run_id)
+        if folder is not None:
+            spans = session.read.schema(SPANS).parquet(str(folder))
+            tables.append(spans.withColumn("run_id", F.lit(name)).drop("process"))
+    return reduce(DataFrame.unionByName, tables) if tables else None
+
+
+def spans_folder(source: Source, run_id: str) -> Path | None:
+    """Where ingest has written what the spans of a run are called; None if it has not."""
+    place = Path(source.path)
+    if "://" in source.path or place.name != EVENTS_FOLDER:
+        return None
+    folder = partition_folder(place.parent / SPANS_FOLDER, run_id)
+    return folder if folder.is_dir() else None
 
 
 def paths_of(source: Source, form: str) -> str | list[str]:

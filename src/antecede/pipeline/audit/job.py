@@ -9,26 +9,16 @@ import pyarrow.fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.pipeline.audit import findings as f
-from antecede.pipeline.audit import verdict
-from antecede.pipeline.audit.inputs import find_source
-from antecede.pipeline.audit.judge import Judged, Tell, judged_logs, silent
+from antecede.audit.history import Order
+from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
+from antecede.pipeline.audit.inputs import Source, find_source, names_beside, read_logs, read_spans
+from antecede.pipeline.audit.judge import SETTINGS, Tell, configured, silent
+from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.plan import SLICE_COPIES
-from antecede.pipeline.audit.summary import (
-    Method,
-    Summary,
-    channels_of,
-    kinds_and_quantiles,
-)
+from antecede.pipeline.audit.summary import Summary
 from antecede.pipeline.audit.witnesses import Found, violation_of, with_witnesses
 
-TABLES: Final = {
-    "violations": verdict.violations,
-    "duplicates": verdict.duplicates,
-    "losses": verdict.losses,
-    "inventions": verdict.inventions,
-}
-
+TABLES: Final = ("violations", "duplicates", "losses", "inventions")
 SUMMARY: Final = "summary.json"
 
 
@@ -48,66 +38,65 @@ def audit(
     paths: Sequence[str],
     out: str,
     *,
+    order: Order | None = None,
     explain: int = 0,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
 ) -> Audit:
     """Audit the event logs at these paths; the tables in the folder `out` are replaced."""
     sources = [find_source(path) for path in paths]
-    with judged_logs(session, sources, slice_copies=slice_copies, tell=tell) as judged:
-        tell("writing")
-        for name, stage in TABLES.items():
-            stage(judged.findings).write.mode("overwrite").parquet(f"{out}/{name}")
-        violations = session.read.schema(verdict.VIOLATIONS).parquet(f"{out}/violations")
-        summary = summarise(judged, violations)
-        write_text(f"{out}/{SUMMARY}", json.dumps(summary.as_object(), indent=2) + "\n")
-        worst: list[Found] = []
-        if explain and not summary.causal:
-            tell("looking for the reasons")
-            worst = explained(judged, violations, explain)
+    with configured(session, SETTINGS):
+        tell("looking at the log")
+        log = read_logs(session, sources)
+        runs = gather_facts(log)
+        check_separate(runs, sources)
+        names = names_of(runs, sources)
+        spans = read_spans(session, sources, dict(zip(names, runs, strict=True)))
+        with audited(log, runs, names, order, spans, slice_copies, tell) as found:
+            tell("writing")
+            write_tables(found, out)
+            summary = found.summary
+            worst: list[Found] = []
+            if explain and not summary.causal:
+                tell("looking for the reasons")
+                worst = explained(found, explain)
         spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
-        names = {run_id: judged.process_names(run_id) for run_id in sorted(spoken_of)}
-    return Audit(summary=summary, worst=worst, names=names)
+        people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
+    return Audit(summary=summary, worst=worst, names=people)
 
 
-def summarise(judged: Judged, violations: DataFrame) -> Summary:
-    """The counts of everything."""
-    counted = judged.findings.groupBy("what").agg(
-        F.count(F.lit(1)).alias("rows"), F.sum("number").alias("number")
-    )
-    found = {row["what"]: (row["rows"], row["number"]) for row in counted.collect()}
-    nothing = (0, 0)
-    kinds, quantiles = kinds_and_quantiles(violations)
-    return Summary(
-        events=sum(run.events for run in judged.runs),
-        messages=found.get(f.MESSAGES, nothing)[1],
-        deliveries=sum(run.deliveries for run in judged.runs),
-        processes=max((run.processes for run in judged.runs), default=0),
-        runs=len(judged.runs),
-        violations=kinds,
-        duplicates=found.get(f.DUPLICATE, nothing)[0],
-        losses=found.get(f.LOSS, nothing)[0],
-        inventions=found.get(f.INVENTION, nothing)[0],
-        self_caused=found.get(f.CAUSED, nothing)[1],
-        held_back_ns=quantiles,
-        channels=channels_of(violations) if sum(kinds.values()) else [],
-        method=Method(
-            slices=judged.plan.count,
-            overlap_ns=judged.plan.overlap_ns,
-            long_flights=judged.long_flights,
-            sequential={judged.names[run]: reasons for run, reasons in judged.out_of_order.items()},
-        ),
-    )
+def write_tables(found: Findings, out: str) -> None:
+    """Replace the tables and the summary."""
+    tables: dict[str, DataFrame] = {name: getattr(found, name) for name in TABLES}
+    for name, table in tables.items():
+        table.write.mode("overwrite").parquet(f"{out}/{name}")
+    write_text(f"{out}/{SUMMARY}", json.dumps(found.summary.as_object(), indent=2) + "\n")
 
 
-def explained(judged: Judged, violations: DataFrame, count: int) -> list[Found]:
+def explained(found: Findings, count: int) -> list[Found]:
     """The worst violations with their witnesses."""
-    ranked = violations.orderBy(
+    ranked = found.violations.orderBy(
         F.desc("held_back_ns"), "run_id", "process", "early_sender", "early_sequence"
     )
     worst = [violation_of(row.asDict()) for row in ranked.limit(count).collect()]
-    clockless = [judged.names[run] for run in judged.out_of_order]
-    return with_witnesses(judged.rows, worst, clockless)
+    summary = found.summary
+    return with_witnesses(found.counted, worst, list(summary.method.sequential), summary.order)
+
+
+def names_of(runs: Sequence[RunFacts], sources: Sequence[Source]) -> list[str]:
+    """What to call the runs, no two of them the same."""
+    ids = [run.run_id for run in runs]
+    if len(set(ids)) == len(ids):
+        return ids
+    return [f"{sources[run.source].path}: {run.run_id}" for run in runs]
+
+
+def process_names(
+    run: str, names: Sequence[str], runs: Sequence[RunFacts], sources: Sequence[Source]
+) -> dict[int, str]:
+    """What the processes of a run are called, if that is written beside its log."""
+    facts = runs[names.index(run)]
+    return names_beside(sources[facts.source], facts.run_id)
 
 
 def write_text(path: str, text: str) -> None:

@@ -1,31 +1,34 @@
 """Has logs of any size judged: in slices, and what slices cannot judge, in other ways.
 
 1. One pass finds out what runs there are; another looks at a few flights of the large ones.
-2. Copies are put together, cut into overlapping slices, and judged, each slice on its own.
-3. Flights longer than the overlap are judged apart, and runs whose clocks contradict the order of
-   their events, as a whole.
+2. Rows are cut into overlapping slices and judged, each slice on its own. Runs whose clocks turn
+   out to contradict the order of their events are judged once more, by repaired clocks.
+3. Copies that reach beyond their slices are put together; flights among them that are longer than
+   the overlap are judged apart.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Final, TypeAlias
 
+import numpy as np
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.pipeline.audit import findings as f
+from antecede.pipeline.audit.clocks import find_blurs, find_offsets, with_clock
 from antecede.pipeline.audit.facts import (
+    Flights,
     RunFacts,
-    check_separate,
-    extents,
-    gather_facts,
+    extent_of,
+    sample_flights,
     with_run_numbers,
 )
 from antecede.pipeline.audit.findings import FINDINGS, REASONS
-from antecede.pipeline.audit.inputs import Source, names_beside, read_logs
 from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.pipeline.audit.long_stages import (
     around_long_flights,
@@ -34,10 +37,10 @@ from antecede.pipeline.audit.long_stages import (
     spans_of_groups,
     with_message_start,
 )
-from antecede.pipeline.audit.plan import SLICE_COPIES, SlicePlan, plan_slices
-from antecede.pipeline.audit.sequential import judge_runs
-from antecede.pipeline.audit.slices import judge_slices
-from antecede.pipeline.audit.stages import counted_rows, find_copies, find_overtaken, into_slices
+from antecede.pipeline.audit.opens import closed, faults, long_flights
+from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
+from antecede.pipeline.audit.sequential import judge_slices
+from antecede.pipeline.audit.stages import counted_rows, find_copies, into_slices
 from antecede.pipeline.audit.verdict import (
     runs_going_back,
     runs_with_mixed_sequences,
@@ -46,13 +49,10 @@ from antecede.pipeline.audit.verdict import (
 
 Tell: TypeAlias = Callable[[str], None]
 
-PARTITION_COPIES: Final = 500_000
-"""About so many copies are put together by one task: more would not fit its memory."""
-
 SETTINGS: Final = {
-    # A task looks for both ends of a copy in its part of a file; a small part fits the cache.
-    "spark.sql.files.maxPartitionBytes": "16m",
-    # Copies go to Python by the hundred thousand; small batches would cost more than their rows.
+    # A task reads a part of a file of this size; smaller ones would cost more than they spread.
+    "spark.sql.files.maxPartitionBytes": "32m",
+    # Rows go to Python by the hundred thousand; small batches would cost more than their rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
 
@@ -61,105 +61,122 @@ def silent(_doing: str) -> None:
     """Tell nobody."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Method:
+    """How runs were judged."""
+
+    plan: SlicePlan
+    reasons: dict[int, list[str]] = field(default_factory=dict)
+    """By run: why its clock was not followed everywhere."""
+    offsets: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By run and process: what was added to its clock."""
+    blurred: dict[int, float] = field(default_factory=dict)
+    """By run: for which part of its time the clock was not looked at."""
+    long_flights: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What came of judging some logs."""
 
     runs: list[RunFacts]
-    names: list[str]
-    """What each run is called: its id; where two sources use the same, its source as well."""
-    rows: DataFrame
-    """What was judged: counted rows, and run_id."""
+    events: DataFrame
+    """The log, and run."""
     findings: DataFrame
-    """`FINDINGS`, and run_id."""
-    plan: SlicePlan
-    long_flights: int
-    out_of_order: dict[int, list[str]]
-    """The runs that were judged as a whole, and why."""
-    sources: Sequence[Source]
-
-    def process_names(self, run: str) -> dict[int, str]:
-        """What the processes of a run are called, if that is written beside its log."""
-        facts = self.runs[self.names.index(run)]
-        return names_beside(self.sources[facts.source], facts.run_id)
+    """`FINDINGS`."""
+    orders: tuple[Order, ...]
+    """Those that were looked at: both, if there are traces."""
+    method: Method
 
 
-@contextmanager
-def judged_logs(
-    session: SparkSession,
-    sources: Sequence[Source],
+def judged_events(
+    events: DataFrame,
+    runs: Sequence[RunFacts],
+    stack: ExitStack,
     *,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
-) -> Iterator[Judged]:
-    """Judge everything in these sources; what it yields is valid inside the context."""
-    with ExitStack() as stack:
-        tell("looking at the log")
-        log = read_logs(session, sources)
-        stack.enter_context(configured(session, SETTINGS))
-        runs = gather_facts(log)
-        check_separate(runs, sources)
-        copies = sum(run.copies for run in runs)
-        stack.enter_context(configured(session, shuffle_settings(session, copies)))
-        events = with_run_numbers(log, runs)
-        plan = plan_slices(extents(events, runs, slice_copies), slice_copies)
-        names = names_of(runs, sources)
-        judge = Judge(counted_rows(events), plan, stack)
-        findings, long_flights, reasons = judge.findings(tell)
-        yield Judged(
-            runs=runs,
-            names=names,
-            rows=with_run_ids(counted_rows(events), names),
-            findings=with_run_ids(findings, names),
-            plan=plan,
-            long_flights=long_flights,
-            out_of_order=reasons,
-            sources=sources,
-        )
+) -> Judged:
+    """Judge these runs; what comes of it is valid until the stack is closed.
+
+    In: the event log, source and run_id.
+    """
+    orders = ORDERS if any(run.traced for run in runs) else (PROCESS,)
+    numbered = with_run_numbers(events, runs)
+    judge = Judge(counted_rows(numbered, traced=TRACE in orders), runs, orders, stack)
+    findings = judge.findings(slice_copies, tell)
+    return Judged(
+        runs=list(runs), events=numbered, findings=findings, orders=orders, method=judge.method
+    )
 
 
 class Judge:
-    """Judges the rows of a log as planned; keeps results as long as the stack is open."""
+    """Judges the rows of a log; keeps results as long as the stack is open."""
 
-    def __init__(self, rows: DataFrame, plan: SlicePlan, stack: ExitStack) -> None:
+    def __init__(
+        self, rows: DataFrame, runs: Sequence[RunFacts], orders: Sequence[Order], stack: ExitStack
+    ) -> None:
         self._rows = rows
-        self._plan = plan
+        self._runs = runs
+        self._orders = orders
         self._stack = stack
+        self.method = Method(plan=SlicePlan())
 
-    def findings(self, tell: Tell) -> tuple[DataFrame, int, dict[int, list[str]]]:
-        """All findings, how many flights were long, and which runs were out of order, and why."""
+    def findings(self, slice_copies: int, tell: Tell) -> DataFrame:
+        """Everything there is to say."""
+        extents = self._extents(slice_copies, tell)
+        self.method.plan = plan = plan_slices(extents, slice_copies)
         tell("judging slices")
-        sliced = self._kept(self._judged_slices())
-        reasons, has_long = self._overview(sliced)
-        parts = [sliced.where(~F.col("run").isin(list(reasons))) if reasons else sliced]
-        long_flights = 0
-        if has_long:
-            tell("judging long flights")
-            long = parts[0].where(F.col("what") == f.LONG)
-            long_flights = long.count()
-            parts.append(self._kept(self._judged_long_flights(long)))
-        if reasons:
-            tell("judging runs without a clock")
-            parts.append(self._kept(self._judged_runs(list(reasons))))
-        return reduce(DataFrame.unionByName, parts), long_flights, reasons
+        sliced = self._kept(self._judged_slices(self._rows, plan))
+        wrong = self._overview(sliced)
+        if wrong:
+            tell("judging stretches without a clock")
+            blurred = self._with_blurs(wrong, slice_copies)
+            again = self._kept(self._judged_slices(self._rows, blurred))
+            sliced = sliced.where(~F.col("run").isin(wrong)).unionByName(again)
+        parts = [sliced]
+        if plan.slices:
+            parts += self._judged_opens(sliced, tell)
+        return reduce(DataFrame.unionByName, parts)
 
-    def _overview(self, sliced: DataFrame) -> tuple[dict[int, list[str]], bool]:
-        """The runs that slices cannot judge, and why; and whether there are long flights."""
-        disorder = F.col("what") == f.DISORDER
-        rows = (
-            sliced.where(disorder | (F.col("what") == f.LONG))
-            .select("what", F.when(disorder, F.struct("run", "number")).alias("told"))
-            .distinct()
-            .collect()
-        )
-        told = [tuple(row["told"]) for row in rows if row["told"] is not None]
-        if self._plan.slices:
-            told += [(row["run"], f.BACKWARDS) for row in runs_going_back(sliced).collect()]
-            told += [(run, f.SCATTERED) for run in self._scattered_runs(sliced)]
-        reasons: dict[int, list[str]] = {}
-        for run, number in sorted(set(told)):
-            reasons.setdefault(run, []).append(REASONS[number])
-        return reasons, any(row["what"] == f.LONG for row in rows)
+    def _extents(self, slice_copies: int, tell: Tell) -> dict[int, RunExtent]:
+        """How large runs are; where a sample shows that clocks disagree, they are repaired."""
+        large = [number for number, run in enumerate(self._runs) if run.copies > slice_copies]
+        copies = sum(self._runs[number].copies for number in large)
+        samples = sample_flights(self._rows, large, copies)
+        skewed = [run for run, sample in samples.items() if goes_back(sample)]
+        if skewed:
+            tell("repairing clocks")
+            self._repair(skewed)
+            samples |= sample_flights(self._rows, skewed, copies)
+        return {
+            number: extent_of(run, samples.get(number), self.method.offsets.get(number, {}))
+            for number, run in enumerate(self._runs)
+        }
+
+    def _repair(self, runs: Sequence[int]) -> None:
+        """Judge these runs by clocks that are moved, if that does any good."""
+        offsets = {run: of for run, of in find_offsets(self._rows, runs).items() if of}
+        self.method.offsets |= offsets
+        if offsets:
+            columns = [name for name in self._rows.columns if name != "clock_ns"]
+            self._rows = with_clock(self._rows.select(*columns), self.method.offsets)
+        for run in offsets:
+            self.method.reasons.setdefault(run, []).append(REASONS[f.BEFORE_SUBMISSION])
+
+    def _overview(self, sliced: DataFrame) -> list[int]:
+        """The large runs that slices cannot judge by the clock; why, goes down with all others."""
+        rows = sliced.where(F.col("what") == f.DISORDER).select("run", "number").distinct()
+        told = {(row["run"], row["number"]) for row in rows.collect()}
+        if self.method.plan.slices:
+            told |= {(row["run"], f.BACKWARDS) for row in runs_going_back(sliced).collect()}
+            told |= {(run, f.SCATTERED) for run in self._scattered_runs(sliced)}
+        for run, number in sorted(told):
+            reasons = self.method.reasons.setdefault(run, [])
+            if REASONS[number] not in reasons:
+                reasons.append(REASONS[number])
+        cut = set(self.method.plan.cut)
+        return sorted({run for run, _ in told} & cut)
 
     def _scattered_runs(self, sliced: DataFrame) -> list[int]:
         """The runs whose submissions may begin in one slice and end in another, and do so."""
@@ -169,10 +186,29 @@ class Judge:
         rows = self._rows.where(F.col("run").isin(suspects))
         return [row["run"] for row in scattered_runs(rows).collect()]
 
-    def _parts(self, groups: int) -> int:
-        """Into how many partitions to put so many groups of rows."""
-        usual = self._rows.sparkSession.conf.get("spark.sql.shuffle.partitions")
-        return max(1, min(groups, int(usual or 1)))
+    def _with_blurs(self, runs: Sequence[int], slice_copies: int) -> SlicePlan:
+        """How to cut these runs so that no slice begins or ends where the clock is wrong."""
+        unrepaired = [run for run in runs if run not in self.method.offsets]
+        if unrepaired:
+            self._repair(unrepaired)
+        facts = {run: self._runs[run] for run in runs}
+        offsets = {run: self.method.offsets.get(run, {}) for run in runs}
+        copies = sum(run.copies for run in facts.values())
+        samples = sample_flights(self._rows, runs, copies)
+        extents = {run: extent_of(facts[run], samples[run], offsets[run]) for run in runs}
+        times = {run: (extent.first_ns, extent.last_ns) for run, extent in extents.items()}
+        blurs = find_blurs(self._rows, times)
+        for run, extent in extents.items():
+            extents[run] = replace(extent, blurs=blurs[run])
+        plan = plan_slices(extents, slice_copies)
+        for run, found in plan.blurs.items():
+            length = times[run][1] - times[run][0] + 1
+            self.method.blurred[run] = float((found.end_ns - found.start_ns).sum()) / length
+        whole = self.method.plan
+        whole.count += plan.count
+        whole.overlap_ns = max(whole.overlap_ns, plan.overlap_ns)
+        whole.blurs |= plan.blurs
+        return plan
 
     def _kept(self, findings: DataFrame) -> DataFrame:
         """The same, computed once."""
@@ -180,58 +216,53 @@ class Judge:
         self._stack.callback(findings.unpersist)
         return findings
 
-    def _judged_slices(self) -> DataFrame:
+    def _judged_slices(self, rows: DataFrame, plan: SlicePlan) -> DataFrame:
         """The findings of all slices."""
-        sliced = into_slices(find_copies(self._rows), self._plan)
-        sliced = sliced.repartition(self._parts(self._plan.count), "slice")
-        judge = partial(judge_slices, slices=self._plan.slices)
-        return find_overtaken(sliced).mapInArrow(judge, FINDINGS)
+        judge = partial(
+            judge_slices, slices=plan.slices, orders=tuple(self._orders), blurs=plan.blurs
+        )
+        return into_slices(rows, plan).mapInArrow(judge, FINDINGS)
+
+    def _judged_opens(self, sliced: DataFrame, tell: Tell) -> list[DataFrame]:
+        """What comes of the copies that reach beyond their slices."""
+        copies = self._kept(closed(sliced))
+        parts = [self._kept(faults(copies, self._rows))]
+        long = long_flights(copies)
+        self.method.long_flights = long.count()
+        if self.method.long_flights:
+            tell("judging long flights")
+            parts.append(self._kept(self._judged_long_flights(long)))
+        return parts
 
     def _judged_long_flights(self, long: DataFrame) -> DataFrame:
         """The violations in which one of these is late."""
-        groups = self._kept(group_long_flights(long))
-        spans = self._kept(spans_of_groups(groups))
+        shortest_ns = max(1, self.method.plan.overlap_ns)
+        flights = self._kept(group_long_flights(long, shortest_ns))
+        spans = self._kept(spans_of_groups(flights))
         copies = with_message_start(find_copies(during(self._rows, spans)))
-        around = around_long_flights(copies, groups, spans, self._parts(spans.count()))
-        return around.mapInArrow(judge_long_flights, FINDINGS)
+        around = around_long_flights(copies, flights, spans, spans.count())
+        judge = partial(
+            judge_long_flights, orders=tuple(self._orders), blurs=self.method.plan.blurs
+        )
+        return around.mapInArrow(judge, FINDINGS)
 
-    def _judged_runs(self, runs: Sequence[int]) -> DataFrame:
-        """The findings of these runs, each judged as a whole."""
-        copies = find_copies(self._rows.where(F.col("run").isin(list(runs))))
-        together = copies.withColumn("overtaken", F.lit(0))
-        together = together.repartition(self._parts(len(runs)), "run")
-        return together.sortWithinPartitions("run").mapInArrow(judge_runs, FINDINGS)
+
+def goes_back(sample: Flights) -> bool:
+    """Whether some of these flights end before they begin."""
+    return bool(np.any(sample[:, 1] < sample[:, 0]))
 
 
 @contextmanager
-def configured(session: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+def configured(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Change settings of the session for a while."""
-    before = {name: session.conf.get(name) for name in settings}
+    before = {name: session.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         session.conf.set(name, value)
     try:
         yield
     finally:
         for name, old in before.items():
-            if old is not None:
+            if old is None:
+                session.conf.unset(name)
+            else:
                 session.conf.set(name, old)
-
-
-def shuffle_settings(session: SparkSession, copies: int) -> dict[str, str]:
-    """As many partitions as usual, or more if the log is large."""
-    usual = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-    return {"spark.sql.shuffle.partitions": str(max(usual, copies // PARTITION_COPIES))}
-
-
-def names_of(runs: Sequence[RunFacts], sources: Sequence[Source]) -> list[str]:
-    """What to call the runs, no two of them the same."""
-    ids = [run.run_id for run in runs]
-    if len(set(ids)) == len(ids):
-        return ids
-    return [f"{sources[run.source].path}: {run.run_id}" for run in runs]
-
-
-def with_run_ids(rows: DataFrame, names: Sequence[str]) -> DataFrame:
-    """In: run, and more. Out: run_id instead of run, and the same."""
-    table = rows.sparkSession.createDataFrame(list(enumerate(names)), "run int, run_id string")
-    return rows.join(F.broadcast(table), on="run", how="inner").drop("run")

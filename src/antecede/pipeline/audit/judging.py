@@ -10,8 +10,17 @@ from typing import Final
 
 import numpy as np
 
+from antecede.audit.history import PROCESS, Order
 from antecede.audit.kernel import NONE, CausalPass
-from antecede.pipeline.audit.copies import Copies, Flags, Integers
+from antecede.pipeline.audit.copies import (
+    LATEST,
+    Copies,
+    Flags,
+    Integers,
+    numbered,
+    paired,
+    process_keys,
+)
 
 BITS_MAX: Final = 1 << 14
 """Sets of messages in flight are at most this wide; for wider ones there is a pass for each part.
@@ -19,10 +28,9 @@ BITS_MAX: Final = 1 << 14
 It bounds memory: a message in flight carries one such set, of 2 KiB then.
 """
 
-LATEST: Final = np.iinfo(np.int64).max
 NOTHING: Final = np.zeros(0, np.int64)
-GAPS_MAX: Final = 4
-"""Numbers are looked up in a table if it has at most so many entries for each that is used."""
+SPARSE: Final = 8
+"""Keys are put in order by way of a table if it has at most so many entries for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,26 +60,32 @@ class Messages:
     sequence: Integers
     position: Integers
     """`LATEST` if no row of the message is visible."""
-    time_ns: Integers
+    clock_ns: Integers
+    trace: Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """Submissions and first deliveries, in causal order once `ordered`."""
+    """Submissions and first deliveries."""
 
     place: Integers
     position: Integers
-    time_ns: Integers
+    clock_ns: Integers
+    trace: Integers
     message: Integers
     copy: Integers
     """`NONE` for a submission."""
+
+    def __len__(self) -> int:
+        return len(self.place)
 
     def chosen(self, which: Flags | Integers) -> "Events":
         """The flagged ones, or those with these numbers, in that order."""
         return Events(
             place=self.place[which],
             position=self.position[which],
-            time_ns=self.time_ns[which],
+            clock_ns=self.clock_ns[which],
+            trace=self.trace[which],
             message=self.message[which],
             copy=self.copy[which],
         )
@@ -87,41 +101,11 @@ class Overtakings:
     """Places whose events wait for each other in a circle: their runs are not judged."""
 
 
-def numbered(keys: Integers) -> tuple[Integers, int]:
-    """Equal keys as equal numbers, from 0 in the order of the keys, and how many there are."""
-    if not len(keys):
-        return keys, 0
-    low = keys.min()
-    span = int(keys.max() - low) + 1
-    if span > GAPS_MAX * len(keys):
-        unique, numbers = np.unique(keys, return_inverse=True)
-        return numbers, len(unique)
-    used = np.zeros(span, np.int64)
-    used[keys - low] = 1
-    number = np.cumsum(used) - 1
-    return number[keys - low], int(number[-1]) + 1
-
-
-def paired(first: Integers, second: Integers) -> Integers:
-    """A key for each pair, with few gaps: `first` are small numbers, `second` cluster by them."""
-    groups = int(first.max()) + 1 if len(first) else 0
-    low = np.full(groups, LATEST)
-    high = np.full(groups, -LATEST)
-    np.minimum.at(low, first, second)
-    np.maximum.at(high, first, second)
-    width = np.maximum(high - low + 1, 0)
-    base = np.cumsum(width) - width
-    keys: Integers = base[first] + second - low[first]
-    return keys
-
-
 def number_places(copies: Copies) -> Places:
     """The places of the senders and receivers of these copies."""
-    processes = int(max(copies.sender.max(initial=0), copies.process.max(initial=0))) + 2
-    runs = copies.run - copies.run.min(initial=LATEST)
-    senders = runs * processes + copies.sender + 1
-    receivers = runs * processes + copies.process + 1
-    numbers, count = numbered(np.concatenate([senders, receivers]))
+    runs = np.concatenate([copies.run, copies.run])
+    processes = np.concatenate([copies.sender, copies.process])
+    numbers, count = numbered(process_keys(runs, processes))
     sender, receiver = numbers[: len(copies)], numbers[len(copies) :]
     run, process = np.zeros(count, np.int64), np.zeros(count, np.int64)
     run[sender], process[sender] = copies.run, copies.sender
@@ -135,13 +119,16 @@ def find_messages(copies: Copies, places: Places, visible: Flags) -> Messages:
     position = np.full(count, LATEST)
     np.minimum.at(position, of_copy[visible], copies.submitted_position[visible])
     first = visible & (copies.submitted_position == position[of_copy])
-    time_ns, place, sequence = (np.zeros(count, np.int64) for _ in range(3))
-    time_ns[of_copy[first]] = copies.submitted_ns[first]
-    place[of_copy[first]] = places.of_sender[first]
-    sequence[of_copy[first]] = copies.sequence[first]
-    return Messages(
-        of_copy=of_copy, place=place, sequence=sequence, position=position, time_ns=time_ns
-    )
+    found = {}
+    for name, column in (
+        ("clock_ns", copies.submitted_clock_ns),
+        ("trace", copies.submitted_trace),
+        ("place", places.of_sender),
+        ("sequence", copies.sequence),
+    ):
+        found[name] = np.zeros(count, np.int64)
+        found[name][of_copy[first]] = column[first]
+    return Messages(of_copy=of_copy, position=position, **found)
 
 
 def find_events(copies: Copies, places: Places, messages: Messages, delivered: Flags) -> Events:
@@ -151,11 +138,25 @@ def find_events(copies: Copies, places: Places, messages: Messages, delivered: F
     events = Events(
         place=np.concatenate([messages.place[message], places.of_receiver[copy]]),
         position=np.concatenate([messages.position[message], copies.delivered_position[copy]]),
-        time_ns=np.concatenate([messages.time_ns[message], copies.delivered_ns[copy]]),
+        clock_ns=np.concatenate([messages.clock_ns[message], copies.delivered_clock_ns[copy]]),
+        trace=np.concatenate([messages.trace[message], copies.delivered_trace[copy]]),
         message=np.concatenate([message, messages.of_copy[copy]]),
         copy=np.concatenate([np.full(len(message), NONE), copy]),
     )
-    return events.chosen(np.argsort(paired(events.place, events.position)))
+    return by_position(events)
+
+
+def by_position(events: Events) -> Events:
+    """By place and position."""
+    keys = paired(events.place, events.position)
+    span = int(keys.max(initial=NONE)) + 1
+    if span <= SPARSE * len(keys):
+        at = np.full(span, NONE)
+        at[keys] = np.arange(len(keys))
+        order = at[at != NONE]
+        if len(order) == len(keys):
+            return events.chosen(order)
+    return events.chosen(np.argsort(keys, kind="stable"))
 
 
 def relevant_events(events: Events, messages: Messages) -> Events:
@@ -168,18 +169,31 @@ def relevant_events(events: Events, messages: Messages) -> Events:
 
 def in_order_of_time(events: Events) -> Events:
     """By time, and where times are equal, as they stand: by place and position."""
-    return events.chosen(np.argsort(events.time_ns, kind="stable"))
+    return events.chosen(np.argsort(events.clock_ns, kind="stable"))
 
 
 def disordered_places(events: Events) -> Integers:
     """The places, some perhaps more than once, where the clock goes back along the positions."""
     same = events.place[1:] == events.place[:-1]
-    places: Integers = events.place[1:][same & (events.time_ns[1:] < events.time_ns[:-1])]
+    places: Integers = events.place[1:][same & (events.clock_ns[1:] < events.clock_ns[:-1])]
     return places
 
 
+def strands_of(events: Events, order: Order) -> tuple[Integers, int]:
+    """Numbers for events such that equal ones are ordered, and how many there are."""
+    if order == PROCESS:
+        return events.place, int(events.place.max(initial=NONE)) + 1
+    traces, _ = numbered(events.trace)
+    return numbered(traces * (int(events.place.max(initial=0)) + 1) + events.place)
+
+
 def find_overtakings(
-    copies: Copies, events: Events, watched: Flags, places: int, bits_max: int = BITS_MAX
+    copies: Copies,
+    events: Events,
+    watched: Flags,
+    places: int,
+    order: Order = PROCESS,
+    bits_max: int = BITS_MAX,
 ) -> Overtakings:
     """Judge events in the order of time; only copies that are watched can be late."""
     is_watched = (events.copy != NONE) & watched[events.copy]
@@ -187,7 +201,7 @@ def find_overtakings(
         return Overtakings(early=NOTHING, late=NOTHING, stalled=NOTHING)
     bit = number_bits(events, is_watched)
     parts = [
-        run_pass(copies, events, is_watched, bit, low, high, places)
+        run_pass(copies, events, is_watched, bit, low, high, places, order)
         for low, high in batches_of_bits(events, bit, bits_max)
     ]
     return Overtakings(
@@ -230,13 +244,14 @@ def run_pass(
     low: int,
     high: int,
     places: int,
+    order: Order,
 ) -> Overtakings:
     """One pass of the kernel, for the bits from `low` up to `high` and the events they need."""
     of_event = bit[events.message]
     chosen = (of_event >= low) & (of_event < high)
-    times_ns = events.time_ns[chosen & (is_watched | (events.copy == NONE))]
+    clock_ns = events.clock_ns[chosen & (is_watched | (events.copy == NONE))]
     # Inside equal times the order means nothing yet, so all events of the first and the last count.
-    near = (events.time_ns >= times_ns.min()) & (events.time_ns <= times_ns.max())
+    near = (events.clock_ns >= clock_ns.min()) & (events.clock_ns <= clock_ns.max())
     submitted = np.zeros(len(bit), np.bool_)
     submitted[events.message[near & (events.copy == NONE)]] = True
     near &= submitted[events.message]
@@ -247,9 +262,10 @@ def run_pass(
     own_bit[message] = bit[events.message] - low
     own_bit[(own_bit < 0) | (own_bit >= high - low)] = NONE
     left = np.bincount(message[events.copy != NONE], minlength=count)
-    judge = CausalPass(places, table, places)
+    strand, strands = strands_of(events, order)
+    judge = CausalPass(places, table, strands)
     judge.add_messages(packed(own_bit, left))
-    judge.run(packed(events.place, message, events.copy, row, events.place))
+    judge.run(packed(events.place, message, events.copy, row, strand))
     found = np.array(judge.take_findings(), np.int64).reshape(-1, 2)
     return Overtakings(
         early=found[:, 0],

@@ -5,33 +5,37 @@ end about the same time, and everything within the flights of a group streams by
 submission. What is held is what is in flight: memory does not grow with the length of flights.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from antecede.audit.history import PROCESS, Order
 from antecede.audit.kernel import NONE, CausalPass
-from antecede.pipeline.audit.copies import NEVER, ArrowBatch, Copies, Flags, Integers
+from antecede.pipeline.audit.copies import LATEST, NEVER, ArrowBatch, Copies, Flags, Integers
 from antecede.pipeline.audit.findings import ArrowTable
 from antecede.pipeline.audit.judging import (
-    LATEST,
     NOTHING,
     Events,
     Overtakings,
+    by_position,
     in_order_of_time,
     packed,
-    paired,
 )
-from antecede.pipeline.audit.slices import pieces, violations_table
+from antecede.pipeline.audit.slices import Blurs, pieces, violations_table
 
 CHUNK_COPIES: Final = 100_000
 """So many copies are lined up at a time."""
 
-MessageKey = tuple[int, int]
-CopyKey = tuple[int, int, int]
+MessageKey: TypeAlias = tuple[int, int]
+CopyKey: TypeAlias = tuple[int, int, int]
+StrandKey: TypeAlias = tuple[int, int]
+"""Process, and the trace if traces are told apart."""
 
 
-def judge_long_flights(batches: Iterator[ArrowBatch]) -> Iterator[ArrowBatch]:
+def judge_long_flights(
+    batches: Iterator[ArrowBatch], orders: Sequence[Order], blurs: Mapping[int, Blurs]
+) -> Iterator[ArrowBatch]:
     """The violations in which a long flight is late.
 
     In: the columns of `Copies`, and `group`, sorted by group and then by submission; submissions
@@ -44,7 +48,7 @@ def judge_long_flights(batches: Iterator[ArrowBatch]) -> Iterator[ArrowBatch]:
         if judge is None or group != current:
             if judge is not None:
                 yield from judge.finish()
-            judge, current = GroupJudge(), group
+            judge, current = GroupJudge(orders, blurs), group
         yield from judge.take(Copies.of_batches([batch]))
     if judge is not None:
         yield from judge.finish()
@@ -53,14 +57,17 @@ def judge_long_flights(batches: Iterator[ArrowBatch]) -> Iterator[ArrowBatch]:
 class GroupJudge:
     """Judges the long flights of one group while the log streams by."""
 
-    def __init__(self) -> None:
+    def __init__(self, orders: Sequence[Order], blurs: Mapping[int, Blurs]) -> None:
+        self._orders = orders
+        self._blurs = blurs
         self._announced: list[Copies] = []
         self._buffered: list[Copies] = []
         self._count = 0
-        self._stream: Stream | None = None
+        self._streams: list[Stream] = []
 
     def take(self, copies: Copies) -> Iterator[ArrowBatch]:
         """Take the next rows; the findings they lead to."""
+        copies = self._blurred(copies)
         is_announced = copies.submitted_position == NEVER
         if is_announced.any():
             self._announced.append(copies.chosen(is_announced))
@@ -68,33 +75,47 @@ class GroupJudge:
         self._buffered.append(copies)
         self._count += len(copies)
         if self._count >= CHUNK_COPIES:
-            yield from self._advance(int(copies.submitted_ns[-1]))
+            yield from self._advance(int(copies.submitted_clock_ns[-1]))
 
     def finish(self) -> Iterator[ArrowBatch]:
         """The findings that are left when all rows have been taken."""
-        yield from self._advance(int(LATEST))
+        yield from self._advance(LATEST)
+
+    def _blurred(self, copies: Copies) -> Copies:
+        """The copies with times that respect causality; a group is of one run."""
+        blurs = self._blurs.get(int(copies.run[0])) if len(copies) else None
+        if blurs is None:
+            return copies
+        return copies.replaced(
+            submitted_clock_ns=blurs.blurred(copies.submitted_clock_ns),
+            delivered_clock_ns=blurs.blurred(copies.delivered_clock_ns),
+        )
 
     def _advance(self, until_ns: int) -> Iterator[ArrowBatch]:
         """Judge everything before this time, and keep the rest."""
-        if self._stream is None:
-            self._stream = Stream(Copies.joined(self._announced))
+        if not self._streams:
+            watched = Copies.joined(self._announced)
+            self._streams = [Stream(watched, order) for order in self._orders]
         copies = Copies.joined(self._buffered)
-        is_ready = copies.submitted_ns < until_ns
+        is_ready = copies.submitted_clock_ns < until_ns
         rest = copies.chosen(~is_ready)
         self._buffered, self._count = [rest], len(rest)
-        yield from self._stream.judge(copies.chosen(is_ready), until_ns).to_batches()
+        for stream in self._streams:
+            yield from stream.judge(copies.chosen(is_ready), until_ns).to_batches()
 
 
 class Stream:
     """What is in flight: copies that are submitted and not delivered, and the kernel's state."""
 
-    def __init__(self, watched: Copies) -> None:
-        order = np.lexsort((watched.delivered_position, watched.process, watched.delivered_ns))
+    def __init__(self, watched: Copies, order: Order) -> None:
+        by_end = (watched.delivered_position, watched.process, watched.delivered_clock_ns)
+        self._order: Final = order
         self._places: dict[int, int] = {}
-        self._watched = watched.chosen(order)
+        self._strands: dict[StrandKey, int] = {}
+        self._watched = watched.chosen(np.lexsort(by_end))
         self._bits = self._number_bits()
         self._rows, table = self._table()
-        self._judge = CausalPass(len(self._places), table, len(self._places))
+        self._judge = CausalPass(len(self._places), table, 0)
         self._held = self._watched.chosen(np.zeros(len(watched), np.bool_))
         self._messages = NOTHING
         """The kernel's number for the message of each copy held."""
@@ -137,6 +158,23 @@ class Stream:
         ]
         return np.array(numbers, np.int64)[inverse]
 
+    def _number_strands(self, events: Events) -> Integers:
+        """The number of each event's strand; of earlier ones those with something to tell stay."""
+        if self._order == PROCESS:
+            self._judge.add_strands(len(self._places) - self._judge.strand_count())
+            return events.place
+        kept = self._judge.keep_telling_strands()
+        names = list(self._strands)
+        self._strands = {names[old]: new for new, old in enumerate(kept)}
+        pairs = np.stack([events.place, events.trace], axis=1)
+        unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
+        numbers = [
+            self._strands.setdefault((place, trace), len(self._strands))
+            for place, trace in unique.tolist()
+        ]
+        self._judge.add_strands(len(self._strands) - len(kept))
+        return np.array(numbers, np.int64)[inverse.reshape(-1)]
+
     def judge(self, new: Copies, until_ns: int) -> ArrowTable:
         """Perform everything before `until_ns`; the violations it shows."""
         known = len(self._places)
@@ -148,26 +186,28 @@ class Stream:
             self._number_places(processes) for processes in (copies.sender, copies.process)
         )
         self._judge.add_places(len(self._places) - known)
-        self._judge.add_strands(len(self._places) - known)
         fresh = slice(len(self._held), None)
         self._judge.add_messages(
             packed(bits[fresh][is_first], np.bincount(message, minlength=int(is_first.sum())))
         )
         submitted = np.flatnonzero(is_first) + len(self._held)
-        delivered = np.flatnonzero(copies.delivered_ns < until_ns)
+        delivered = np.flatnonzero(copies.delivered_clock_ns < until_ns)
         events = Events(
             place=np.concatenate([senders[submitted], receivers[delivered]]),
             position=np.concatenate(
                 [copies.submitted_position[submitted], copies.delivered_position[delivered]]
             ),
-            time_ns=np.concatenate(
-                [copies.submitted_ns[submitted], copies.delivered_ns[delivered]]
+            clock_ns=np.concatenate(
+                [copies.submitted_clock_ns[submitted], copies.delivered_clock_ns[delivered]]
+            ),
+            trace=np.concatenate(
+                [copies.submitted_trace[submitted], copies.delivered_trace[delivered]]
             ),
             message=np.concatenate([messages[submitted], messages[delivered]]),
             copy=np.concatenate([np.full(len(submitted), NONE), delivered]),
         )
         found = self._perform(events, self._rows_of(copies, bits), copies)
-        self._hold(copies, messages, copies.delivered_ns >= until_ns)
+        self._hold(copies, messages, copies.delivered_clock_ns >= until_ns)
         return found
 
     def _message_count(self) -> int:
@@ -198,16 +238,16 @@ class Stream:
 
     def _perform(self, events: Events, rows: Integers, copies: Copies) -> ArrowTable:
         """Let the kernel go through the events; the violations it finds."""
-        events = events.chosen(np.argsort(paired(events.place, events.position)))
-        events = in_order_of_time(events)
+        events = in_order_of_time(by_position(events))
         row = np.where(events.copy == NONE, NONE, rows[events.copy])
-        self._judge.run(packed(events.place, events.message, events.copy, row, events.place))
+        strand = self._number_strands(events)
+        table = packed(events.place, events.message, events.copy, row, strand)
+        self._judge.run(table)
+        self._judge.force(table)
         found = np.array(self._judge.take_findings(), np.int64).reshape(-1, 2)
         both = Copies.joined([copies, self._watched])
-        return violations_table(
-            both,
-            Overtakings(early=found[:, 0], late=found[:, 1] + len(copies), stalled=NOTHING),
-        )
+        pairs = Overtakings(early=found[:, 0], late=found[:, 1] + len(copies), stalled=NOTHING)
+        return violations_table(both, pairs, self._order)
 
     def _hold(self, copies: Copies, messages: Integers, which: Flags) -> None:
         """Keep these copies and their messages, and forget the others."""

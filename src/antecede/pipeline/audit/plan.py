@@ -5,14 +5,14 @@ knows the first and the last slice that see it. Slices begin and end at the edge
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from antecede.pipeline.audit.slices import Slice
+from antecede.pipeline.audit.slices import Blurs, Slice
 
 SLICE_COPIES: Final = 400_000
 """So many copies begin in a slice: few enough for memory, enough to make overlaps cheap.
@@ -46,12 +46,18 @@ class RunExtent:
     last_ns: int
     sample: npt.NDArray[np.int64]
     """Some of its copies, chosen evenly: times of submission and of delivery, a row each."""
+    blurs: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """The first and the last time of each stretch in which the clock is wrong, a row each."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SlicePlan:
-    """How all runs are cut; lists by run hold what is needed to find the cell of a time."""
+    """How runs are cut; lists by run hold what is needed to find the cell of a time."""
 
+    runs: list[int] = field(default_factory=list)
+    """The numbers of the runs, for the lists that follow."""
+    cut: list[int] = field(default_factory=list)
+    """The numbers of those that have slices of their own."""
     base: list[int] = field(default_factory=list)
     """The number of each run's first cell."""
     start_ns: list[int] = field(default_factory=list)
@@ -66,20 +72,27 @@ class SlicePlan:
     """How many slices there are."""
     overlap_ns: int = 0
     """The longest overlap."""
+    blurs: dict[int, Blurs] = field(default_factory=dict)
+    """By run: the stretches in which its clock is wrong; no slice begins or ends in one."""
 
-    def add_whole(self, run: RunExtent, slice_number: int) -> None:
+    def add_whole(self, number: int, run: RunExtent, slice_number: int) -> None:
         """Put a run into a slice as a whole."""
+        self.runs.append(number)
         self._add_cells(
             run.first_ns, run.last_ns - run.first_ns + 1, [slice_number], [slice_number]
         )
         self.count = max(self.count, slice_number + 1)
 
-    def add_cut(self, run: RunExtent, slice_copies: int) -> None:
+    def add_cut(self, number: int, run: RunExtent, slice_copies: int) -> None:
         """Cut a run into slices of its own."""
         copies, overlap_ns = overlap_of(run, slice_copies)
         edges, width_ns, cells = cut_evenly(run, copies)
+        clear, blurs = clear_edges(run, width_ns, cells)
+        if blurs is not None:
+            self.blurs[number] = blurs
+        edges = np.unique(clear[edges])
         overlap = min(math.ceil(overlap_ns / width_ns), cells)
-        ends = np.minimum(edges[1:] + overlap, cells)
+        ends = clear[np.minimum(edges[1:] + overlap, cells)]
         cell = np.arange(cells)
         last = np.searchsorted(edges, cell, side="right") - 1
         first = np.searchsorted(ends, cell, side="right")
@@ -89,6 +102,8 @@ class SlicePlan:
                 next_ns=run.first_ns + int(follow) * width_ns,
                 end_ns=run.first_ns + int(end) * width_ns,
             )
+        self.runs.append(number)
+        self.cut.append(number)
         self._add_cells(
             run.first_ns,
             width_ns,
@@ -106,19 +121,47 @@ class SlicePlan:
         self.last += last
 
 
-def plan_slices(runs: Sequence[RunExtent], slice_copies: int = SLICE_COPIES) -> SlicePlan:
+def plan_slices(
+    runs: Mapping[int, RunExtent] | Sequence[RunExtent], slice_copies: int = SLICE_COPIES
+) -> SlicePlan:
     """Cut large runs, and put small ones together, so that slices are about equally large."""
     plan = SlicePlan()
     room, current = 0, 0
-    for run in runs:
+    for number, run in runs.items() if isinstance(runs, Mapping) else enumerate(runs):
         if run.copies > slice_copies:
-            plan.add_cut(run, slice_copies)
+            plan.add_cut(number, run, slice_copies)
             continue
         if run.copies > room:
             current, room = plan.count, slice_copies
-        plan.add_whole(run, current)
+        plan.add_whole(number, run, current)
         room -= run.copies
     return plan
+
+
+def clear_edges(
+    run: RunExtent, width_ns: int, cells: int
+) -> tuple[npt.NDArray[np.int64], Blurs | None]:
+    """For each edge between cells the first from there on that is not blurred; and the blurs.
+
+    The blurs are made to begin and end at edges.
+    """
+    edges = np.arange(cells + 1)
+    if not len(run.blurs):
+        return edges, None
+    first, last = ((run.blurs - run.first_ns) // width_ns).clip(0, cells - 1).T
+    # How many blurs reach across each edge.
+    across = np.zeros(cells + 2, np.int64)
+    np.add.at(across, first + 1, 1)
+    np.add.at(across, last + 1, -1)
+    glued = np.cumsum(across)[: cells + 1] > 0
+    clear = np.minimum.accumulate(np.where(glued, cells, edges)[::-1])[::-1]
+    touched = np.zeros(cells + 1, np.int64)
+    touched[first] = 1
+    starts = np.flatnonzero(touched[:cells].astype(np.bool_) & ~glued[:cells])
+    ends = clear[starts + 1]
+    return clear, Blurs(
+        start_ns=run.first_ns + starts * width_ns, end_ns=run.first_ns + ends * width_ns
+    )
 
 
 def overlap_of(run: RunExtent, slice_copies: int) -> tuple[int, int]:

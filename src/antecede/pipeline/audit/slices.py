@@ -1,24 +1,35 @@
-"""Judges slices in the Python workers of Spark: copies in, findings out.
+"""Judges slices in the Python workers of Spark: rows in, findings out.
 
 A slice is a stretch of time of one large run, with an overlap into the next, or some small runs as
 a whole. Whatever happens within a flight is visible in a slice that the flight begins in, if it
-is no longer than the overlap; so each slice judges the copies submitted in its own stretch.
+is no longer than the overlap; so each slice judges the copies submitted in its own stretch. Copies
+that it sees only one end of it reports as open, for somebody to put the ends together.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
+from antecede.audit.history import Order
 from antecede.audit.kernel import NONE
 from antecede.pipeline.audit import findings as f
-from antecede.pipeline.audit.copies import NEVER, ArrowBatch, Copies, Flags, Integers
+from antecede.pipeline.audit.copies import (
+    LATEST,
+    NEVER,
+    ArrowBatch,
+    Copies,
+    Flags,
+    Integers,
+    Rows,
+    gather,
+    with_overtaken,
+)
 from antecede.pipeline.audit.findings import ArrowTable
 from antecede.pipeline.audit.judging import (
-    LATEST,
     NOTHING,
     Events,
     Overtakings,
@@ -30,6 +41,7 @@ from antecede.pipeline.audit.judging import (
     number_places,
     relevant_events,
 )
+from antecede.pipeline.audit.settling import settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +53,43 @@ class Slice:
     end_ns: int
 
 
-def judge_slices(
-    batches: Iterator[ArrowBatch], slices: Mapping[int, Slice]
-) -> Iterator[ArrowBatch]:
-    """The findings of each slice; a slice without an entry in `slices` has whole runs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blurs:
+    """Stretches of a run in which the clock is wrong: all of what is in one counts as one time."""
 
-    In: the columns of `Copies`, and `slice`, by which the rows are sorted.
-    """
-    for number, parts in grouped(batches, "slice"):
-        judge = SliceJudge(Copies.of_batches(parts), number, slices.get(number))
-        yield from judge.findings().to_batches()
+    start_ns: Integers
+    end_ns: Integers
+    """Where each ends; no two touch."""
+
+    def blurred(self, clock_ns: Integers) -> Integers:
+        """The same times, or the start of the stretch that they are in."""
+        inside, place = self._inside(clock_ns)
+        return np.where(inside, self.start_ns[place], clock_ns)
+
+    def latest(self, clock_ns: Integers) -> Integers:
+        """The same times, or the last one of the stretch that they are in."""
+        inside, place = self._inside(clock_ns)
+        return np.where(inside, self.end_ns[place] - 1, clock_ns)
+
+    def _inside(self, clock_ns: Integers) -> tuple[Flags, Integers]:
+        place = np.searchsorted(self.start_ns, clock_ns, side="right") - 1
+        inside = (place >= 0) & (clock_ns < self.end_ns[place])
+        return inside, np.maximum(place, 0)
+
+
+NO_BLURS: Mapping[int, Blurs] = {}
+
+
+def blurred(rows: Rows, blurs: Mapping[int, Blurs]) -> Rows:
+    """The rows with times that respect causality, as far as they are in stretches that do not."""
+    if not blurs or not len(rows):
+        return rows
+    clock_ns = rows.clock_ns.copy()
+    for run in np.unique(rows.run).tolist():
+        if run in blurs:
+            ours = rows.run == run
+            clock_ns[ours] = blurs[run].blurred(clock_ns[ours])
+    return replace(rows, clock_ns=clock_ns)
 
 
 def pieces(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, ArrowBatch]]:
@@ -71,47 +110,49 @@ def grouped(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, l
 class SliceJudge:
     """Judges one slice and collects what there is to report."""
 
-    def __init__(self, copies: Copies, number: int, stretch: Slice | None) -> None:
-        self._copies = copies
+    def __init__(
+        self, rows: Rows, number: int, stretch: Slice | None, orders: Sequence[Order]
+    ) -> None:
+        gathered = gather(rows)
+        self._rows = rows
+        self._of_row = gathered.of_row
+        self._copies = copies = with_overtaken(gathered.copies)
         self._number = number
         self._stretch = stretch
+        self._orders = orders
         self._tables: list[ArrowTable] = [f.findings_table(f.DISORDER, run=NOTHING)]
-        self._was_submitted = copies.submitted_position != NEVER
-        self._was_delivered = copies.delivered_position != NEVER
-        self._submitted = self._was_submitted & self._is_seen(copies.submitted_ns)
-        self._delivered = self._was_delivered & self._is_seen(copies.delivered_ns)
+        self._submitted = copies.submitted_position != NEVER
+        self._delivered = copies.delivered_position != NEVER
         self._own = self._is_own(
-            np.where(self._was_submitted, copies.submitted_ns, copies.delivered_ns)
+            np.where(self._submitted, copies.submitted_clock_ns, copies.delivered_clock_ns)
         )
         self._places = number_places(copies)
         self._messages = find_messages(copies, self._places, self._submitted)
         self._events = find_events(copies, self._places, self._messages, self._delivered)
 
-    def _is_seen(self, time_ns: Integers) -> Flags:
+    def _is_own(self, clock_ns: Integers) -> Flags:
         if self._stretch is None:
-            return np.ones(len(time_ns), np.bool_)
-        return (time_ns >= self._stretch.start_ns) & (time_ns < self._stretch.end_ns)
-
-    def _is_own(self, time_ns: Integers) -> Flags:
-        if self._stretch is None:
-            return np.ones(len(time_ns), np.bool_)
-        return (time_ns >= self._stretch.start_ns) & (time_ns < self._stretch.next_ns)
+            return np.ones(len(clock_ns), np.bool_)
+        return (clock_ns >= self._stretch.start_ns) & (clock_ns < self._stretch.next_ns)
 
     def findings(self) -> ArrowTable:
         """Everything there is to say about the slice."""
-        self._report_copies()
-        self._report_messages()
-        if self._stretch is not None:
+        if self._stretch is None:
+            self._report_copies()
+        else:
+            self._report_open()
             self._report_spans()
+        self._report_messages()
         unjudged = self._report_disorder()
-        events = relevant_events(self._events, self._messages)
-        events = events.chosen(~np.isin(self._places.run[events.place], unjudged))
-        self._judge(in_order_of_time(events))
+        events = self._events
+        if len(unjudged):
+            events = events.chosen(~np.isin(self._places.run[events.place], unjudged))
+        self._judge(events)
         return pa.concat_tables(self._tables)
 
     def _report_copies(self) -> None:
-        """Duplicates, losses, inventions and long flights among the copies that begin here."""
-        copies, submitted, delivered = self._copies, self._was_submitted, self._was_delivered
+        """Duplicates, losses and inventions, if everything there is about a copy is here."""
+        copies, submitted, delivered = self._copies, self._submitted, self._delivered
         self._report(
             f.DUPLICATE,
             copies.deliveries > 1,
@@ -132,18 +173,29 @@ class SliceJudge:
             position=copies.delivered_position,
             time_ns=copies.delivered_ns,
         )
+
+    def _report_open(self) -> None:
+        """The copies of which this slice sees one end, or more deliveries than one."""
+        copies, rows = self._copies, self._rows
+        own_deliveries = rows.delivered & self._is_own(rows.clock_ns)
+        count = np.bincount(self._of_row[own_deliveries], minlength=len(copies))
+        complete = (copies.deliveries == 1) & (count == 1)
+        begun_here = self._submitted & self._own & ~complete & (copies.process != NEVER)
         self._report(
-            f.LONG,
-            submitted & delivered & ~self._delivered,
+            f.OPEN,
+            begun_here | (~self._submitted & (count > 0)),
             position=copies.submitted_position,
             time_ns=copies.submitted_ns,
+            clock_ns=copies.submitted_clock_ns,
             other_position=copies.delivered_position,
             other_ns=copies.delivered_ns,
+            other_clock_ns=copies.delivered_clock_ns,
+            number=count,
         )
 
     def _report(self, what: int, which: Flags, **columns: Integers) -> None:
-        """Report those of the flagged copies that begin in this stretch."""
-        chosen = np.flatnonzero(which & self._own)
+        """Report the flagged copies."""
+        chosen = np.flatnonzero(which)
         if len(chosen):
             for name in ("run", "sender", "sequence", "process"):
                 columns[name] = getattr(self._copies, name)
@@ -153,13 +205,13 @@ class SliceJudge:
     def _report_messages(self) -> None:
         """How many messages of each run are submitted here."""
         messages = self._messages
-        own = (messages.position != LATEST) & self._is_own(messages.time_ns)
+        own = (messages.position != LATEST) & self._is_own(messages.clock_ns)
         runs, counts = np.unique(self._places.run[messages.place[own]], return_counts=True)
         self._tables.append(f.findings_table(f.MESSAGES, run=runs, number=counts))
 
     def _report_spans(self) -> None:
         """Which positions, and which sequences of its own, each process has in this stretch."""
-        events = self._events.chosen(self._is_own(self._events.time_ns))
+        events = self._events.chosen(self._is_own(self._events.clock_ns))
         places, first = np.unique(events.place, return_index=True)
         last = np.append(first, len(events.place))[1:] - 1
         low, high = np.full(len(self._places), LATEST), np.full(len(self._places), -LATEST)
@@ -180,40 +232,62 @@ class SliceJudge:
         )
 
     def _report_disorder(self) -> Integers:
-        """The runs whose clocks do not allow slices, and why."""
+        """The runs whose clocks do not say in which order things happened, and why."""
         copies, messages, events = self._copies, self._messages, self._events
-        early = self._was_submitted & self._was_delivered
-        early &= copies.delivered_ns < copies.submitted_ns
         deliveries = events.chosen(events.copy != NONE)
         deliveries = deliveries.chosen(messages.position[deliveries.message] != LATEST)
-        misdirected = deliveries.time_ns < messages.time_ns[deliveries.message]
-        scattered = self._submitted & (copies.submitted_ns != messages.time_ns[messages.of_copy])
+        early = deliveries.clock_ns < messages.clock_ns[deliveries.message]
+        both = self._submitted & self._delivered
+        early_copies = both & (copies.delivered_clock_ns < copies.submitted_clock_ns)
+        scattered = copies.submitted_clock_ns != messages.clock_ns[messages.of_copy]
         run_of_place = self._places.run
         reasons = (
             (f.BACKWARDS, run_of_place[disordered_places(events)]),
-            (f.BEFORE_SUBMISSION, copies.run[early]),
-            (f.BEFORE_SUBMISSION, run_of_place[deliveries.place[misdirected]]),
-            (f.SCATTERED, copies.run[scattered]),
+            (f.BEFORE_SUBMISSION, run_of_place[deliveries.place[early]]),
+            (f.BEFORE_SUBMISSION, copies.run[early_copies]),
+            (f.SCATTERED, copies.run[self._submitted & scattered]),
         )
         for reason, runs in reasons:
-            self._tables.append(f.findings_table(f.DISORDER, run=np.unique(runs), number=reason))
+            if len(runs):
+                runs = np.unique(runs)
+                self._tables.append(f.findings_table(f.DISORDER, run=runs, number=reason))
         return np.concatenate([runs for _, runs in reasons])
 
     def _judge(self, events: Events) -> None:
         """Report what came too early because of a copy that begins in this stretch."""
         copies = self._copies
-        watched = (copies.overtaken != 0) & self._own & self._submitted & self._delivered
-        found = find_overtakings(copies, events, watched, len(self._places))
-        self._tables.append(violations_table(copies, found))
-        stalled = np.unique(self._places.run[found.stalled])
-        self._tables.append(f.findings_table(f.DISORDER, run=stalled, number=f.CIRCLE))
+        timed = in_order_of_time(relevant_events(events, self._messages))
+        may_be_late = self._own & self._submitted & self._delivered
+        watched = (copies.overtaken != 0) & may_be_late
+        for order in self._orders:
+            found = find_overtakings(copies, timed, watched, len(self._places), order)
+            if len(found.stalled) and self._stretch is not None:
+                self._settle(events, order, may_be_late)
+                continue
+            self._tables.append(violations_table(copies, found, order))
+            stalled = np.unique(self._places.run[found.stalled])
+            self._tables.append(f.findings_table(f.DISORDER, run=stalled, number=f.CIRCLE))
+
+    def _settle(self, events: Events, order: Order, may_be_late: Flags) -> None:
+        """Judge events that contradict each other."""
+        visible = self._messages.position != LATEST
+        own = visible & self._is_own(self._messages.clock_ns)
+        events = events.chosen(visible[events.message])
+        found, caused = settled(events, len(self._places), order, may_be_late, own)
+        self._tables += [
+            violations_table(self._copies, found, order),
+            f.findings_table(
+                f.CAUSED, run=self._copies.run[:1], number=caused, order=f.ORDER_CODES[order]
+            ),
+        ]
 
 
-def violations_table(copies: Copies, found: Overtakings) -> ArrowTable:
+def violations_table(copies: Copies, found: Overtakings, order: Order) -> ArrowTable:
     """Pairs of copies, one too early and the other late, as findings."""
     early, late = found.early, found.late
     return f.findings_table(
         f.VIOLATION,
+        order=f.ORDER_CODES[order],
         run=copies.run[early],
         sender=copies.sender[early],
         sequence=copies.sequence[early],

@@ -70,12 +70,15 @@ def has_run_ids(file: Path) -> bool:
         return "run_id" in pq.read_schema(file).names
 
 
-def read_rows(files: Sequence[Path], columns: Sequence[str]) -> ArrowTable:
-    """These columns of all the files."""
+def read_rows(
+    files: Sequence[Path], columns: Sequence[str], optional: Sequence[str] = ()
+) -> ArrowTable:
+    """These columns of all the files; the optional ones if some file has them."""
     parquet = [file for file in files if suffix_of(file) == ".parquet"]
-    tables = [read_json(file, columns) for file in files if file not in parquet]
+    every = [*columns, *optional]
+    tables = [read_json(file, every) for file in files if file not in parquet]
     if parquet:
-        tables.append(read_table(parquet, common_source(parquet), columns).select(columns))
+        tables.append(read_table(parquet, common_source(parquet), columns, optional).drop("row"))
     with reading(common_source(list(files))):
         return pa.concat_tables(tables, promote_options="permissive")
 

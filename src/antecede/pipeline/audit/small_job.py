@@ -15,19 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.pipeline.audit import findings as f
-from antecede.pipeline.audit.copies import Copies
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.findings import REASONS
-from antecede.pipeline.audit.inputs import Source, find_source, names_beside
-from antecede.pipeline.audit.job import SUMMARY, Audit
-from antecede.pipeline.audit.judge import Tell, names_of, silent
-from antecede.pipeline.audit.sequential import RunJudge
-from antecede.pipeline.audit.slices import SliceJudge
+from antecede.pipeline.audit.inputs import Source, find_source, spans_folder
+from antecede.pipeline.audit.job import SUMMARY, Audit, names_of, process_names
+from antecede.pipeline.audit.judge import Tell, silent
+from antecede.pipeline.audit.sequential import judged
 from antecede.pipeline.audit.small_files import files_of
-from antecede.pipeline.audit.small_log import READ, SmallLog, read_small, run_in
+from antecede.pipeline.audit.small_log import READ, SmallLog, read_small
 from antecede.pipeline.audit.small_tables import (
+    ArrowTable,
     Columns,
+    Identities,
     channels_of,
     columns_of,
     latest_violations,
@@ -35,9 +36,10 @@ from antecede.pipeline.audit.small_tables import (
     tables_of,
 )
 from antecede.pipeline.audit.summary import KINDS, Method, Summary
+from antecede.pipeline.audit.verdict import SIDES
 from antecede.pipeline.audit.witnesses import Found, violation_of, witnessed
 from antecede.trace.atomic import blaming, replacing
-from antecede.trace.events import COLUMNS, Event
+from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
 
 SMALL_EVENTS: Final = 1_000_000
 """Logs with at most so many events are judged in one process: a few hundred megabytes."""
@@ -49,6 +51,7 @@ def audit_small(
     paths: Sequence[str],
     out: str,
     *,
+    order: Order | None = None,
     explain: int = 0,
     events_max: int = SMALL_EVENTS,
     tell: Tell = silent,
@@ -65,45 +68,38 @@ def audit_small(
     log = read_small(files, COLUMNS if explain else READ)
     check_separate(log.runs, sources)
     names = names_of(log.runs, sources)
-    findings, reasons = judged(log.copies)
-    early = latest_violations(findings)
-    summary = summarise(log, findings, early, names, reasons)
-    write_tables(Path(out), findings, names, summary)
+    orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
+    chosen = order or orders[-1]
+    findings = columns_of(judged(log.rows, 0, None, orders))
+    early = {each: latest_violations(findings, each) for each in orders}
+    worst_first = early[chosen if chosen in orders else PROCESS]
+    summary = summarise(log, findings, early, chosen, names)
+    identities = identities_of(log, sources, worst_first) if TRACE in orders else {}
+    write_tables(Path(out), tables_of(findings, worst_first, names, identities), summary)
     if explain:
         tell("looking for the reasons")
-    worst = explained(log, early, names, explain)
+    worst = explained(log, worst_first, names, explain, chosen, identities)
     spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
     return Audit(
         summary=summary,
         worst=worst,
-        names={name: process_names(log, sources, names, name) for name in sorted(spoken_of)},
+        names={run: process_names(run, names, log.runs, sources) for run in sorted(spoken_of)},
     )
-
-
-def judged(copies: Copies) -> tuple[Columns, dict[int, list[str]]]:
-    """All findings, and the runs that had to be judged without a clock, with the reasons."""
-    rows = columns_of(SliceJudge(copies, 0, None).findings())
-    is_disorder = rows["what"] == f.DISORDER
-    told = zip(rows["run"][is_disorder].tolist(), rows["number"][is_disorder].tolist(), strict=True)
-    reasons: dict[int, list[str]] = {}
-    for run, number in sorted(set(told)):
-        reasons.setdefault(run, []).append(REASONS[number])
-    fine = ~np.isin(rows["run"], list(reasons))
-    parts = [{name: values[fine] for name, values in rows.items()}]
-    parts += [columns_of(RunJudge(run_in(copies, run)).findings()) for run in reasons]
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in rows}
-    return joined, reasons
 
 
 def summarise(
     log: SmallLog,
     findings: Columns,
-    early: Columns,
+    violations: dict[Order, Columns],
+    order: Order,
     names: Sequence[str],
-    reasons: dict[int, list[str]],
 ) -> Summary:
     """The counts of everything."""
     what, number = findings["what"], findings["number"]
+    judged_order = order if order in violations else PROCESS
+    early = violations[judged_order]
+    by_order = {each: len(violations.get(each, early)["run"]) for each in ORDERS}
+    is_caused = (what == f.CAUSED) & (findings["order"] == f.ORDER_CODES[judged_order])
     return Summary(
         events=sum(run.events for run in log.runs),
         messages=int(number[what == f.MESSAGES].sum()),
@@ -111,26 +107,80 @@ def summarise(
         processes=max((run.processes for run in log.runs), default=0),
         runs=len(log.runs),
         violations={kind: int((early["kind"] == place).sum()) for place, kind in enumerate(KINDS)},
+        order=order,
+        violations_by_order=by_order,
         duplicates=int((what == f.DUPLICATE).sum()),
         losses=int((what == f.LOSS).sum()),
         inventions=int((what == f.INVENTION).sum()),
-        self_caused=int(number[what == f.CAUSED].sum()),
+        self_caused=int(number[is_caused].sum()),
         held_back_ns=quantiles_of(early["held_back_ns"]),
         channels=channels_of(early, names),
         method=Method(
-            slices=1 if len(log.copies) else 0,
+            slices=1 if len(log.rows) else 0,
             overlap_ns=0,
             long_flights=0,
-            sequential={names[run]: why for run, why in reasons.items()},
+            sequential=reasons_of(findings, names),
+            clock_offsets_ns={},
+            blurred={},
         ),
     )
 
 
-def write_tables(out: Path, findings: Columns, names: Sequence[str], summary: Summary) -> None:
+def reasons_of(findings: Columns, names: Sequence[str]) -> dict[str, list[str]]:
+    """The runs that had to be judged without a clock, and why."""
+    told = findings["what"] == f.DISORDER
+    pairs = zip(findings["run"][told].tolist(), findings["number"][told].tolist(), strict=True)
+    reasons: dict[str, list[str]] = {}
+    for run, number in sorted(set(pairs)):
+        reasons.setdefault(names[run], []).append(REASONS[number])
+    return reasons
+
+
+def identities_of(log: SmallLog, sources: Sequence[Source], early: Columns) -> Identities:
+    """The traces and spans that the deliveries of violations are part of."""
+    columns = ("run", "process", "position", "kind", "trace_id", "span_id")
+    table = log.table.filter(pc.equal(log.table["kind"], "delivered")).select(columns)
+    places = zip(*(table[name].to_pylist() for name in columns[:3]), strict=True)
+    steps = zip(table["trace_id"].to_pylist(), table["span_id"].to_pylist(), strict=True)
+    at = dict(zip(places, steps, strict=True))
+    named = {run: spans_of(log, sources, run) for run in np.unique(early["run"]).tolist()}
+    found: dict[str, list[object]] = {}
+    for side in SIDES:
+        keys = zip(
+            *(early[name].tolist() for name in ("run", "process", f"{side}_position")), strict=True
+        )
+        for key in keys:
+            trace_id, span_id = at[key]
+            operation, attributes = named[key[0]].get((trace_id, span_id), (None, None))
+            for name, value in (
+                ("trace_id", trace_id or None),
+                ("span_id", span_id),
+                ("operation", operation),
+                ("attributes", attributes),
+            ):
+                found.setdefault(f"{side}_{name}", []).append(value)
+    return found
+
+
+def spans_of(
+    log: SmallLog, sources: Sequence[Source], run: int
+) -> dict[tuple[str, str], tuple[str | None, list[tuple[str, str]] | None]]:
+    """By trace and span: what it is called, and its attributes, if ingest has written that down."""
+    facts = log.runs[run]
+    folder = spans_folder(sources[facts.source], facts.run_id)
+    if folder is None:
+        return {}
+    table = pq.read_table(folder, partitioning=None)
+    names = ("trace_id", "span_id", "operation", "attributes")
+    columns = [table[name].to_pylist() for name in names]
+    return {(trace, span): (name, more) for trace, span, name, more in zip(*columns, strict=True)}
+
+
+def write_tables(out: Path, tables: dict[str, ArrowTable], summary: Summary) -> None:
     """Replace the tables and the summary, which comes last."""
     with blaming(out, "write"):
         (out / SUMMARY).unlink(missing_ok=True)
-        for name, table in tables_of(findings, names).items():
+        for name, table in tables.items():
             shutil.rmtree(out / name, ignore_errors=True)
             (out / name).mkdir(parents=True)
             pq.write_table(table, out / name / PART, compression="zstd")
@@ -138,7 +188,14 @@ def write_tables(out: Path, findings: Columns, names: Sequence[str], summary: Su
         partial.write_text(json.dumps(summary.as_object(), indent=2) + "\n", encoding="utf-8")
 
 
-def explained(log: SmallLog, early: Columns, names: Sequence[str], count: int) -> list[Found]:
+def explained(
+    log: SmallLog,
+    early: Columns,
+    names: Sequence[str],
+    count: int,
+    order: Order,
+    identities: Identities,
+) -> list[Found]:
     """The worst violations with their witnesses."""
     rank = np.lexsort(
         (
@@ -153,8 +210,9 @@ def explained(log: SmallLog, early: Columns, names: Sequence[str], count: int) -
     for place in rank[:count].tolist():
         row = {name: int(values[place]) for name, values in early.items()}
         run = row.pop("run")
-        name, violation = violation_of({**row, "run_id": names[run]})
-        worst.append((name, witnessed(violation, events_of(log, run))))
+        steps = {name: values[place] for name, values in identities.items()}
+        name, violation = violation_of({**row, **steps, "run_id": names[run]})
+        worst.append((name, witnessed(violation, events_of(log, run), order)))
     return worst
 
 
@@ -162,12 +220,5 @@ def events_of(log: SmallLog, run: int) -> list[Event]:
     """The submissions and deliveries of a run; the log has all columns."""
     counted = pc.is_in(log.table["kind"], pa.array(["submitted", "delivered"]))
     ours = pc.and_(counted, pc.equal(log.table["run"], run))
-    return [Event(**row) for row in log.table.filter(ours).select(COLUMNS).to_pylist()]
-
-
-def process_names(
-    log: SmallLog, sources: Sequence[Source], names: Sequence[str], name: str
-) -> dict[int, str]:
-    """What the processes of a run are called, if that is written beside its log."""
-    facts = log.runs[names.index(name)]
-    return names_beside(sources[facts.source], facts.run_id)
+    columns = [name for name in ALL_COLUMNS if name in log.table.column_names]
+    return [Event(**row) for row in log.table.filter(ours).select(columns).to_pylist()]

@@ -1,7 +1,7 @@
-"""Reads logs that fit the memory of this process with room to spare, and puts copies together.
+"""Reads logs that fit the memory of this process with room to spare.
 
-What `facts` and `stages` have Spark do, done here by numpy: on a small log Spark takes seconds to
-plan what takes a fraction of one.
+What `facts` and `stages` have Spark do, done here by pyarrow and numpy: on a small log Spark takes
+seconds to plan what takes a fraction of one. From rows on, everything is the same.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.copies import NEVER, Copies, Flags, Integers
+from antecede.pipeline.audit.copies import LATEST, NEVER, Flags, Integers, Rows
 from antecede.pipeline.audit.facts import REQUIRED, RunFacts
-from antecede.pipeline.audit.judging import LATEST
 from antecede.pipeline.audit.small_files import RunFiles, read_rows
-from antecede.trace.events import KINDS
+from antecede.trace.events import KINDS, TRACE_COLUMNS
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
-READ: Final = ("process", "position", "kind", "sender", "sequence", "target", "time_ns")
-INTEGERS: Final = tuple(name for name in READ if name != "kind")
+INTEGERS: Final = ("process", "position", "sender", "sequence", "target", "time_ns")
+READ: Final = (*INTEGERS, "kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class SmallLog:
     runs: list[RunFacts]
     table: ArrowTable
     """All rows: the columns read, and `run`, which stands for the run."""
-    copies: Copies
+    rows: Rows
 
 
 def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> SmallLog:
@@ -42,25 +41,26 @@ def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> Smal
     keys: list[tuple[int, str]] = []
     for source, run_id, parts in files:
         wanted = columns if run_id is not None else (*columns, "run_id")
-        table = read_rows(parts, wanted)
+        table = read_rows(parts, wanted, TRACE_COLUMNS)
         if run_id is not None:
             table = table.append_column("run_id", pa.array([run_id] * len(table), pa.string()))
         check_rows(table)
         names = table["run_id"].combine_chunks().cast(pa.string()).dictionary_encode()
         numbers = names.indices.to_numpy(zero_copy_only=False).astype(np.int64) + len(keys)
         keys += [(source, name) for name in names.dictionary.to_pylist()]
-        tables.append(table.select(columns).append_column("run", pa.array(numbers)))
+        kept = [*columns, *(name for name in TRACE_COLUMNS if name in table.column_names)]
+        tables.append(table.select(kept).append_column("run", pa.array(numbers)))
     table = pa.concat_tables(tables, promote_options="permissive")
     order = sorted(range(len(keys)), key=keys.__getitem__)
     place = np.zeros(len(keys), np.int64)
     place[order] = [number for number, _ in enumerate(order)]
     run = place[table["run"].to_numpy()]
     table = table.set_column(table.column_names.index("run"), "run", pa.array(run))
-    rows = Rows(table)
+    log = LogColumns(table)
     return SmallLog(
-        runs=rows.facts([keys[key] for key in order]),
+        runs=log.facts([keys[key] for key in order]),
         table=table,
-        copies=with_overtaken(rows.copies()),
+        rows=log.rows(),
     )
 
 
@@ -74,7 +74,7 @@ def check_rows(table: ArrowTable) -> None:
         raise LocalError(f"this is no event log: {count} rows lack one of {', '.join(REQUIRED)}")
 
 
-class Rows:
+class LogColumns:
     """The rows of a log as arrays."""
 
     def __init__(self, table: ArrowTable) -> None:
@@ -86,6 +86,7 @@ class Rows:
         own = self.columns["process"] == self.columns["sender"]
         self.is_submission: Flags = is_message & own & flags(pc.equal(table["kind"], "submitted"))
         self.is_delivery: Flags = is_message & flags(pc.equal(table["kind"], "delivered"))
+        self.trace: Integers = trace_numbers(table)
 
     def facts(self, keys: Sequence[tuple[int, str]]) -> list[RunFacts]:
         """How much of everything each run has; `keys` are their sources and ids."""
@@ -111,6 +112,7 @@ class Rows:
             "processes": np.bincount(self.run[first], minlength=count),
             "submissions": np.bincount(self.run[self.is_submission], minlength=count),
             "deliveries": np.bincount(self.run[self.is_delivery], minlength=count),
+            "traced": np.bincount(self.run[counted & (self.trace != 0)], minlength=count),
             "first_ns": first_ns,
             "last_ns": last_ns,
         }
@@ -124,84 +126,36 @@ class Rows:
             for number, (source, run_id) in enumerate(keys)
         ]
 
-    def copies(self) -> Copies:
-        """One for each message and process: the first submission to it, the first delivery."""
+    def rows(self) -> Rows:
+        """What the definition of causal delivery looks at."""
         counted = np.flatnonzero(self.is_submission | self.is_delivery)
-        run, delivery = self.run[counted], self.is_delivery[counted]
+        delivered = self.is_delivery[counted]
         column = {name: values[counted] for name, values in self.columns.items()}
-        process = np.where(delivery, column["process"], column["target"])
-        keys = (column["sequence"], process, column["sender"], run)
-        order = np.lexsort((column["position"], *keys))
-        is_new = np.zeros(len(order), np.bool_)
-        is_new[:1] = True
-        for key in keys:
-            is_new[1:] |= key[order][1:] != key[order][:-1]
-        group = np.cumsum(is_new) - 1
-        first = order[is_new]
-        ends = {
-            "submitted": first_of(group, order, ~delivery[order], len(first)),
-            "delivered": first_of(group, order, delivery[order], len(first)),
-        }
-        last = first_of(group[::-1], order[::-1], delivery[order][::-1], len(first))
-        times: dict[str, Integers] = {}
-        for kind, row in ends.items():
-            there = row != NEVER
-            times[f"{kind}_position"] = np.where(there, column["position"][row], NEVER)
-            times[f"{kind}_ns"] = np.where(there, column["time_ns"][row], 0)
-        return Copies(
-            run=run[first],
-            sender=column["sender"][first],
-            sequence=column["sequence"][first],
-            process=process[first],
-            deliveries=np.bincount(group[delivery[order]], minlength=len(first)),
-            last_delivered_ns=np.where(last != NEVER, column["time_ns"][last], 0),
-            overtaken=np.zeros(len(first), np.int64),
-            **times,
+        return Rows(
+            run=self.run[counted],
+            sender=column["sender"],
+            sequence=column["sequence"],
+            process=np.where(delivered, column["process"], column["target"]),
+            delivered=delivered,
+            position=column["position"],
+            time_ns=column["time_ns"],
+            clock_ns=column["time_ns"],
+            trace=self.trace[counted],
         )
+
+
+def trace_numbers(table: ArrowTable) -> Integers:
+    """A number for each row's trace; 0 if it has none."""
+    if "trace_id" not in table.column_names:
+        return np.zeros(len(table), np.int64)
+    coded = table["trace_id"].combine_chunks().cast(pa.string()).dictionary_encode()
+    numbers: Integers = pc.fill_null(coded.indices, NEVER).to_numpy().astype(np.int64) + 1
+    nameless = [number + 1 for number, name in enumerate(coded.dictionary.to_pylist()) if not name]
+    numbers[np.isin(numbers, nameless)] = 0
+    return numbers
 
 
 def flags(values: Any) -> Flags:  # noqa: ANN401 - an Arrow array, untyped
     """Arrow's booleans as numpy's."""
     found: Flags = values.to_numpy(zero_copy_only=False).astype(np.bool_)
     return found
-
-
-def first_of(group: Integers, rows: Integers, which: Flags, groups: int) -> Integers:
-    """Of each group the first row that is flagged, or `NEVER`."""
-    chosen = np.full(groups, NEVER)
-    # Of several values assigned to one place the last stays: so the first must come last.
-    chosen[group[which][::-1]] = rows[which][::-1]
-    return chosen
-
-
-def with_overtaken(copies: Copies) -> Copies:
-    """Mark the copies delivered after something that was submitted later or at the same time."""
-    delivered = np.flatnonzero(copies.delivered_position != NEVER)
-    order = delivered[
-        np.lexsort(
-            (
-                copies.delivered_position[delivered],
-                copies.process[delivered],
-                copies.run[delivered],
-            )
-        )
-    ]
-    if not len(order):
-        return copies
-    changes = np.diff(copies.run[order]) != 0
-    changes |= np.diff(copies.process[order]) != 0
-    place = np.concatenate([[0], np.cumsum(changes)])
-    times_ns, rank = np.unique(copies.submitted_ns[order], return_inverse=True)
-    # Something delivered where nobody sent it may have been submitted at any time.
-    rank[copies.submitted_position[order] == NEVER] = len(times_ns)
-    # Later places have larger numbers, so that a running maximum starts anew at each.
-    number = place * (len(times_ns) + 1) + rank
-    overtaken = np.zeros(len(copies), np.int64)
-    overtaken[order[1:]] = np.maximum.accumulate(number)[:-1] >= number[1:]
-    return copies.replaced(overtaken=overtaken)
-
-
-def run_in(copies: Copies, run: int) -> Copies:
-    """The copies of one run; they stand in the order of runs."""
-    first, end = np.searchsorted(copies.run, [run, run + 1])
-    return copies.chosen(np.arange(first, end))

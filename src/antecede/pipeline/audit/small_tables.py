@@ -1,12 +1,13 @@
 """From the findings about a small log to the tables of an audit: what `verdict` has Spark do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import IntegerType, StringType, StructType
+from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructType
 
+from antecede.audit.history import Order
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.copies import Flags, Integers
@@ -16,6 +17,15 @@ ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
 Columns: TypeAlias = dict[str, Integers]
+Identities: TypeAlias = Mapping[str, Sequence[Any]]
+"""By column of the violations table: where they lead back to."""
+
+ARROW_TYPES: Final = {
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+    StringType: pa.string(),
+    MapType: pa.map_(pa.string(), pa.string()),
+}
 
 SAME: Final = {"process": "process", "sender": "sender", "sequence": "sequence"}
 TABLES: Final = {
@@ -49,10 +59,11 @@ def columns_of(findings: ArrowTable) -> Columns:
     return {name: findings[name].to_numpy().astype(np.int64) for name in findings.column_names}
 
 
-def tables_of(findings: Columns, names: Sequence[str]) -> dict[str, ArrowTable]:
-    """All tables of an audit; `names` are the ids of the runs."""
-    early = latest_violations(findings)
-    found = {"violations": arrow_table(verdict.VIOLATIONS, early, names)}
+def tables_of(
+    findings: Columns, early: Columns, names: Sequence[str], identities: Identities
+) -> dict[str, ArrowTable]:
+    """All tables of an audit; `names` are the ids of the runs, `early` the violations."""
+    found = {"violations": arrow_table(verdict.VIOLATIONS, early, names, identities)}
     for name, (what, schema, origins) in TABLES.items():
         rows = chosen(findings, findings["what"] == what)
         columns = {column: rows[origin] for column, origin in origins.items()}
@@ -65,15 +76,16 @@ def chosen(columns: Columns, which: Flags | Integers) -> Columns:
     return {name: values[which] for name, values in columns.items()}
 
 
-def latest_violations(findings: Columns) -> Columns:
+def latest_violations(findings: Columns, order: Order) -> Columns:
     """The columns of the violations table: for each early message the latest of the late ones."""
-    rows = chosen(findings, findings["what"] == f.VIOLATION)
+    is_asked_for = findings["order"] == f.ORDER_CODES[order]
+    rows = chosen(findings, (findings["what"] == f.VIOLATION) & is_asked_for)
     keys = ("run", "process", "sender", "sequence")
-    order = np.lexsort(
+    ranking = np.lexsort(
         [rows[name] for name in ("other_sequence", "other_sender", "other_position", *keys[::-1])]
     )
-    rows = chosen(rows, order)
-    is_last = np.ones(len(order), np.bool_)
+    rows = chosen(rows, ranking)
+    is_last = np.ones(len(ranking), np.bool_)
     is_last[:-1] = group_changes(rows, keys)
     rows = chosen(rows, is_last)
     return {
@@ -82,6 +94,8 @@ def latest_violations(findings: Columns) -> Columns:
         "early_sender": rows["sender"],
         "early_sequence": rows["sequence"],
         "early_delivered_ns": rows["time_ns"],
+        "early_position": rows["position"],
+        "late_position": rows["other_position"],
         "late_sender": rows["other_sender"],
         "late_sequence": rows["other_sequence"],
         "late_delivered_ns": rows["other_ns"],
@@ -98,17 +112,24 @@ def group_changes(rows: Columns, keys: Sequence[str]) -> Flags:
     return changes
 
 
-def arrow_table(schema: StructType, columns: Columns, names: Sequence[str]) -> ArrowTable:
-    """Columns as a table that has this schema."""
+def arrow_table(
+    schema: StructType, columns: Columns, names: Sequence[str], identities: Identities | None = None
+) -> ArrowTable:
+    """Columns as a table that has this schema; what is neither there nor identified is null."""
     arrays, fields = [], []
+    known = identities or {}
     for field in schema.fields:
-        if field.name == "run_id":
+        kind = ARROW_TYPES[type(field.dataType)]
+        if field.name in known:
+            values = pa.array(known[field.name], kind)
+        elif field.name == "run_id":
             values = pa.array(names, pa.string()).take(pa.array(columns["run"]))
-        elif isinstance(field.dataType, StringType):
-            values = pa.array(KINDS, pa.string()).take(pa.array(columns[field.name]))
-        else:
-            kind = pa.int32() if isinstance(field.dataType, IntegerType) else pa.int64()
+        elif field.name == "kind":
+            values = pa.array(KINDS, kind).take(pa.array(columns[field.name]))
+        elif field.name in columns:
             values = pa.array(columns[field.name]).cast(kind)
+        else:
+            values = pa.nulls(len(columns["run"]), kind)
         arrays.append(values)
         fields.append(pa.field(field.name, values.type))
     return pa.table(arrays, schema=pa.schema(fields))

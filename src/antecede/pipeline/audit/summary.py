@@ -6,6 +6,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede.audit.history import Order
+
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 KINDS: Final = ("fifo", "transitive")
 CHANNELS: Final = 20
@@ -36,7 +38,11 @@ class Method:
     long_flights: int
     """Copies longer under way than that, which were judged apart."""
     sequential: dict[str, list[str]]
-    """The runs that were judged as a whole, by the order of their events, and why."""
+    """The runs whose clocks were not followed everywhere, and why."""
+    clock_offsets_ns: dict[str, dict[str, int]]
+    """By run and process: what was added to clocks before a large run was judged."""
+    blurred: dict[str, float]
+    """By run: for which part of its time the clock was not looked at at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,11 @@ class Summary:
     runs: int
     violations: dict[str, int]
     """By kind."""
+    order: Order
+    """Which events of a process count as ordered: all of them, or those of one trace."""
+    violations_by_order: dict[Order, int]
+    """How many violations there are if all events of a process are ordered, and if those of a
+    trace are; without traces that is the same."""
     duplicates: int
     losses: int
     inventions: int

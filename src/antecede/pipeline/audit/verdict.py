@@ -11,12 +11,15 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from pyspark.sql.types import (
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
 )
 
+from antecede.audit.history import Order
 from antecede.pipeline.audit import findings as f
+from antecede.pipeline.audit.clocks import scattered_submissions
 from antecede.pipeline.schemas import RUN_ID
 
 INTEGERS: Final = ("process", "early_sender", "late_sender", "sender", "target")
@@ -47,6 +50,15 @@ VIOLATIONS: Final = table(
 ).add("kind", StringType(), nullable=False)
 """One row per message delivered too early at a process."""
 
+SIDES: Final = ("early", "late")
+IDENTITIES: Final = ("trace_id", "span_id", "operation")
+ATTRIBUTES: Final = MapType(StringType(), StringType())
+for _name in IDENTITIES:
+    for _side in SIDES:
+        VIOLATIONS.add(f"{_side}_{_name}", StringType())
+for _side in SIDES:
+    VIOLATIONS.add(f"{_side}_attributes", ATTRIBUTES)
+
 DUPLICATES: Final = table(
     "process", "sender", "sequence", "deliveries", "first_delivered_ns", "last_delivered_ns"
 )
@@ -59,13 +71,21 @@ INVENTIONS: Final = table("process", "sender", "sequence", "delivered_ns")
 """One row per message delivered at a process that it was never submitted to."""
 
 
-def violations(findings: DataFrame) -> DataFrame:
-    """In: findings, and run_id. Out: `VIOLATIONS`."""
+def violations(findings: DataFrame, order: Order) -> DataFrame:
+    """For each early message the latest of the late ones, where events are ordered so.
+
+    In:  findings, and run_id.
+    Out: the columns of `VIOLATIONS` up to `kind`; early_position, late_position: of the deliveries.
+    """
     late = F.struct("other_position", "other_sender", "other_sequence", "other_ns")
     found = (
-        findings.where(F.col("what") == f.VIOLATION)
+        findings.where((F.col("what") == f.VIOLATION) & (F.col("order") == f.ORDER_CODES[order]))
         .groupBy("run_id", "process", "sender", "sequence")
-        .agg(F.min("time_ns").alias("time_ns"), F.max(late).alias("late"))
+        .agg(
+            F.min("time_ns").alias("time_ns"),
+            F.min("position").alias("position"),
+            F.max(late).alias("late"),
+        )
     )
     same_sender = F.col("late.other_sender") == F.col("sender")
     return found.select(
@@ -79,7 +99,57 @@ def violations(findings: DataFrame) -> DataFrame:
         F.col("late.other_ns").alias("late_delivered_ns"),
         (F.col("late.other_ns") - F.col("time_ns")).alias("held_back_ns"),
         F.when(same_sender, F.lit("fifo")).otherwise(F.lit("transitive")).alias("kind"),
+        F.col("position").alias("early_position"),
+        F.col("late.other_position").alias("late_position"),
     )
+
+
+def identified(
+    found: DataFrame, deliveries: DataFrame | None, spans: DataFrame | None
+) -> DataFrame:
+    """Violations with the traces and spans of both deliveries, as far as they are known.
+
+    In:  what `violations` returns; run_id, process, position, trace_id, span_id of deliveries that
+         have them; run_id, trace_id, span_id, operation, attributes of spans.
+    Out: `VIOLATIONS`.
+    """
+    if deliveries is not None:
+        places = [
+            found.select("run_id", "process", F.col(f"{side}_position").alias("position"))
+            for side in SIDES
+        ]
+        wanted = places[0].unionByName(places[1]).distinct()
+        known = deliveries.join(wanted, on=wanted.columns, how="inner")
+        known = known.dropDuplicates(wanted.columns)
+        for side in SIDES:
+            found = found.join(
+                renamed(known, side, "position", "trace_id", "span_id"),
+                on=["run_id", "process", f"{side}_position"],
+                how="left",
+            )
+            if spans is not None:
+                named = spans.dropDuplicates(["run_id", "trace_id", "span_id"])
+                found = found.join(
+                    renamed(named, side, "trace_id", "span_id", "operation", "attributes"),
+                    on=["run_id", f"{side}_trace_id", f"{side}_span_id"],
+                    how="left",
+                )
+    return found.select(
+        *(
+            F.col(field.name)
+            if field.name in found.columns
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in VIOLATIONS.fields
+        )
+    )
+
+
+def renamed(table: DataFrame, side: str, *names: str) -> DataFrame:
+    """The table with these columns called after one side of a violation."""
+    others = [name for name in ("run_id", "process") if name in table.columns]
+    if "operation" in names:
+        others = ["run_id"]
+    return table.select(*others, *(F.col(name).alias(f"{side}_{name}") for name in names))
 
 
 def duplicates(findings: DataFrame) -> DataFrame:
@@ -150,11 +220,7 @@ def runs_with_mixed_sequences(findings: DataFrame) -> DataFrame:
 def scattered_runs(rows: DataFrame) -> DataFrame:
     """The runs in which the rows of one submission have different times.
 
-    In:  counted rows, and run.
+    In:  what `counted_rows` returns.
     Out: run.
     """
-    submissions = rows.where(F.col("kind") == "submitted")
-    times = submissions.groupBy("run", "sender", "sequence").agg(
-        F.min("time_ns").alias("first_ns"), F.max("time_ns").alias("last_ns")
-    )
-    return times.where("last_ns > first_ns").select("run").distinct()
+    return scattered_submissions(rows).select("run").distinct()

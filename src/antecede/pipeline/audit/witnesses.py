@@ -6,15 +6,16 @@ only that part of the log is looked at, on the driver, unless there is too much 
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.audit.findings import MessageId, Violation
-from antecede.audit.history import History, message_of
+from antecede.audit.findings import IDENTITY_COLUMNS, MessageId, Violation
+from antecede.audit.history import History, Order, message_of
 from antecede.audit.witness import first_deliveries
-from antecede.trace.events import COLUMNS, Event
+from antecede.trace.events import ALL_COLUMNS, Event
 
 EVENTS_MAX: Final = 500_000
 """A path is not looked for among more events than this."""
@@ -24,7 +25,7 @@ Found = tuple[str, Violation]
 
 
 def with_witnesses(
-    rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]
+    rows: DataFrame, found: Sequence[Found], clockless: Sequence[str], order: Order
 ) -> list[Found]:
     """The same violations with their witnesses; without, where there is too much to look at.
 
@@ -36,12 +37,12 @@ def with_witnesses(
     counts = spans.groupBy("number").agg(F.count(F.lit(1)).alias("events")).collect()
     small = [row["number"] for row in counts if row["events"] <= EVENTS_MAX]
     events: dict[int, list[Event]] = {number: [] for number in small}
-    chosen = spans.where(F.col("number").isin(small)).select("number", *COLUMNS)
+    chosen = spans.where(F.col("number").isin(small)).select("number", *ALL_COLUMNS)
     for batch in chosen.toArrow().to_batches():
         for row in batch.to_pylist():
             events[row.pop("number")].append(Event(**row))
     return [
-        (run_id, witnessed(violation, events.get(number, [])))
+        (run_id, witnessed(violation, events.get(number, []), order))
         for number, (run_id, violation) in enumerate(found)
     ]
 
@@ -68,22 +69,15 @@ def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) 
     )
     joined = rows.join(F.broadcast(begun), on="run_id", how="inner")
     within = F.col("time_ns").between(F.col("begin_ns"), F.col("end_ns"))
-    return joined.where(F.col("whole") | within).select("number", *COLUMNS)
+    return joined.where(F.col("whole") | within).select("number", *ALL_COLUMNS)
 
 
-def witnessed(violation: Violation, events: Sequence[Event]) -> Violation:
+def witnessed(violation: Violation, events: Sequence[Event], order: Order) -> Violation:
     """The violation with its witness, if these events have it."""
-    history = History(events)
+    history = History(events, order)
     if violation.late not in history.submitted or violation.early not in history.submitted:
         return violation
-    return Violation(
-        process=violation.process,
-        early=violation.early,
-        early_delivered_ns=violation.early_delivered_ns,
-        late=violation.late,
-        late_delivered_ns=violation.late_delivered_ns,
-        witness=shortest_path(history, violation),
-    )
+    return replace(violation, witness=shortest_path(history, violation))
 
 
 def shortest_path(history: History, violation: Violation) -> tuple[Event, ...]:
@@ -106,7 +100,7 @@ def shortest_path(history: History, violation: Violation) -> tuple[Event, ...]:
 def reasons_after(history: History, late: MessageId, early: MessageId) -> Mapping[MessageId, Event]:
     """For each message that follows from `late`, breadth first up to `early`, what it follows from.
 
-    If one submission of a process has been reached, so have all later ones.
+    If one submission of a strand has been reached, so have all later ones.
     """
     reasons: dict[MessageId, Event] = {}
     queue = deque([history.submitted[late], *first_deliveries(history, late)])
@@ -130,4 +124,5 @@ def violation_of(row: Mapping[str, Any]) -> Found:
         late=MessageId(row["late_sender"], row["late_sequence"]),
         late_delivered_ns=row["late_delivered_ns"],
         witness=(),
+        **{name: row.get(name) for name in IDENTITY_COLUMNS},
     )

@@ -5,11 +5,17 @@ themselves, so that they say the same whoever was the judge.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from antecede.audit.findings import VIOLATION_COLUMNS, MessageId, Verdict, Violation
+from antecede.audit.findings import (
+    IDENTITY_COLUMNS,
+    VIOLATION_COLUMNS,
+    MessageId,
+    Verdict,
+    Violation,
+)
 from antecede.report.readers.sources import AUDIT, SUMMARY_FILE, VIOLATIONS_FOLDER, read_json
 from antecede.trace.datasets import PARTITION
 from antecede.trace.parquet import load, reading
@@ -62,6 +68,10 @@ class Audited:
     """By run: the violations that came far too early, the worst first."""
     by_run: dict[str, int]
     """How many violations each run has, as far as it is known which runs were judged."""
+    order: str = "process"
+    """Which events of a process count as ordered: all of them, or those of one trace."""
+    by_order: dict[str, int] = field(default_factory=dict)
+    """How many violations there are by either order, if both were looked at."""
 
     @property
     def violations(self) -> int:
@@ -72,7 +82,7 @@ class Audited:
 def read_audit(folder: Path) -> Audited:
     """The results of `antecede audit` in this folder."""
     summary = read_json(folder / SUMMARY_FILE)
-    table = read_dataset(folder / VIOLATIONS_FOLDER, VIOLATION_COLUMNS)
+    table = read_dataset(folder / VIOLATIONS_FOLDER, VIOLATION_COLUMNS, IDENTITY_COLUMNS)
     return Audited(
         title=title_of(folder.absolute()),
         judge="antecede audit",
@@ -89,7 +99,17 @@ def read_audit(folder: Path) -> Audited:
         held_back=quantiles_of(table),
         worst=worst_of(table),
         by_run=counts_of(table, "run_id"),
+        order=str(summary.get("order", "process")),
+        by_order=by_order_of(summary),
     )
+
+
+def by_order_of(summary: Mapping[str, object]) -> dict[str, int]:
+    """How many violations there are by either order, as far as the summary says so."""
+    counts = summary.get("violations_by_order")
+    if not isinstance(counts, dict):
+        return {}
+    return {name: count for name, count in counts.items() if isinstance(count, int)}
 
 
 def title_of(folder: Path) -> str:
@@ -171,14 +191,15 @@ def most_affected(channels: Iterable[Channel]) -> tuple[Channel, ...]:
 # Tables.
 
 
-def read_dataset(folder: Path, columns: Sequence[str]) -> ArrowTable:
-    """The rows of a dataset with their runs: these columns, and run_id."""
+def read_dataset(folder: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> ArrowTable:
+    """The rows of a dataset with their runs: these columns, run_id, and optional ones if there."""
     pa = load("pyarrow")
     ds = load("pyarrow.dataset")
     parted = any(folder.glob(f"{PARTITION}*"))
     by_run = ds.partitioning(pa.schema([("run_id", pa.string())]), flavor="hive")
     with reading(folder):
         dataset = ds.dataset(folder, format="parquet", partitioning=by_run if parted else None)
+        columns = [*columns, *(name for name in optional if name in dataset.schema.names)]
         if "run_id" in dataset.schema.names:
             return dataset.to_table(columns=["run_id", *columns])
         table = dataset.to_table(columns=list(columns)) if dataset.schema.names else empty(columns)
@@ -267,4 +288,5 @@ def violation_of(row: Mapping[str, Any]) -> Violation:
         late=MessageId(row["late_sender"], row["late_sequence"]),
         late_delivered_ns=row["late_delivered_ns"],
         witness=(),
+        **{name: row.get(name) for name in IDENTITY_COLUMNS},
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from antecede.audit.explain import explain
 from antecede.report.charts.scale import time_text
@@ -25,9 +26,28 @@ FEW: Final = {
 Names = Mapping[str, Mapping[int, str]]
 """By run: what its processes are called."""
 
+ORDERS: Final = {
+    "trace": (
+        "By trace",
+        "only what the same request did before at a process counts as a cause",
+    ),
+    "process": (
+        "By process",
+        "all that a process did before counts as a cause, which is what causal messaging enforces",
+    ),
+}
 
-def audit_section(audits: Sequence[Audited], names: Names, diagrams: Sequence[Diagram]) -> Section:
-    """All audits, one after the other."""
+LINKED: Final = 20
+"""So many of the worst violations of a run are led back to their traces."""
+
+
+def audit_section(
+    audits: Sequence[Audited],
+    names: Names,
+    diagrams: Sequence[Diagram],
+    trace_url: str | None = None,
+) -> Section:
+    """All audits, one after the other; `trace_url` leads to a trace, with {trace_id} in it."""
     told = {diagram.run.name: (number, diagram) for number, diagram in enumerate(diagrams)}
     total = sum(one.violations for one in audits)
     many = f"{total:,} messages were delivered before something that caused them."
@@ -35,12 +55,16 @@ def audit_section(audits: Sequence[Audited], names: Names, diagrams: Sequence[Di
         identity="audit",
         title="Audit",
         lead=FEW.get(total, many),
-        body=joined([audit_markup(one, names, told, len(audits) > 1) for one in audits]),
+        body=joined([audit_markup(one, names, told, len(audits) > 1, trace_url) for one in audits]),
     )
 
 
 def audit_markup(
-    one: Audited, names: Names, told: Mapping[str, tuple[int, Diagram]], titled: bool
+    one: Audited,
+    names: Names,
+    told: Mapping[str, tuple[int, Diagram]],
+    titled: bool,
+    trace_url: str | None,
 ) -> Markup:
     """One audit: counts, channels, how long, examples; with a title if there are others."""
     pieces: list[Markup] = [
@@ -48,11 +72,58 @@ def audit_markup(
         paragraph(f"Judged by {one.judge}: {looked_at(one)}.", class_="quiet"),
         element("div", *[card(*figure) for figure in counts(one)], class_="cards"),
     ]
+    if one.order == "trace":
+        pieces.append(orders_table(one))
     if one.violations:
         pieces.append(channels_table(one, names))
         pieces.append(chart_grid([held_back_chart(one)]))
         pieces.append(all_examples(one, names, told))
+        pieces += [traces_table(one, run_id, names, trace_url) for run_id in one.worst]
     return joined(pieces)
+
+
+def orders_table(one: Audited) -> Markup:
+    """How many messages came too early by either order, and what that means."""
+    rows = [
+        [title, f"{one.by_order[order]:,}", meaning]
+        for order, (title, meaning) in ORDERS.items()
+        if order in one.by_order
+    ]
+    return table(["order", "too early", "what it means"], rows, texts=1)
+
+
+def traces_table(one: Audited, run_id: str, names: Names, trace_url: str | None) -> Markup:
+    """Where the worst violations of a run lead back to, if that is known."""
+    worst = [v for v in one.worst[run_id] if v.early_trace_id or v.late_trace_id][:LINKED]
+    if not worst:
+        return Markup()
+    people = names.get(run_id, {})
+    rows = [
+        [
+            people.get(found.process, f"P{found.process}"),
+            step_text(found.early_operation, found.early_span_id),
+            trace_link(found.early_trace_id, trace_url),
+            step_text(found.late_operation, found.late_span_id),
+            trace_link(found.late_trace_id, trace_url),
+            time_text(found.held_back_ns),
+        ]
+        for found in worst
+    ]
+    head = ["at", "came early", "in trace", "before", "in trace", "by"]
+    where = f" of {run_id}" if run_id and len(one.worst) > 1 else ""
+    return joined([element("h4", f"The worst{where}, in their traces"), table(head, rows, texts=5)])
+
+
+def step_text(operation: str | None, span_id: str | None) -> str:
+    """What to call a step of a request."""
+    return operation or span_id or ""
+
+
+def trace_link(trace_id: str | None, trace_url: str | None) -> str | Markup:
+    """A trace, as a link to whatever shows it if somebody has said where."""
+    if not trace_id or trace_url is None:
+        return trace_id or ""
+    return element("a", trace_id, href=trace_url.replace("{trace_id}", quote(trace_id, safe="")))
 
 
 def looked_at(one: Audited) -> str:

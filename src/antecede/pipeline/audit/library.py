@@ -1,0 +1,214 @@
+"""The audit as a function of DataFrames, on whatever session they belong to.
+
+from antecede.pipeline import audit
+
+with audit(spark.read.parquet("events"), order="trace") as found:
+    found.violations.show()
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+
+from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit import findings as f
+from antecede.pipeline.audit import verdict
+from antecede.pipeline.audit.facts import RunFacts, gather_facts
+from antecede.pipeline.audit.judge import (
+    SETTINGS,
+    Judged,
+    Tell,
+    configured,
+    judged_events,
+    silent,
+)
+from antecede.pipeline.audit.plan import SLICE_COPIES
+from antecede.pipeline.audit.stages import counted
+from antecede.pipeline.audit.summary import Method, Summary, channels_of, kinds_and_quantiles
+from antecede.pipeline.schemas import EVENTS
+
+ONLY_RUN = "run"
+"""What a run is called in a table that names none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What an audit found, as tables. They are kept until `unpersist`, or the end of a `with`."""
+
+    violations: DataFrame
+    """One row per message delivered too early at a process."""
+    duplicates: DataFrame
+    losses: DataFrame
+    inventions: DataFrame
+    summary: Summary
+    counted: DataFrame
+    """What was judged: the submissions and deliveries of the log, and run_id."""
+    _stack: ExitStack = field(repr=False)
+
+    def unpersist(self) -> None:
+        """Let go of the tables: whoever looks at one again has it computed again."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.unpersist()
+
+
+def audit(
+    events: DataFrame,
+    *,
+    order: Order | None = None,
+    spans: DataFrame | None = None,
+    slice_copies: int = SLICE_COPIES,
+    tell: Tell = silent,
+) -> Findings:
+    """Whether effects overtook causes in these events; the session's settings stay as they are.
+
+    In: the columns of the event log; `trace_id` and `span_id` if there are traces, `run_id` if
+    there are several runs. `order` says which events of a process are ordered: all of them
+    ("process"), or those of one trace ("trace", the default if there are traces). `spans` may have
+    `trace_id, span_id, operation, attributes`, and `run_id`.
+    """
+    named = with_all_columns(events)
+    with configured(events.sparkSession, SETTINGS):
+        tell("looking at the log")
+        runs = gather_facts(named)
+        names = [run.run_id for run in runs]
+        return audited(named, runs, names, order, spans, slice_copies, tell)
+
+
+def with_all_columns(events: DataFrame) -> DataFrame:
+    """The log with every column that it may have, and source.
+
+    `LocalError` if it lacks one that it must have.
+    """
+    required = [field.name for field in EVENTS.fields if not field.nullable]
+    needed = {*required, "sender", "sequence", "target"} - {"payload_bytes", "metadata_bytes"}
+    missing = sorted(needed - set(events.columns))
+    if missing:
+        raise LocalError(f"this is no event log: it has no column {', '.join(missing)}")
+    added = {
+        field.name: F.lit(None).cast(field.dataType)
+        for field in EVENTS.fields
+        if field.name not in events.columns
+    }
+    if "run_id" not in events.columns:
+        added["run_id"] = F.lit(ONLY_RUN)
+    return events.withColumns({**added, "source": F.lit(0)})
+
+
+def audited(
+    events: DataFrame,
+    runs: Sequence[RunFacts],
+    names: Sequence[str],
+    order: Order | None,
+    spans: DataFrame | None,
+    slice_copies: int,
+    tell: Tell,
+) -> Findings:
+    """The findings about these runs, which go by these names.
+
+    In: the event log, source and run_id.
+    """
+    with ExitStack() as stack:
+        judged = judged_events(events, runs, stack, slice_copies=slice_copies, tell=tell)
+        chosen = order or judged.orders[-1]
+        findings = with_run_ids(judged.findings, names)
+        log = with_run_ids(counted(judged.events), names)
+        found = verdict.violations(findings, chosen if chosen in judged.orders else PROCESS)
+        traced = TRACE in judged.orders
+        deliveries = log.where(F.col("kind") == "delivered") if traced else None
+        known = verdict.identified(found, deliveries, with_run_id(spans, names))
+        known.persist(StorageLevel.MEMORY_AND_DISK)
+        stack.callback(known.unpersist)
+        tell("counting")
+        summary = summarise(judged, findings, known, chosen, names)
+        return Findings(
+            violations=known,
+            duplicates=verdict.duplicates(findings),
+            losses=verdict.losses(findings),
+            inventions=verdict.inventions(findings),
+            summary=summary,
+            counted=log,
+            _stack=stack.pop_all(),
+        )
+
+
+def with_run_id(spans: DataFrame | None, names: Sequence[str]) -> DataFrame | None:
+    """The spans, each with its run; without one they are those of the only run."""
+    if spans is None or "run_id" in spans.columns:
+        return spans
+    return spans.withColumn("run_id", F.lit(names[0] if names else ONLY_RUN))
+
+
+def with_run_ids(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """In: run, and more. Out: run_id instead of run, and the same."""
+    if len(names) == 1:
+        return rows.withColumn("run_id", F.lit(names[0])).drop("run")
+    table = rows.sparkSession.createDataFrame(list(enumerate(names)), "run int, run_id string")
+    return rows.join(F.broadcast(table), on="run", how="inner").drop("run")
+
+
+def summarise(
+    judged: Judged, findings: DataFrame, violations: DataFrame, order: Order, names: Sequence[str]
+) -> Summary:
+    """The counts of everything."""
+    grouped = findings.groupBy("what", "order").agg(
+        F.count(F.lit(1)).alias("rows"), F.sum("number").alias("number")
+    )
+    rows = {(row["what"], row["order"]): row for row in grouped.collect()}
+    kinds, quantiles = kinds_and_quantiles(violations)
+    found = sum(kinds.values())
+    by_order: dict[Order, int] = dict.fromkeys(ORDERS, found)
+    for other in judged.orders:
+        if other != order:
+            by_order[other] = verdict.violations(findings, other).count()
+    code = f.ORDER_CODES[order if order in judged.orders else PROCESS]
+    method = judged.method
+    return Summary(
+        events=sum(run.events for run in judged.runs),
+        messages=total(rows, "number", f.MESSAGES),
+        deliveries=sum(run.deliveries for run in judged.runs),
+        processes=max((run.processes for run in judged.runs), default=0),
+        runs=len(judged.runs),
+        violations=kinds,
+        order=order,
+        violations_by_order=by_order,
+        duplicates=total(rows, "rows", f.DUPLICATE),
+        losses=total(rows, "rows", f.LOSS),
+        inventions=total(rows, "rows", f.INVENTION),
+        self_caused=total(rows, "number", f.CAUSED, code),
+        held_back_ns=quantiles,
+        channels=channels_of(violations) if found else [],
+        method=Method(
+            slices=method.plan.count,
+            overlap_ns=method.plan.overlap_ns,
+            long_flights=method.long_flights,
+            sequential={names[run]: reasons for run, reasons in sorted(method.reasons.items())},
+            clock_offsets_ns={
+                names[run]: {str(process): ns for process, ns in sorted(offsets.items())}
+                for run, offsets in sorted(method.offsets.items())
+            },
+            blurred={names[run]: share for run, share in sorted(method.blurred.items())},
+        ),
+    )
+
+
+def total(rows: Mapping[tuple[int, int], Row], column: str, what: int, order: int = 0) -> int:
+    """A count of one kind of findings."""
+    row = rows.get((what, order))
+    return 0 if row is None else int(row[column])

@@ -1,0 +1,97 @@
+"""Puts together the ends of copies that reach beyond their slices, and says what they are.
+
+A slice that sees a submission without its delivery cannot know whether it was lost, or is long
+under way; one that sees a delivery without its submission, whether that was long ago, never, or is
+delivered again. Their reports, taken together, tell most of it. Only of what was delivered twice,
+or without a submission that anybody reported, the rows are looked up in the log.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+
+from antecede.pipeline.audit import findings as f
+from antecede.pipeline.audit.copies import NEVER
+from antecede.pipeline.audit.findings import FINDINGS
+from antecede.pipeline.audit.stages import find_copies, receiver_of, sender_of
+
+KEY = ("run", "sender", "sequence", "process")
+
+
+def closed(sliced: DataFrame) -> DataFrame:
+    """What slices know together about each open copy.
+
+    In:  findings.
+    Out: run, sender, sequence, process; submitted: whether somebody saw the submission; met:
+         whether whoever did saw a delivery as well; position, time_ns, clock_ns of the submission;
+         other_position, other_ns, other_clock_ns of the first delivery; deliveries.
+    """
+    opened = sliced.where(F.col("what") == f.OPEN)
+    begin = F.when(F.col("position") != NEVER, F.struct("position", "time_ns", "clock_ns"))
+    end = F.struct("other_position", "other_ns", "other_clock_ns")
+    delivered = F.col("other_position") != NEVER
+    return (
+        opened.groupBy(*KEY)
+        .agg(
+            F.min(begin).alias("begin"),
+            F.min(F.when(delivered, end)).alias("end"),
+            F.max((F.col("position") != NEVER) & delivered).alias("met"),
+            F.sum("number").alias("deliveries"),
+        )
+        .select(
+            *KEY,
+            F.col("begin").isNotNull().alias("submitted"),
+            "met",
+            "begin.*",
+            "end.*",
+            "deliveries",
+        )
+    )
+
+
+def long_flights(copies: DataFrame) -> DataFrame:
+    """The copies whose flight no slice saw as a whole.
+
+    In, out: what `closed` returns.
+    """
+    return copies.where(F.col("submitted") & ~F.col("met") & (F.col("deliveries") > 0))
+
+
+def faults(copies: DataFrame, rows: DataFrame) -> DataFrame:
+    """The losses, duplicates and inventions among open copies.
+
+    In:  what `closed` returns; what `counted_rows` returns.
+    Out: `FINDINGS`.
+    """
+    lost = copies.where(F.col("submitted") & (F.col("deliveries") == 0))
+    losses = lost.select(as_findings(f.LOSS, position="position", time_ns="time_ns"))
+    unclear = copies.where(~F.col("submitted") | (F.col("deliveries") > 1)).select(*KEY)
+    looked_up = find_copies(rows_about(rows, unclear))
+    delivery = {"position": "delivered_position", "time_ns": "delivered_ns"}
+    duplicates = looked_up.where(F.col("deliveries") > 1).select(
+        as_findings(f.DUPLICATE, **delivery, other_ns="last_delivered_ns", number="deliveries")
+    )
+    unsent = (F.col("submitted_position") == NEVER) & (F.col("delivered_position") != NEVER)
+    inventions = looked_up.where(unsent).select(as_findings(f.INVENTION, **delivery))
+    return losses.unionByName(duplicates).unionByName(inventions)
+
+
+def rows_about(rows: DataFrame, copies: DataFrame) -> DataFrame:
+    """The rows of the log that are about these copies.
+
+    In:  what `counted_rows` returns; run, sender, sequence, process.
+    Out: the same rows.
+    """
+    named = rows.withColumns({"sender": sender_of(), "process": receiver_of()})
+    return named.join(copies, on=list(KEY), how="leftsemi").select(*rows.columns)
+
+
+def as_findings(what: int, **columns: str) -> list[Column]:
+    """The columns of `FINDINGS`: the copy, these, and zeros."""
+    given = {name: F.col(name) for name in KEY} | {
+        name: F.col(source) for name, source in columns.items()
+    }
+    given["what"] = F.lit(what)
+    return [
+        given.get(field.name, F.lit(0)).cast(field.dataType).alias(field.name)
+        for field in FINDINGS.fields
+    ]
