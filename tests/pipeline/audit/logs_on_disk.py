@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from antecede.audit import VIOLATION_COLUMNS, Order, Verdict, check_log
-from antecede.pipeline.audit.job import TABLES
+from antecede.audit.summary import TABLES
 from antecede.pipeline.audit.library import Findings
 from antecede.trace import Event
 from antecede.trace.parquet import event_schema

@@ -1,6 +1,7 @@
 """The verdict of the audit on Spark is the oracle's, row by row."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 from antecede.audit import ORDERS, Order
 from antecede.pipeline.audit.library import audit
 from antecede.trace import Event
-from tests.audit.random_traffic import hectic, in_traces, orderly, planted, skewed
+from tests.audit.random_traffic import Log, hectic, in_traces, orderly, planted, skewed
 from tests.pipeline.audit.logs_on_disk import Runs, oracle_of, verdicts_of, write_runs
 
 Maker = Callable[[Random], list[Event]]
@@ -35,10 +36,10 @@ def random_runs(count: int, makers: list[Maker], seed: int) -> Runs:
 def test_many_small_runs_judged_as_a_whole(
     order: Order, spark: SparkSession, tmp_path: Path
 ) -> None:
-    runs = random_runs(600, [hectic, planted, orderly, skewed], seed=1)
+    runs = random_runs(200, [hectic, planted, orderly, skewed], seed=1)
     events = spark.read.parquet(write_runs(tmp_path / "logs.parquet", runs))
 
-    with audit(events, order=order, slice_copies=5_000) as found:
+    with audit(events, order=order, slice_copies=1_000) as found:
         assert found.summary.method.slices > 1
         assert verdicts_of(found) == oracle_of(runs, order)
         clockless = {name.partition("-")[0] for name in found.summary.method.sequential}
@@ -48,19 +49,53 @@ def test_many_small_runs_judged_as_a_whole(
 def test_runs_cut_into_tiny_slices_some_with_clocks_that_disagree(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    runs = random_runs(200, [hectic, planted, skewed], seed=3)
-    events = spark.read.parquet(write_runs(tmp_path / "logs.parquet", runs))
+    check_tiny_slices(spark, tmp_path, 36)
+
+
+@pytest.mark.long
+def test_many_runs_cut_into_tiny_slices(spark: SparkSession, tmp_path: Path) -> None:
+    check_tiny_slices(spark, tmp_path, 300)
+
+
+def check_tiny_slices(spark: SparkSession, folder: Path, count: int) -> None:
+    """Slices of four copies: nearly everything reaches beyond its own."""
+    runs = random_runs(count, [hectic, planted, skewed], seed=3)
+    events = spark.read.parquet(write_runs(folder / "logs.parquet", runs))
 
     with audit(events, slice_copies=4) as found:
         assert found.summary.order == "trace"
         method = found.summary.method
         assert method.slices > len(runs)
-        assert method.long_flights > 60
+        assert method.long_flights > count // 4
         assert verdicts_of(found) == oracle_of(runs, "trace")
         assert found.summary.violations_by_order["process"] == sum(
             len(rows.get("violations", [])) for rows in oracle_of(runs).values()
         )
     assert {name.partition("-")[0] for name in method.sequential} == {"skewed"}
-    assert len(method.sequential) > 30
+    assert len(method.sequential) > count // 8
     assert method.clock_offsets_ns
     assert method.blurred
+
+
+def test_one_row_set_back_costs_one_stretch(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a run that is cut; everything else is judged by the clock as before."""
+    random = Random(7)
+    time_ns = 0
+    log = Log(4)
+    for number in range(1, 1_200):
+        time_ns += 1_000_000
+        sender = random.randrange(4)
+        target = (sender + random.randint(1, 3)) % 4
+        log.add(sender, "submitted", (sender, number), target, time_ns)
+        log.add(target, "delivered", (sender, number), target, time_ns + 1)
+    events = log.events
+    middle = events[1_200]
+    events[1_200] = replace(middle, time_ns=middle.time_ns - 1_500_000)
+    table = spark.read.parquet(write_runs(tmp_path / "log.parquet", {"back": events}))
+
+    with audit(table, slice_copies=100) as found:
+        assert verdicts_of(found) == oracle_of({"back": events})
+        method = found.summary.method
+    assert method.slices > 10
+    assert 0 < method.blurred["back"] < 0.05
+    assert list(method.sequential) == ["back"]

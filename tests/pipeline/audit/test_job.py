@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 
 from antecede.audit import VIOLATION_COLUMNS, Violation, check_log
 from antecede.audit.findings import IDENTITY_COLUMNS
+from antecede.audit.summary import Audit
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.pipeline.audit.inputs import find_source
-from antecede.pipeline.audit.job import Audit, audit
+from antecede.pipeline.audit.job import audit
 from antecede.pipeline.audit.verdict import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Poisson

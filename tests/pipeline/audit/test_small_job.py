@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antecede.audit import ORDERS, Order
+from antecede.audit.summary import TABLES
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.job import TABLES, audit
+from antecede.pipeline.audit.job import audit
 from antecede.pipeline.audit.small_job import audit_small
 from antecede.trace import EventLog, write_events
 from antecede.trace.processes import write_processes

@@ -5,8 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
+import pyarrow as pa
+import pyarrow.json as pj
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
@@ -21,8 +23,12 @@ from antecede.trace.datasets import (
     run_id_of,
     suffix_of,
 )
-from antecede.trace.parquet import reading
+from antecede.trace.leftovers import Leftover, find_leftovers, torn_file
+from antecede.trace.parquet import event_schema, reading
 from antecede.trace.processes import processes_file, read_files, read_processes
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
 
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
@@ -61,6 +67,8 @@ class Source:
     """How it is written; a folder may hold Parquet files and JSON lines."""
     files: tuple[Path, ...] = ()
     """The files of a folder that is one run; Spark looks into folders of runs itself."""
+    leftovers: tuple[tuple[str, Leftover], ...] = ()
+    """What recorders left unfinished, and in which run."""
 
     @property
     def is_file(self) -> bool:
@@ -80,13 +88,25 @@ def find_source(path: str) -> Source:
     if (place / EVENTS_FOLDER).is_dir():
         place = place / EVENTS_FOLDER
     place = place.absolute()
-    files = [file for files in runs_at(place).values() for file in files]
+    by_run = runs_at(place)
+    unfinished = [(run, one) for run, files in by_run.items() for one in leftovers_of(place, files)]
+    torn = {one.path for _, one in unfinished}
+    files = [file for files in by_run.values() for file in files if file not in torn]
     return Source(
         path=str(place),
         run_id=only_run(place),
         formats=tuple(sorted({FORMATS[suffix_of(file)] for file in files})),
         files=tuple(files) if place.is_dir() and not has_folders_of_runs(place) else (),
+        leftovers=tuple(unfinished),
     )
+
+
+def leftovers_of(place: Path, files: Sequence[Path]) -> list[Leftover]:
+    """What was left unfinished beside the files of a run, or among them."""
+    if not place.is_dir():
+        torn = torn_file(place)
+        return [] if torn is None else [torn]
+    return find_leftovers(files[0].parent) if files else []
 
 
 def runs_at(place: Path) -> dict[str, list[Path]]:
@@ -134,10 +154,35 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
         .load(paths_of(source, form))
         for form in source.formats
     ]
-    events = reduce(DataFrame.unionByName, parts)
     if source.run_id is not None:
-        events = events.withColumn("run_id", F.lit(source.run_id))
-    return events.withColumn("source", F.lit(number))
+        parts = [part.withColumn("run_id", F.lit(source.run_id)) for part in parts]
+    for run_id, one in source.leftovers:
+        if one.lines:
+            rows = session.createDataFrame(json_table(one.lines, EVENTS.names))
+            parts.append(rows.withColumn("run_id", F.lit(source.run_id or run_id)))
+    return reduce(DataFrame.unionByName, parts).withColumn("source", F.lit(number))
+
+
+def json_table(lines: bytes, columns: Sequence[str]) -> ArrowTable:
+    """These columns of JSON lines; null where a line has no such field."""
+    schema = pa.schema([event_schema().field(name).with_nullable(True) for name in columns])
+    table = pj.read_json(
+        pa.BufferReader(lines),
+        read_options=pj.ReadOptions(block_size=max(len(lines), 1)),
+        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+    )
+    return table.select(list(columns))
+
+
+def cut_off(sources: Sequence[Source], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
+    """By run: the processes whose logs break off."""
+    found: dict[str, set[int]] = {}
+    for name, run in runs.items():
+        source = sources[run.source]
+        for run_id, one in source.leftovers:
+            if one.process is not None and (source.run_id or run_id) == run.run_id:
+                found.setdefault(name, set()).add(one.process)
+    return found
 
 
 def read_spans(

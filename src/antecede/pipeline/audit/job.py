@@ -2,35 +2,26 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
 
 import pyarrow.fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import Order
+from antecede.audit.summary import SUMMARY, TABLES, Audit, Found
 from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
-from antecede.pipeline.audit.inputs import Source, find_source, names_beside, read_logs, read_spans
+from antecede.pipeline.audit.inputs import (
+    Source,
+    cut_off,
+    find_source,
+    names_beside,
+    read_logs,
+    read_spans,
+)
 from antecede.pipeline.audit.judge import SETTINGS, Tell, configured, silent
 from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.plan import SLICE_COPIES
-from antecede.pipeline.audit.summary import Summary
-from antecede.pipeline.audit.witnesses import Found, violation_of, with_witnesses
-
-TABLES: Final = ("violations", "duplicates", "losses", "inventions")
-SUMMARY: Final = "summary.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """What an audit leaves besides its tables."""
-
-    summary: Summary
-    worst: list[Found]
-    """The violations that would have been held back longest, with their witnesses."""
-    names: dict[str, dict[int, str]]
-    """By run: what its processes are called, as far as somebody has written it down."""
+from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
 
 
 def audit(
@@ -52,7 +43,8 @@ def audit(
         check_separate(runs, sources)
         names = names_of(runs, sources)
         spans = read_spans(session, sources, dict(zip(names, runs, strict=True)))
-        with audited(log, runs, names, order, spans, slice_copies, tell) as found:
+        cut = cut_off(sources, dict(zip(names, runs, strict=True)))
+        with audited(log, runs, names, order, spans, slice_copies, tell, cut) as found:
             tell("writing")
             write_tables(found, out)
             summary = found.summary
@@ -61,6 +53,7 @@ def audit(
                 tell("looking for the reasons")
                 worst = explained(found, explain)
         spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
+        spoken_of |= set(summary.cut_off)
         people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
     return Audit(summary=summary, worst=worst, names=people)
 

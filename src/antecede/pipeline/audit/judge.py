@@ -49,6 +49,9 @@ from antecede.pipeline.audit.verdict import (
 
 Tell: TypeAlias = Callable[[str], None]
 
+PARTITION_COPIES: Final = SLICE_COPIES // 2
+"""A task is worth it for so many copies."""
+
 SETTINGS: Final = {
     # A task reads a part of a file of this size; smaller ones would cost more than they spread.
     "spark.sql.files.maxPartitionBytes": "32m",
@@ -221,7 +224,13 @@ class Judge:
         judge = partial(
             judge_slices, slices=plan.slices, orders=tuple(self._orders), blurs=plan.blurs
         )
-        return into_slices(rows, plan).mapInArrow(judge, FINDINGS)
+        return into_slices(rows, plan, self._parts(plan.count)).mapInArrow(judge, FINDINGS)
+
+    def _parts(self, groups: int) -> int:
+        """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
+        usual = self._rows.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
+        copies = sum(run.copies for run in self._runs)
+        return max(1, min(groups, max(int(usual or 1), copies // PARTITION_COPIES)))
 
     def _judged_opens(self, sliced: DataFrame, tell: Tell) -> list[DataFrame]:
         """What comes of the copies that reach beyond their slices."""
@@ -240,7 +249,7 @@ class Judge:
         flights = self._kept(group_long_flights(long, shortest_ns))
         spans = self._kept(spans_of_groups(flights))
         copies = with_message_start(find_copies(during(self._rows, spans)))
-        around = around_long_flights(copies, flights, spans, spans.count())
+        around = around_long_flights(copies, flights, spans, self._parts(spans.count()))
         judge = partial(
             judge_long_flights, orders=tuple(self._orders), blurs=self.method.plan.blurs
         )

@@ -6,17 +6,18 @@ with audit(spark.read.parquet("events"), order="trace") as found:
     found.violations.show()
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
+from antecede.audit.summary import Method, Summary
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
@@ -31,10 +32,12 @@ from antecede.pipeline.audit.judge import (
 )
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
-from antecede.pipeline.audit.summary import Method, Summary, channels_of, kinds_and_quantiles
+from antecede.pipeline.audit.summary import channels_of, kinds_and_quantiles
 from antecede.pipeline.schemas import EVENTS
 
-ONLY_RUN = "run"
+NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
+
+ONLY_RUN: Final = "run"
 """What a run is called in a table that names none."""
 
 
@@ -119,8 +122,9 @@ def audited(
     spans: DataFrame | None,
     slice_copies: int,
     tell: Tell,
+    cut: Mapping[str, Set[int]] = NOTHING_CUT,
 ) -> Findings:
-    """The findings about these runs, which go by these names.
+    """The findings about these runs, which go by these names; `cut` has processes whose logs end.
 
     In: the event log, source and run_id.
     """
@@ -137,15 +141,63 @@ def audited(
         stack.callback(known.unpersist)
         tell("counting")
         summary = summarise(judged, findings, known, chosen, names)
+        losses, inventions = verdict.losses(findings), verdict.inventions(findings)
+        if cut:
+            losses = known_only(losses, cut, "target")
+            inventions = known_only(inventions, cut, "sender")
+            summary = without_unknown(summary, losses, inventions, ends_of(log, cut))
         return Findings(
             violations=known,
             duplicates=verdict.duplicates(findings),
-            losses=verdict.losses(findings),
-            inventions=verdict.inventions(findings),
+            losses=losses,
+            inventions=inventions,
             summary=summary,
             counted=log,
             _stack=stack.pop_all(),
         )
+
+
+def known_only(found: DataFrame, cut: Mapping[str, Set[int]], column: str) -> DataFrame:
+    """Without what may be there, in the part of a log that is missing."""
+    doubtful = F.broadcast(cut_table(found, cut, column))
+    return found.join(doubtful, ["run_id", column], "leftanti").select(*found.columns)
+
+
+def cut_table(table: DataFrame, cut: Mapping[str, Set[int]], column: str) -> DataFrame:
+    """The processes whose logs break off: run_id, and this column."""
+    rows = [(run, process) for run, processes in cut.items() for process in sorted(processes)]
+    return table.sparkSession.createDataFrame(rows, f"run_id string, {column} int")
+
+
+def ends_of(log: DataFrame, cut: Mapping[str, Set[int]]) -> dict[str, dict[str, int | None]]:
+    """By run and process: the last event that is known."""
+    ours = log.join(F.broadcast(cut_table(log, cut, "process")), ["run_id", "process"], "leftsemi")
+    last = ours.groupBy("run_id", "process").agg(F.max("time_ns").alias("last_ns"))
+    found = {(row["run_id"], row["process"]): row["last_ns"] for row in last.collect()}
+    return {
+        run: {str(process): found.get((run, process)) for process in sorted(processes)}
+        for run, processes in cut.items()
+    }
+
+
+def without_unknown(
+    summary: Summary,
+    losses: DataFrame,
+    inventions: DataFrame,
+    cut_off: dict[str, dict[str, int | None]],
+) -> Summary:
+    """The summary without what only looks lost or invented because logs break off."""
+    lost, invented = losses.count(), inventions.count()
+    return replace(
+        summary,
+        losses=lost,
+        inventions=invented,
+        cut_off=cut_off,
+        unknown={
+            "losses": summary.losses - lost,
+            "inventions": summary.inventions - invented,
+        },
+    )
 
 
 def with_run_id(spans: DataFrame | None, names: Sequence[str]) -> DataFrame | None:
@@ -192,6 +244,8 @@ def summarise(
         losses=total(rows, "rows", f.LOSS),
         inventions=total(rows, "rows", f.INVENTION),
         self_caused=total(rows, "number", f.CAUSED, code),
+        cut_off={},
+        unknown={"losses": 0, "inventions": 0},
         held_back_ns=quantiles,
         channels=channels_of(violations) if found else [],
         method=Method(

@@ -95,7 +95,7 @@ def with_message_start(copies: DataFrame) -> DataFrame:
 
 
 def around_long_flights(
-    copies: DataFrame, flights: DataFrame, spans: DataFrame, groups: int
+    copies: DataFrame, flights: DataFrame, spans: DataFrame, parts: int
 ) -> DataFrame:
     """All that went on during the flights of each group, the flights themselves announced first.
 
@@ -138,7 +138,7 @@ def around_long_flights(
         F.lit(1).alias("overtaken"),
     )
     both = meanwhile.select(columns).unionByName(announced.select(columns))
-    return spread(both, groups, "group").sortWithinPartitions(
+    return spread(both, parts, "group").sortWithinPartitions(
         "group",
         F.col("submitted_position") != NEVER,
         "submitted_clock_ns",

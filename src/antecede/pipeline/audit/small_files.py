@@ -11,15 +11,15 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.inputs import Source, runs_at
+from antecede.pipeline.audit.inputs import Source, json_table, runs_at
 from antecede.trace.datasets import common_source, suffix_of
 from antecede.trace.parquet import event_schema, read_table, reading
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
-RunFiles: TypeAlias = tuple[int, str | None, list[Path]]
-"""Which source, which run, and its files; the rows name the run if it is None."""
+RunFiles: TypeAlias = tuple[int, str | None, list[Path], list[bytes]]
+"""Which source, which run (None: the rows say), its files, and lines of unfinished ones."""
 
 CHUNK_BYTES: Final = 1 << 20
 """How much of a file is looked at, at a time, while its lines are counted."""
@@ -36,12 +36,17 @@ def files_of(sources: Sequence[Source], events_max: int) -> list[RunFiles] | Non
         if "://" in source.path:
             return None
         for name, files in runs_at(Path(source.path)).items():
+            unfinished = [one for run, one in source.leftovers if run == name]
+            torn = {one.path for one in unfinished}
+            files = [file for file in files if file not in torn]
+            lines = [one.lines for one in unfinished if one.lines]
+            events += sum(one.count(b"\n") for one in lines)
             for file in files:
                 events += rows_in(file, events_max - events)
                 if events > events_max:
                     return None
             in_rows = source.run_id is None and any(has_run_ids(file) for file in files)
-            found.append((number, None if in_rows else source.run_id or name, files))
+            found.append((number, None if in_rows else source.run_id or name, files, lines))
     return found
 
 
@@ -71,15 +76,19 @@ def has_run_ids(file: Path) -> bool:
 
 
 def read_rows(
-    files: Sequence[Path], columns: Sequence[str], optional: Sequence[str] = ()
+    files: Sequence[Path],
+    lines: Sequence[bytes],
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
 ) -> ArrowTable:
-    """These columns of all the files; the optional ones if some file has them."""
+    """These columns of all the files and lines; the optional ones if some file has them."""
     parquet = [file for file in files if suffix_of(file) == ".parquet"]
     every = [*columns, *optional]
     tables = [read_json(file, every) for file in files if file not in parquet]
+    tables += [json_table(one, every) for one in lines]
     if parquet:
         tables.append(read_table(parquet, common_source(parquet), columns, optional).drop("row"))
-    with reading(common_source(list(files))):
+    with reading(common_source(list(files) or [Path("these lines")])):
         return pa.concat_tables(tables, promote_options="permissive")
 
 

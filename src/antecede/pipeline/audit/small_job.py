@@ -6,7 +6,8 @@ fraction of one. The verdict is the same, as the judges are: a small log is one 
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
+from antecede.audit.summary import KINDS, SUMMARY, Audit, Found, Method, Summary
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.findings import REASONS
-from antecede.pipeline.audit.inputs import Source, find_source, spans_folder
-from antecede.pipeline.audit.job import SUMMARY, Audit, names_of, process_names
+from antecede.pipeline.audit.inputs import Source, cut_off, find_source, spans_folder
+from antecede.pipeline.audit.job import names_of, process_names
 from antecede.pipeline.audit.judge import Tell, silent
 from antecede.pipeline.audit.sequential import judged
 from antecede.pipeline.audit.small_files import files_of
@@ -35,9 +37,8 @@ from antecede.pipeline.audit.small_tables import (
     quantiles_of,
     tables_of,
 )
-from antecede.pipeline.audit.summary import KINDS, Method, Summary
 from antecede.pipeline.audit.verdict import SIDES
-from antecede.pipeline.audit.witnesses import Found, violation_of, witnessed
+from antecede.pipeline.audit.witnesses import violation_of, witnessed
 from antecede.trace.atomic import blaming, replacing
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
 
@@ -73,13 +74,17 @@ def audit_small(
     findings = columns_of(judged(log.rows, 0, None, orders))
     early = {each: latest_violations(findings, each) for each in orders}
     worst_first = early[chosen if chosen in orders else PROCESS]
+    cut = cut_off(sources, dict(zip(names, log.runs, strict=True)))
+    findings, unknown = known_only(findings, cut, names)
     summary = summarise(log, findings, early, chosen, names)
+    summary = replace(summary, unknown=unknown, cut_off=ends_of(log, cut, names))
     identities = identities_of(log, sources, worst_first) if TRACE in orders else {}
     write_tables(Path(out), tables_of(findings, worst_first, names, identities), summary)
     if explain:
         tell("looking for the reasons")
     worst = explained(log, worst_first, names, explain, chosen, identities)
     spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
+    spoken_of |= set(summary.cut_off)
     return Audit(
         summary=summary,
         worst=worst,
@@ -113,6 +118,8 @@ def summarise(
         losses=int((what == f.LOSS).sum()),
         inventions=int((what == f.INVENTION).sum()),
         self_caused=int(number[is_caused].sum()),
+        cut_off={},
+        unknown={},
         held_back_ns=quantiles_of(early["held_back_ns"]),
         channels=channels_of(early, names),
         method=Method(
@@ -124,6 +131,41 @@ def summarise(
             blurred={},
         ),
     )
+
+
+def known_only(
+    findings: Columns, cut: Mapping[str, Set[int]], names: Sequence[str]
+) -> tuple[Columns, dict[str, int]]:
+    """Without losses and inventions that may be due to logs which break off; and how many."""
+    unknown = {}
+    for name, what, column in (
+        ("losses", f.LOSS, "process"),
+        ("inventions", f.INVENTION, "sender"),
+    ):
+        doubtful = np.zeros(len(findings["what"]), np.bool_)
+        for run, processes in cut.items():
+            here = findings["run"] == names.index(run)
+            doubtful |= here & np.isin(findings[column], list(processes))
+        doubtful &= findings["what"] == what
+        unknown[name] = int(doubtful.sum())
+        findings = {key: values[~doubtful] for key, values in findings.items()}
+    return findings, unknown
+
+
+def ends_of(
+    log: SmallLog, cut: Mapping[str, Set[int]], names: Sequence[str]
+) -> dict[str, dict[str, int | None]]:
+    """By run and process: the last submission or delivery that is known."""
+    rows = log.rows
+    place = np.where(rows.delivered, rows.process, rows.sender)
+    found: dict[str, dict[str, int | None]] = {}
+    for run, processes in cut.items():
+        here = rows.run == names.index(run)
+        found[run] = {}
+        for process in sorted(processes):
+            times_ns = rows.time_ns[here & (place == process)]
+            found[run][str(process)] = int(times_ns.max()) if len(times_ns) else None
+    return found
 
 
 def reasons_of(findings: Columns, names: Sequence[str]) -> dict[str, list[str]]:

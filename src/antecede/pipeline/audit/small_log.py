@@ -39,9 +39,9 @@ def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> Smal
     """The log in these files; `LocalError` if rows lack what every row must have."""
     tables: list[ArrowTable] = []
     keys: list[tuple[int, str]] = []
-    for source, run_id, parts in files:
+    for source, run_id, parts, lines in files:
         wanted = columns if run_id is not None else (*columns, "run_id")
-        table = read_rows(parts, wanted, TRACE_COLUMNS)
+        table = read_rows(parts, lines, wanted, TRACE_COLUMNS)
         if run_id is not None:
             table = table.append_column("run_id", pa.array([run_id] * len(table), pa.string()))
         check_rows(table)

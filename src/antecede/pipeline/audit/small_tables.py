@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructType
 
 from antecede.audit.history import Order
+from antecede.audit.summary import CHANNELS, KINDS, QUANTILES, Channel
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.copies import Flags, Integers
-from antecede.pipeline.audit.summary import CHANNELS, KINDS, QUANTILES, Channel
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""

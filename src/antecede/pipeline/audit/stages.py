@@ -13,9 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from antecede.pipeline.audit.copies import CLOCK, INT_BITS, NEVER, ROW_COLUMNS, TRACE
 from antecede.pipeline.audit.plan import SlicePlan
 
-PARTS_MAX = 8192
-"""Slices are spread over so many tasks at most; where there are more slices, a task has several."""
-
 
 def counted(events: DataFrame) -> DataFrame:
     """What the definition of causal delivery looks at: submissions at the sender, and deliveries.
@@ -107,7 +104,7 @@ def find_copies(rows: DataFrame) -> DataFrame:
     )
 
 
-def into_slices(rows: DataFrame, plan: SlicePlan) -> DataFrame:
+def into_slices(rows: DataFrame, plan: SlicePlan, parts: int) -> DataFrame:
     """Each row once for each slice that sees it, the rows of one slice behind each other.
 
     In:  what `counted_rows` returns.
@@ -123,19 +120,19 @@ def into_slices(rows: DataFrame, plan: SlicePlan) -> DataFrame:
     slices = F.when(F.col("first") == F.col("last"), F.array("first")).otherwise(
         F.sequence("first", "last")
     )
-    return spread(seen.select(*rows.columns, F.explode(slices).alias("slice")), plan.count, "slice")
+    sliced = seen.select(*rows.columns, F.explode(slices).alias("slice"))
+    even = spread(sliced, parts, "slice")
+    return even.sortWithinPartitions("slice") if plan.count > parts else even
 
 
-def spread(rows: DataFrame, groups: int, number: str) -> DataFrame:
-    """The rows of each group in one partition and behind each other; partitions equally many.
+def spread(rows: DataFrame, parts: int, number: str) -> DataFrame:
+    """The rows of each group in one partition, as many groups in each.
 
     A hash of the numbers would leave a third of the partitions empty, and others with several.
     """
-    parts = max(1, min(groups, PARTS_MAX))
     if not hasattr(rows, "repartitionById"):  # Spark 4.0
         return rows.repartition(parts, number).sortWithinPartitions(number)
-    even = rows.repartitionById(parts, F.pmod(F.col(number), F.lit(parts)).cast("int"))
-    return even.sortWithinPartitions(number) if groups > parts else even
+    return rows.repartitionById(parts, F.pmod(F.col(number), F.lit(parts)).cast("int"))
 
 
 def plan_tables(session: SparkSession, plan: SlicePlan) -> tuple[DataFrame, DataFrame]:

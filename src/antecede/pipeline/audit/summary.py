@@ -1,94 +1,9 @@
-"""What an audit came to, as `summary.json` holds it."""
-
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+"""The figures of a summary that Spark works out."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.audit.history import Order
-
-QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
-KINDS: Final = ("fifo", "transitive")
-CHANNELS: Final = 20
-"""So many of the channels most affected are named."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
-    """At `process`, messages of one sender came before those of another, or of itself."""
-
-    run_id: str
-    process: int
-    early_sender: int
-    late_sender: int
-    violations: int
-    held_back_ns: int
-    """The median."""
-    held_back_ns_max: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
-    """How the log was judged."""
-
-    slices: int
-    overlap_ns: int
-    """How far the slices of one run reach into the next, at most."""
-    long_flights: int
-    """Copies longer under way than that, which were judged apart."""
-    sequential: dict[str, list[str]]
-    """The runs whose clocks were not followed everywhere, and why."""
-    clock_offsets_ns: dict[str, dict[str, int]]
-    """By run and process: what was added to clocks before a large run was judged."""
-    blurred: dict[str, float]
-    """By run: for which part of its time the clock was not looked at at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """The counts of one audit."""
-
-    events: int
-    messages: int
-    """Submitted."""
-    deliveries: int
-    """Repeated ones included."""
-    processes: int
-    """Of the run that has most."""
-    runs: int
-    violations: dict[str, int]
-    """By kind."""
-    order: Order
-    """Which events of a process count as ordered: all of them, or those of one trace."""
-    violations_by_order: dict[Order, int]
-    """How many violations there are if all events of a process are ordered, and if those of a
-    trace are; without traces that is the same."""
-    duplicates: int
-    losses: int
-    inventions: int
-    """Deliveries of messages that were not submitted there."""
-    self_caused: int
-    """Messages that happen before themselves, as the log has it."""
-    held_back_ns: dict[str, int] | None
-    """Quantiles; None if there are no violations."""
-    channels: list[Channel]
-    """Those with most violations."""
-    method: Method
-
-    @property
-    def violation_count(self) -> int:
-        """How many messages were delivered too early."""
-        return sum(self.violations.values())
-
-    @property
-    def causal(self) -> bool:
-        """Whether no message was delivered too early."""
-        return self.violation_count == 0
-
-    def as_object(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
+from antecede.audit.summary import CHANNELS, KINDS, QUANTILES, Channel
 
 
 def kinds_and_quantiles(violations: DataFrame) -> tuple[dict[str, int], dict[str, int] | None]:

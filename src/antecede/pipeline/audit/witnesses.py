@@ -14,14 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 
 from antecede.audit.findings import IDENTITY_COLUMNS, MessageId, Violation
 from antecede.audit.history import History, Order, message_of
+from antecede.audit.summary import Found
 from antecede.audit.witness import first_deliveries
 from antecede.trace.events import ALL_COLUMNS, Event
 
 EVENTS_MAX: Final = 500_000
 """A path is not looked for among more events than this."""
-
-Found = tuple[str, Violation]
-"""A violation, and the id of its run."""
 
 
 def with_witnesses(

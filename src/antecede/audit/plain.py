@@ -1,0 +1,204 @@
+"""The audit of short logs with nothing but the standard library: the oracle, and JSON lines.
+
+It leaves what any audit leaves, the tables as JSON lines instead of Parquet.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from antecede.audit.findings import VIOLATION_COLUMNS, Verdict, Violation
+from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
+from antecede.audit.oracle import check_log, find_violations
+from antecede.audit.summary import (
+    CHANNELS,
+    KINDS,
+    QUANTILES,
+    SUMMARY,
+    Audit,
+    Channel,
+    Found,
+    Method,
+    Summary,
+)
+from antecede.core.errors import LocalError
+from antecede.trace import EventLog, read_runs
+from antecede.trace.atomic import blaming, replacing
+from antecede.trace.processes import read_processes
+
+MESSAGES_MAX: Final = 20_000
+"""The oracle compares every message with every other, so that more take too long and too much."""
+
+Rows = list[dict[str, Any]]
+
+
+def audit_plain(
+    paths: Sequence[str], out: str, *, order: Order | None = None, explain: int = 0
+) -> Audit:
+    """Audit these logs; `LocalError` if that takes more than this can do."""
+    logs = {(path, run): log for path in paths for run, log in read_runs(path).items()}
+    names = run_names(list(logs))
+    for key, log in logs.items():
+        check_size(names[key], log)
+    traced = any(event.trace_id for log in logs.values() for event in log)
+    chosen = order or (TRACE if traced else PROCESS)
+    verdicts = {
+        names[key]: check_log(log, order=chosen, witnesses=bool(explain))
+        for key, log in logs.items()
+    }
+    events = sum(len(log) for log in logs.values())
+    by_order = {each: len(all_violations(logs.values(), each)) for each in ORDERS}
+    summary = summarised(verdicts, events, chosen, by_order)
+    write_tables(Path(out), tables_of(verdicts), summary)
+    found = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
+    worst = sorted(found, key=rank)[:explain]
+    people = {names[path, run]: read_processes(path, run_or_none(path, run)) for path, run in logs}
+    return Audit(summary=summary, worst=worst, names=people)
+
+
+def run_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """What to call the runs, no two of them the same."""
+    ids = [run for _, run in keys]
+    alone = len(set(ids)) == len(ids)
+    return {(path, run): run if alone else f"{path}: {run}" for path, run in keys}
+
+
+def run_or_none(path: str, run: str) -> str | None:
+    """The id by which a dataset knows a run; a file knows none."""
+    return run if Path(path).is_dir() else None
+
+
+def check_size(name: str, log: EventLog) -> None:
+    """`LocalError` if there is too much to compare."""
+    messages = len({(event.sender, event.sequence) for event in log if event.kind == "submitted"})
+    if messages > MESSAGES_MAX:
+        raise LocalError(
+            f"{name} has {messages:,} messages; more than {MESSAGES_MAX:,} need pyarrow and Spark: "
+            "pip install 'antecede[lab]'"
+        )
+
+
+def all_violations(logs: Iterable[EventLog], order: Order) -> list[Violation]:
+    """Everything that came too early by this order."""
+    return [one for log in logs for one in find_violations(log, witnesses=False, order=order)]
+
+
+def rank(found: Found) -> tuple[Any, ...]:
+    """The worst first."""
+    run, violation = found
+    return -violation.held_back_ns, run, violation.process, violation.early
+
+
+def summarised(
+    verdicts: dict[str, Verdict], events: int, order: Order, by_order: dict[Order, int]
+) -> Summary:
+    """The counts of everything."""
+    judged = list(verdicts.values())
+    found = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
+    return Summary(
+        events=events,
+        messages=sum(verdict.messages for verdict in judged),
+        deliveries=sum(verdict.deliveries for verdict in judged),
+        processes=max((verdict.processes for verdict in judged), default=0),
+        runs=len(judged),
+        violations={kind: sum(one.kind == kind for _, one in found) for kind in KINDS},
+        order=order,
+        violations_by_order=by_order,
+        duplicates=sum(len(verdict.duplicates) for verdict in judged),
+        losses=sum(len(verdict.losses) for verdict in judged),
+        inventions=sum(len(verdict.inventions) for verdict in judged),
+        self_caused=sum(len(verdict.self_causes) for verdict in judged),
+        cut_off={},
+        unknown={"losses": 0, "inventions": 0},
+        held_back_ns=quantiles_of([one.held_back_ns for _, one in found]),
+        channels=channels_of(found),
+        method=Method(
+            slices=0,
+            overlap_ns=0,
+            long_flights=0,
+            sequential={},
+            clock_offsets_ns={},
+            blurred={},
+        ),
+    )
+
+
+def quantiles_of(values: Sequence[int]) -> dict[str, int] | None:
+    """How long causal delivery would have held messages back; None if there are none."""
+    ranked = sorted(values)
+    return {name: quantile(ranked, share) for name, share in QUANTILES.items()} if ranked else None
+
+
+def quantile(ranked: Sequence[int], share: float) -> int:
+    """The smallest value that this share of all values does not exceed."""
+    return ranked[max(0, math.ceil(share * len(ranked)) - 1)]
+
+
+def channels_of(found: Sequence[Found]) -> list[Channel]:
+    """The channels with most violations."""
+    waits: dict[tuple[str, int, int, int], list[int]] = {}
+    for run, one in found:
+        key = run, one.process, one.early.sender, one.late.sender
+        waits.setdefault(key, []).append(one.held_back_ns)
+    ranked = sorted(waits, key=lambda key: (-len(waits[key]), key))
+    return [
+        Channel(
+            run_id=run,
+            process=process,
+            early_sender=early,
+            late_sender=late,
+            violations=len(waits[run, process, early, late]),
+            held_back_ns=quantile(sorted(waits[run, process, early, late]), 0.5),
+            held_back_ns_max=max(waits[run, process, early, late]),
+        )
+        for run, process, early, late in ranked[:CHANNELS]
+    ]
+
+
+def tables_of(verdicts: dict[str, Verdict]) -> dict[str, Rows]:
+    """The rows of all tables."""
+    tables: dict[str, Rows] = {name: [] for name in ("violations", "duplicates", "losses")}
+    tables["inventions"] = []
+    for run, verdict in verdicts.items():
+        for one in verdict.violations:
+            steps = {
+                f"{side}_{name}": getattr(one, f"{side}_{name}")
+                for side in ("early", "late")
+                for name in ("trace_id", "span_id")
+            }
+            row = dict(zip(VIOLATION_COLUMNS, one.row(), strict=True))
+            tables["violations"].append({"run_id": run, **row, **steps})
+        for twin in verdict.duplicates:
+            tables["duplicates"].append(
+                {
+                    "run_id": run,
+                    "process": twin.process,
+                    **twin.message._asdict(),
+                    "deliveries": twin.deliveries,
+                    "first_delivered_ns": twin.first_delivered_ns,
+                    "last_delivered_ns": twin.last_delivered_ns,
+                }
+            )
+        for loss in verdict.losses:
+            row = {"target": loss.target, **loss.message._asdict()}
+            tables["losses"].append({"run_id": run, **row, "submitted_ns": loss.submitted_ns})
+        for invention in verdict.inventions:
+            row = {"process": invention.process, **invention.message._asdict()}
+            tables["inventions"].append(
+                {"run_id": run, **row, "delivered_ns": invention.delivered_ns}
+            )
+    return tables
+
+
+def write_tables(out: Path, tables: dict[str, Rows], summary: Summary) -> None:
+    """Replace the tables and the summary, which comes last."""
+    with blaming(out, "write"):
+        out.mkdir(parents=True, exist_ok=True)
+    for name, rows in tables.items():
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        with replacing(out / f"{name}.jsonl") as partial, blaming(out, "write"):
+            partial.write_text(text, encoding="utf-8")
+    with replacing(out / SUMMARY) as partial, blaming(out, "write"):
+        partial.write_text(json.dumps(summary.as_object(), indent=2) + "\n", encoding="utf-8")

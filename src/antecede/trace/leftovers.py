@@ -1,0 +1,107 @@
+"""What a recorder leaves that was killed: a file under another name, with the last rows in it.
+
+JSON lines can be read as far as they go; Parquet cannot, since it is the end of a file that says
+what is in it. Either way the log of that process breaks off, and a reader should know.
+"""
+
+import gzip
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.trace.atomic import blaming
+from antecede.trace.datasets import PARTITION, SUFFIXES, suffix_of
+from antecede.trace.processes import FOLDER as PROCESSES
+from antecede.trace.processes import read_files
+
+NAME: Final = re.compile(
+    rf"\.(?P<stem>.+)-[0-9]+(?P<suffix>{'|'.join(map(re.escape, SUFFIXES))})\.[0-9]+\.partial"
+)
+"""How a part of a log is called before it is complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """The last rows of a recorder that did not end well, or has not ended yet."""
+
+    path: Path
+    process: int | None
+    """Whose log it is; None if nobody can tell."""
+    lines: bytes
+    """The rows that can be read, as JSON lines."""
+
+
+def find_leftovers(folder: Path) -> list[Leftover]:
+    """What was left unfinished in a folder with the files of one run."""
+    found = []
+    for path in sorted(folder.glob(".*.partial")):
+        name = NAME.fullmatch(path.name)
+        if name is not None:
+            lines = whole_lines(path) if name["suffix"] != ".parquet" else b""
+            process = process_in(lines)
+            if process is None:
+                process = process_called(folder, name["stem"], name["suffix"])
+            found.append(Leftover(path=path, process=process, lines=lines))
+    return found
+
+
+def torn_file(file: Path) -> Leftover | None:
+    """The same for a file of JSON lines whose last line breaks off; None if it does not."""
+    if suffix_of(file) != ".jsonl":
+        return None
+    with blaming(file, "read"), file.open("rb") as stream:
+        end = stream.seek(0, 2)
+        stream.seek(max(0, end - 1))
+        if stream.read(1) in (b"", b"\n"):
+            return None
+    lines = whole_lines(file)
+    return Leftover(path=file, process=process_in(lines), lines=lines)
+
+
+def whole_lines(path: Path) -> bytes:
+    """The lines of a file that end, and are JSON, up to the first that is not."""
+    with blaming(path, "read"):
+        data = path.read_bytes()
+    if ".gz." in path.name or path.suffix == ".gz":
+        data = unpacked(data)
+    lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        try:
+            json.loads(line)
+        except ValueError:
+            return b"".join(lines[:number])
+    return b"".join(lines)
+
+
+def unpacked(data: bytes) -> bytes:
+    """As much of compressed data as can be read."""
+    whole = bytearray()
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            whole += member.decompress(data)
+        except (zlib.error, gzip.BadGzipFile):
+            break
+        data = member.unused_data
+    return bytes(whole)
+
+
+def process_in(lines: bytes) -> int | None:
+    """Whose lines these are."""
+    first = lines.partition(b"\n")[0]
+    process = json.loads(first).get("process") if first.strip() else None
+    return process if isinstance(process, int) else None
+
+
+def process_called(folder: Path, stem: str, suffix: str) -> int | None:
+    """The process whose recorder names its files so, as the table beside the events has it."""
+    dataset = folder.parent if folder.name.startswith(PARTITION) else folder
+    table = dataset / PROCESSES / folder.name / f"{stem}{suffix.removesuffix('.gz')}"
+    try:
+        return next(iter(read_files([table])), None) if table.exists() else None
+    except LocalError:
+        return None
