@@ -36,7 +36,8 @@ def test_tables_and_summary_are_those_of_the_oracle(tmp_path: Path) -> None:
     found = audit_plain([str(tmp_path / "run.jsonl")], str(tmp_path / "out"), explain=2)
 
     verdict = check_log(log, order="trace")
-    rows = [json.loads(line) for line in (tmp_path / "out" / "violations.jsonl").open()]
+    lines = (tmp_path / "out" / "violations.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
     assert len(rows) == len(verdict.violations) > 0
     assert rows[0]["early_trace_id"] == verdict.violations[0].early_trace_id
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())

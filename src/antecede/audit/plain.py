@@ -25,7 +25,7 @@ from antecede.audit.summary import (
 )
 from antecede.core.errors import LocalError
 from antecede.trace import EventLog, read_runs
-from antecede.trace.atomic import blaming, replacing
+from antecede.trace.atomic import blaming, replacing_together
 from antecede.trace.processes import read_processes
 
 MESSAGES_MAX: Final = 20_000
@@ -193,12 +193,11 @@ def tables_of(verdicts: dict[str, Verdict]) -> dict[str, Rows]:
 
 
 def write_tables(out: Path, tables: dict[str, Rows], summary: Summary) -> None:
-    """Replace the tables and the summary, which comes last."""
-    with blaming(out, "write"):
-        out.mkdir(parents=True, exist_ok=True)
-    for name, rows in tables.items():
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        with replacing(out / f"{name}.jsonl") as partial, blaming(out, "write"):
-            partial.write_text(text, encoding="utf-8")
-    with replacing(out / SUMMARY) as partial, blaming(out, "write"):
-        partial.write_text(json.dumps(summary.as_object(), indent=2) + "\n", encoding="utf-8")
+    """Replace the tables and the summary: all of them, or, if something goes wrong, none."""
+    names = [f"{name}.jsonl" for name in tables]
+    with replacing_together(out, [*names, SUMMARY]) as stage, blaming(out, "write"):
+        for name, rows in tables.items():
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (stage / f"{name}.jsonl").write_text(text, encoding="utf-8")
+        text = json.dumps(summary.as_object(), indent=2) + "\n"
+        (stage / SUMMARY).write_text(text, encoding="utf-8")

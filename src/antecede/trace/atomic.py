@@ -1,7 +1,8 @@
 """Files that appear under their name when they are complete, or not at all."""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +23,41 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+@contextmanager
+def replacing_together(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write files and folders of these names into, which appear together at the end.
+
+    If an exception comes first, what was there of these names before is still there.
+    """
+    stage, old = (folder / f".{os.getpid()}.{end}" for end in ("unfinished", "replaced"))
+    try:
+        with blaming(folder, "write"):
+            for place in (stage, old):
+                shutil.rmtree(place, ignore_errors=True)
+                place.mkdir(parents=True)
+        yield stage
+        with blaming(folder, "write"):
+            exchange(folder, names, stage, old)
+    finally:
+        for place in (stage, old):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def exchange(folder: Path, names: Sequence[str], stage: Path, old: Path) -> None:
+    """Put what is in `stage` into the folder, and what was there into `old`; or neither."""
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for name in names:
+            for source, target in ((folder / name, old / name), (stage / name, folder / name)):
+                if source.exists():
+                    os.replace(source, target)
+                    moved.append((source, target))
+    except OSError:
+        for source, target in reversed(moved):
+            os.replace(target, source)
+        raise
 
 
 @contextmanager

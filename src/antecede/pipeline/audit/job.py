@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow.fs
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +23,7 @@ from antecede.pipeline.audit.judge import SETTINGS, Tell, configured, silent
 from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
+from antecede.trace.atomic import replacing_together
 
 
 def audit(
@@ -59,11 +61,21 @@ def audit(
 
 
 def write_tables(found: Findings, out: str) -> None:
-    """Replace the tables and the summary."""
+    """Replace the tables and the summary: all of them, or, if something goes wrong, none.
+
+    Elsewhere than on this machine nothing can be renamed, so that there the summary comes last.
+    """
     tables: dict[str, DataFrame] = {name: getattr(found, name) for name in TABLES}
-    for name, table in tables.items():
-        table.write.mode("overwrite").parquet(f"{out}/{name}")
-    write_text(f"{out}/{SUMMARY}", json.dumps(found.summary.as_object(), indent=2) + "\n")
+    text = json.dumps(found.summary.as_object(), indent=2) + "\n"
+    if "://" in out:
+        for name, table in tables.items():
+            table.write.mode("overwrite").parquet(f"{out}/{name}")
+        write_text(f"{out}/{SUMMARY}", text)
+        return
+    with replacing_together(Path(out).absolute(), [*TABLES, SUMMARY]) as stage:
+        for name, table in tables.items():
+            table.write.parquet(str(stage / name))
+        (stage / SUMMARY).write_text(text, encoding="utf-8")
 
 
 def explained(found: Findings, count: int) -> list[Found]:
@@ -92,11 +104,8 @@ def process_names(
     return names_beside(sources[facts.source], facts.run_id)
 
 
-def write_text(path: str, text: str) -> None:
+def write_text(url: str, text: str) -> None:
     """Write a small file, wherever Spark writes its tables to."""
-    if "://" in path:
-        filesystem, place = pyarrow.fs.FileSystem.from_uri(path)
-    else:
-        filesystem, place = pyarrow.fs.LocalFileSystem(), path
+    filesystem, place = pyarrow.fs.FileSystem.from_uri(url)
     with filesystem.open_output_stream(place) as stream:
         stream.write(text.encode())

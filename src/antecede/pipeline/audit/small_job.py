@@ -5,7 +5,6 @@ fraction of one. The verdict is the same, as the judges are: a small log is one 
 """
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +38,7 @@ from antecede.pipeline.audit.small_tables import (
 )
 from antecede.pipeline.audit.verdict import SIDES
 from antecede.pipeline.audit.witnesses import violation_of, witnessed
-from antecede.trace.atomic import blaming, replacing
+from antecede.trace.atomic import blaming, replacing_together
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
 
 SMALL_EVENTS: Final = 1_000_000
@@ -219,15 +218,13 @@ def spans_of(
 
 
 def write_tables(out: Path, tables: dict[str, ArrowTable], summary: Summary) -> None:
-    """Replace the tables and the summary, which comes last."""
-    with blaming(out, "write"):
-        (out / SUMMARY).unlink(missing_ok=True)
+    """Replace the tables and the summary: all of them, or, if something goes wrong, none."""
+    with replacing_together(out, [*tables, SUMMARY]) as stage, blaming(out, "write"):
         for name, table in tables.items():
-            shutil.rmtree(out / name, ignore_errors=True)
-            (out / name).mkdir(parents=True)
-            pq.write_table(table, out / name / PART, compression="zstd")
-    with replacing(out / SUMMARY) as partial, blaming(out, "write"):
-        partial.write_text(json.dumps(summary.as_object(), indent=2) + "\n", encoding="utf-8")
+            (stage / name).mkdir()
+            pq.write_table(table, stage / name / PART, compression="zstd")
+        text = json.dumps(summary.as_object(), indent=2) + "\n"
+        (stage / SUMMARY).write_text(text, encoding="utf-8")
 
 
 def explained(

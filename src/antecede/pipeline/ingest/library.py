@@ -1,0 +1,100 @@
+"""Spans as an event log, for those who have them in a DataFrame already."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.ingest.constraints import Clocks
+from antecede.pipeline.ingest.job import clock_rows, kept, learnt, ordered
+from antecede.pipeline.ingest.layouts import RECORDS, SPAN
+from antecede.pipeline.schemas import EVENTS, PROCESSES
+
+REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
+OPTIONAL: Final = ("parent_id", "end_ns", "kind", "operation", "links", "attributes")
+NAMES: Final = {"trace_id": "trace", "span_id": "span", "parent_id": "parent"}
+"""What the columns of spans are called inside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What spans come to; it is kept until `unpersist`, or the end of a `with`."""
+
+    events: DataFrame
+    """The event log."""
+    processes: DataFrame
+    """What its processes are called."""
+    clocks: Clocks
+    """What was added to the clock of each process, and where no offset helps."""
+    _stack: ExitStack = field(repr=False)
+
+    def unpersist(self) -> None:
+        """Let go of the tables: whoever looks at one again has it computed again."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.unpersist()
+
+
+def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
+    """The messages that spans stand for, as an event log with repaired clocks.
+
+    In: trace_id, span_id, process (a name), start_ns; parent_id, end_ns, kind (client, server,
+    producer, consumer or internal), operation, links (of "trace/span") as far as they are known.
+    """
+    missing = [name for name in REQUIRED if name not in spans.columns]
+    if missing:
+        raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
+    session = spans.sparkSession
+    with ExitStack() as stack:
+        records = kept(as_records(spans), stack)
+        known = learnt(records, repair, stack, lambda _: None)
+        events = kept(ordered(session, known, stack), stack).select(*EVENTS.names)
+        rows = [(number, known.names[key]) for key, number, _ in clock_rows(known)]
+        return Traffic(
+            events=events,
+            processes=session.createDataFrame(rows, PROCESSES),
+            clocks=known.clocks,
+            _stack=stack.pop_all(),
+        )
+
+
+def as_records(spans: DataFrame) -> DataFrame:
+    """Spans as reading files yields them.
+
+    Out: `RECORDS`.
+    """
+    nameless = spans.where(F.col("trace_id").isNotNull() & F.col("span_id").isNotNull())
+    columns = {NAMES.get(name, name): F.col(name) for name in spans.columns}
+    defaults: dict[str, Column] = {
+        "follows": F.lit(False),
+        "kind": F.lit(""),
+        "links": F.array().cast("array<string>"),
+    }
+    fields = []
+    for field_ in SPAN.fields:
+        value = columns.get(field_.name, defaults.get(field_.name, F.lit(None)))
+        if field_.name in defaults and field_.name in columns:
+            value = F.coalesce(value, defaults[field_.name])
+        fields.append(value.cast(field_.dataType).alias(field_.name))
+    known = {"span": F.struct(*fields), "ordinal": F.monotonically_increasing_id()}
+    return nameless.select(
+        *(
+            known.get(field_.name, F.lit(0) if field_.name == "part" else F.lit(None))
+            .cast(field_.dataType)
+            .alias(field_.name)
+            for field_ in RECORDS.fields
+        )
+    )
