@@ -33,6 +33,15 @@ WARM_EVENTS = 20_000
 ORACLE_EVENTS = 100_000
 ROUNDS = 3
 
+SHAPES: dict[str, dict[str, Any]] = {
+    "even": {},
+    "hot": {"hot": 0.95},
+    "long": {"long": 0.01},
+    "skewed": {"skew_ns": 5_000_000},
+}
+"""Logs that are hard on something: nearly half of all events at one process, one copy in a hundred
+20 s under way, clocks up to 5 ms apart."""
+
 
 class Usage:
     """Memory and processor time of this process and its descendants, while the context is open."""
@@ -157,6 +166,7 @@ def main() -> None:
     parser.add_argument("millions", nargs="*", type=float, default=[10, 20])
     parser.add_argument("--all-kinds", action="store_true", help="transmissions and arrivals, too")
     parser.add_argument("--long", type=float, default=0.0, help="share of copies that take 20 s")
+    parser.add_argument("--shape", choices=list(SHAPES), default="even")
     parser.add_argument("--processes", type=int, default=1000)
     parser.add_argument("--oracle", action="store_true", help="compare with the oracle, too")
     parser.add_argument("--master", default="local[2]")
@@ -170,8 +180,8 @@ def main() -> None:
             traffic = Traffic(
                 events=int(millions * 1e6),
                 processes=chosen.processes,
-                long=chosen.long,
                 all_kinds=chosen.all_kinds,
+                **({"long": chosen.long} | SHAPES[chosen.shape]),
             )
             results[f"{millions:g} M"] = measure(session, traffic)
             print(json.dumps(results[f"{millions:g} M"]), flush=True)

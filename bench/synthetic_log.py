@@ -3,7 +3,8 @@
 Each of `processes` processes sends at random times to one of its sixteen neighbours, now and then
 to three of them. A copy takes 5 ms in the middle (lognormal), one in a thousand 200 ms longer, as
 if it had been transmitted again, and is delivered when it arrives; a share `long` takes 20 s
-longer. What is under way when the log ends is lost. Everything follows from the seed.
+longer. What is under way when the log ends is lost. A share `hot` of all messages goes to one
+process, and clocks may be up to `skew_ns` apart. Everything follows from the seed.
 
 Only submissions and deliveries are recorded, since an audit looks at nothing else; with
 `all_kinds` transmissions and arrivals are, too.
@@ -38,6 +39,8 @@ SIGMA = 0.5
 AGAIN = 1e-3
 AGAIN_NS = 200_000_000
 LONG_NS = 20_000_000_000
+HOT = 0
+"""The process that has most to do, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Traffic:
     events: int
     processes: int = 1000
     long: float = 0.0
+    hot: float = 0.0
+    skew_ns: int = 0
     all_kinds: bool = False
     seed: int = 1
 
@@ -64,6 +69,8 @@ class Maker:
             [self._random.permutation(count - 1)[:NEIGHBOURS] + 1 for _ in range(count)]
         )
         self._neighbours = (np.arange(count)[:, None] + steps) % count
+        clocks = np.random.default_rng(traffic.seed + 1)
+        self.offsets_ns = clocks.integers(0, traffic.skew_ns + 1, count)
         self._now_ns = 0
         self._under_way = np.zeros((6, 0), np.int64)
 
@@ -89,6 +96,9 @@ class Maker:
         message = np.repeat(np.arange(CHUNK_MESSAGES), copies)
         first = random.integers(0, NEIGHBOURS, CHUNK_MESSAGES)[message]
         target = self._neighbours[sender[message], (first + rank_within(message)) % NEIGHBOURS]
+        if traffic.hot:
+            alone = (copies[message] == 1) & (sender[message] != HOT)
+            target[alone & (random.random(len(message)) < traffic.hot)] = HOT
         named = (sender[message], sequence[message], target)
         submitted = events_of(time_ns[message], sender[message], SUBMITTED, *named)
         arrival_ns = time_ns[message] + self._delays_ns(len(message))
@@ -164,7 +174,7 @@ def table_of(maker: Maker, events: Table) -> Any:  # noqa: ANN401 - an Arrow tab
         "target": events[TARGET],
         "packet": pa.nulls(count, pa.int64()),
         "packet_kind": pa.nulls(count, pa.string()),
-        "time_ns": events[TIME],
+        "time_ns": events[TIME] + maker.offsets_ns[events[PROCESS]],
         "payload_bytes": np.full(count, 64),
         "metadata_bytes": np.full(count, 0),
         "trace_id": pa.nulls(count, pa.string()),
