@@ -14,8 +14,10 @@ from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.audit.oracle import check_log, find_violations
 from antecede.audit.summary import (
     CHANNELS,
+    GRADES,
     KINDS,
     QUANTILES,
+    RECORDED,
     SUMMARY,
     Audit,
     Channel,
@@ -112,6 +114,7 @@ def summarised(
         self_caused=sum(len(verdict.self_causes) for verdict in judged),
         cut_off={},
         unknown={"losses": 0, "inventions": 0},
+        grades={grade: len(found) * (grade == RECORDED) for grade in GRADES},
         held_back_ns=quantiles_of([one.held_back_ns for _, one in found]),
         channels=channels_of(found),
         method=Method(

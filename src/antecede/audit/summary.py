@@ -11,6 +11,16 @@ KINDS: Final = ("fifo", "transitive")
 CHANNELS: Final = 20
 """So many of the channels most affected are named."""
 
+RECORDED: Final = "recorded"
+CLEAR: Final = "clear"
+POSSIBLE: Final = "possible"
+GRADES: Final = {
+    RECORDED: "by the clocks as they were recorded",
+    CLEAR: "by more than the clocks involved had to be moved",
+    POSSIBLE: "by less than the clocks involved had to be moved, so that they are only possible",
+}
+"""What a violation rests on."""
+
 TABLES: Final = ("violations", "duplicates", "losses", "inventions")
 SUMMARY: Final = "summary.json"
 
@@ -78,6 +88,8 @@ class Summary:
     """What would be losses and inventions if the logs that break off were whole."""
     self_caused: int
     """Messages that happen before themselves, as the log has it."""
+    grades: dict[str, int]
+    """How many violations rest on what: `GRADES`."""
     held_back_ns: dict[str, int] | None
     """Quantiles; None if there are no violations."""
     channels: list[Channel]

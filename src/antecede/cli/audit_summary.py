@@ -8,6 +8,7 @@ from rich.table import Table
 
 from antecede.audit.explain import explain, moment, name
 from antecede.audit.findings import Violation
+from antecede.audit.summary import GRADES, RECORDED
 from antecede.cli.output import Console
 from antecede.link.notation import duration_text
 
@@ -36,6 +37,9 @@ def print_summary(console: Console, summary: "Summary", names: Names, out: str) 
     console.print(verdict_text(summary))
     for line in order_lines(summary):
         console.print(line)
+    if summary.grades.get(RECORDED, 0) < summary.violation_count:
+        told = [f"{summary.grades[grade]:,} {words}" for grade, words in GRADES.items()]
+        console.print(f"Of these, {'; '.join(told)}.")
     others = faults_text(summary)
     if others:
         console.print(others)

@@ -1,5 +1,6 @@
 """Where event logs come from: files and datasets, several at a time, all read as one table."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -199,6 +200,26 @@ def read_spans(
             spans = session.read.schema(SPANS).parquet(str(folder))
             tables.append(spans.withColumn("run_id", F.lit(name)).drop("process"))
     return reduce(DataFrame.unionByName, tables) if tables else None
+
+
+def moved_clocks(
+    sources: Sequence[Source], runs: Mapping[str, RunKey]
+) -> dict[str, dict[int, int]]:
+    """By run and process: what ingest added to its clock, as far as it has written that down."""
+    moved: dict[str, dict[int, int]] = {}
+    for name, run in runs.items():
+        place = Path(sources[run.source].path)
+        told = place.parent / "summary.json"
+        if "://" in sources[run.source].path or place.name != EVENTS_FOLDER or not told.is_file():
+            continue
+        with suppress(ValueError, OSError):
+            summary = json.loads(told.read_text(encoding="utf-8"))
+            offsets = summary.get("clock_offsets_ns", {})
+            people = names_beside(sources[run.source], run.run_id)
+            ours = {process: int(offsets.get(who, 0)) for process, who in people.items()}
+            if summary.get("run_id") == run.run_id and any(ours.values()):
+                moved[name] = {process: ns for process, ns in ours.items() if ns}
+    return moved
 
 
 def spans_folder(source: Source, run_id: str) -> Path | None:

@@ -15,6 +15,7 @@ from antecede.pipeline.audit.inputs import (
     Source,
     cut_off,
     find_source,
+    moved_clocks,
     names_beside,
     read_logs,
     read_spans,
@@ -45,8 +46,9 @@ def audit(
         check_separate(runs, sources)
         names = names_of(runs, sources)
         spans = read_spans(session, sources, dict(zip(names, runs, strict=True)))
-        cut = cut_off(sources, dict(zip(names, runs, strict=True)))
-        with audited(log, runs, names, order, spans, slice_copies, tell, cut) as found:
+        by_name = dict(zip(names, runs, strict=True))
+        cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
+        with audited(log, runs, names, order, spans, slice_copies, tell, cut, moved) as found:
             tell("writing")
             write_tables(found, out)
             summary = found.summary

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
-from antecede.audit.summary import Method, Summary
+from antecede.audit.summary import GRADES, Method, Summary
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
@@ -36,6 +36,8 @@ from antecede.pipeline.audit.summary import channels_of, kinds_and_quantiles
 from antecede.pipeline.schemas import EVENTS
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
+
+NOTHING_MOVED: Final[verdict.Moved] = {}
 
 ONLY_RUN: Final = "run"
 """What a run is called in a table that names none."""
@@ -123,8 +125,11 @@ def audited(
     slice_copies: int,
     tell: Tell,
     cut: Mapping[str, Set[int]] = NOTHING_CUT,
+    moved: verdict.Moved = NOTHING_MOVED,
 ) -> Findings:
-    """The findings about these runs, which go by these names; `cut` has processes whose logs end.
+    """The findings about these runs, which go by these names.
+
+    `cut` has processes whose logs break off, `moved` those whose clocks somebody has repaired.
 
     In: the event log, source and run_id.
     """
@@ -136,6 +141,8 @@ def audited(
         found = verdict.violations(findings, chosen if chosen in judged.orders else PROCESS)
         traced = TRACE in judged.orders
         deliveries = log.where(F.col("kind") == "delivered") if traced else None
+        offsets = {names[run]: of for run, of in judged.method.offsets.items()}
+        found = verdict.graded(found, {**moved, **offsets})
         known = verdict.identified(found, deliveries, with_run_id(spans, names))
         known.persist(StorageLevel.MEMORY_AND_DISK)
         stack.callback(known.unpersist)
@@ -225,6 +232,8 @@ def summarise(
     rows = {(row["what"], row["order"]): row for row in grouped.collect()}
     kinds, quantiles = kinds_and_quantiles(violations)
     found = sum(kinds.values())
+    graded = violations.groupBy("grade").count().collect() if found else []
+    grades = dict.fromkeys(GRADES, 0) | {row["grade"]: row["count"] for row in graded}
     by_order: dict[Order, int] = dict.fromkeys(ORDERS, found)
     for other in judged.orders:
         if other != order:
@@ -246,6 +255,7 @@ def summarise(
         self_caused=total(rows, "number", f.CAUSED, code),
         cut_off={},
         unknown={"losses": 0, "inventions": 0},
+        grades=grades,
         held_back_ns=quantiles,
         channels=channels_of(violations) if found else [],
         method=Method(

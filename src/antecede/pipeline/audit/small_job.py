@@ -16,11 +16,29 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
-from antecede.audit.summary import KINDS, SUMMARY, Audit, Found, Method, Summary
+from antecede.audit.summary import (
+    CLEAR,
+    GRADES,
+    KINDS,
+    POSSIBLE,
+    RECORDED,
+    SUMMARY,
+    Audit,
+    Found,
+    Method,
+    Summary,
+)
 from antecede.pipeline.audit import findings as f
+from antecede.pipeline.audit.copies import Integers
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.findings import REASONS
-from antecede.pipeline.audit.inputs import Source, cut_off, find_source, spans_folder
+from antecede.pipeline.audit.inputs import (
+    Source,
+    cut_off,
+    find_source,
+    moved_clocks,
+    spans_folder,
+)
 from antecede.pipeline.audit.job import names_of, process_names
 from antecede.pipeline.audit.judge import Tell, silent
 from antecede.pipeline.audit.sequential import judged
@@ -36,7 +54,7 @@ from antecede.pipeline.audit.small_tables import (
     quantiles_of,
     tables_of,
 )
-from antecede.pipeline.audit.verdict import SIDES
+from antecede.pipeline.audit.verdict import INVOLVED, SIDES, Moved
 from antecede.pipeline.audit.witnesses import violation_of, witnessed
 from antecede.trace.atomic import blaming, replacing_together
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
@@ -75,6 +93,9 @@ def audit_small(
     worst_first = early[chosen if chosen in orders else PROCESS]
     cut = cut_off(sources, dict(zip(names, log.runs, strict=True)))
     findings, unknown = known_only(findings, cut, names)
+    moved = moved_clocks(sources, dict(zip(names, log.runs, strict=True)))
+    for columns in early.values():
+        columns["grade"] = grades_of(columns, names, moved)
     summary = summarise(log, findings, early, chosen, names)
     summary = replace(summary, unknown=unknown, cut_off=ends_of(log, cut, names))
     identities = identities_of(log, sources, worst_first) if TRACE in orders else {}
@@ -119,6 +140,7 @@ def summarise(
         self_caused=int(number[is_caused].sum()),
         cut_off={},
         unknown={},
+        grades={grade: int((early["grade"] == place).sum()) for place, grade in enumerate(GRADES)},
         held_back_ns=quantiles_of(early["held_back_ns"]),
         channels=channels_of(early, names),
         method=Method(
@@ -130,6 +152,20 @@ def summarise(
             blurred={},
         ),
     )
+
+
+def grades_of(early: Columns, names: Sequence[str], moved: Moved) -> Integers:
+    """What each violation rests on, by its number among `GRADES`."""
+    places = {grade: number for number, grade in enumerate(GRADES)}
+    grades: Integers = np.full(len(early["run"]), places[RECORDED], np.int64)
+    for number, name in enumerate(names):
+        clocks = moved.get(name, {})
+        for place in np.flatnonzero(early["run"] == number).tolist() if clocks else []:
+            total_ns = sum(abs(clocks.get(int(early[role][place]), 0)) for role in INVOLVED)
+            if total_ns:
+                is_clear = early["held_back_ns"][place] > total_ns
+                grades[place] = places[CLEAR if is_clear else POSSIBLE]
+    return grades
 
 
 def known_only(

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructType
 
 from antecede.audit.history import Order
-from antecede.audit.summary import CHANNELS, KINDS, QUANTILES, Channel
+from antecede.audit.summary import CHANNELS, GRADES, KINDS, QUANTILES, Channel
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.copies import Flags, Integers
@@ -19,6 +19,9 @@ ArrowTable: TypeAlias = Any
 Columns: TypeAlias = dict[str, Integers]
 Identities: TypeAlias = Mapping[str, Sequence[Any]]
 """By column of the violations table: where they lead back to."""
+
+WORDS: Final = {"kind": KINDS, "grade": tuple(GRADES)}
+"""What numbers in these columns stand for."""
 
 ARROW_TYPES: Final = {
     IntegerType: pa.int32(),
@@ -124,8 +127,8 @@ def arrow_table(
             values = pa.array(known[field.name], kind)
         elif field.name == "run_id":
             values = pa.array(names, pa.string()).take(pa.array(columns["run"]))
-        elif field.name == "kind":
-            values = pa.array(KINDS, kind).take(pa.array(columns[field.name]))
+        elif field.name in WORDS:
+            values = pa.array(WORDS[field.name], kind).take(pa.array(columns[field.name]))
         elif field.name in columns:
             values = pa.array(columns[field.name]).cast(kind)
         else:

@@ -4,7 +4,8 @@ A large log is judged piece by piece, so a message may be found too early more t
 with another late one; the latest counts.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
@@ -18,9 +19,16 @@ from pyspark.sql.types import (
 )
 
 from antecede.audit.history import Order
+from antecede.audit.summary import CLEAR, POSSIBLE, RECORDED
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.clocks import scattered_submissions
 from antecede.pipeline.schemas import RUN_ID
+
+Moved: TypeAlias = Mapping[str, Mapping[int, int]]
+"""By run and process: by how much its clock was moved."""
+
+INVOLVED: Final = ("process", "early_sender", "late_sender")
+"""The processes whose clocks a violation depends on first of all."""
 
 INTEGERS: Final = ("process", "early_sender", "late_sender", "sender", "target")
 
@@ -50,6 +58,7 @@ VIOLATIONS: Final = table(
 ).add("kind", StringType(), nullable=False)
 """One row per message delivered too early at a process."""
 
+VIOLATIONS.add("grade", StringType(), nullable=False)
 SIDES: Final = ("early", "late")
 IDENTITIES: Final = ("trace_id", "span_id", "operation")
 ATTRIBUTES: Final = MapType(StringType(), StringType())
@@ -142,6 +151,31 @@ def identified(
             for field in VIOLATIONS.fields
         )
     )
+
+
+def graded(found: DataFrame, moved: Moved) -> DataFrame:
+    """Violations with what they rest on: `antecede.audit.summary.GRADES`.
+
+    In:  what `violations` returns.
+    Out: the same, and grade.
+    """
+    if not moved:
+        return found.withColumn("grade", F.lit(RECORDED))
+    rows = [(run, process, abs(ns)) for run, of in moved.items() for process, ns in of.items()]
+    clocks = found.sparkSession.createDataFrame(rows, "run_id string, at int, moved_ns long")
+    total = F.lit(0).cast("long")
+    for role in INVOLVED:
+        own = clocks.select(
+            "run_id", F.col("at").alias(role), F.col("moved_ns").alias(f"{role}_ns")
+        )
+        found = found.join(F.broadcast(own), on=["run_id", role], how="left")
+        total = total + F.coalesce(f"{role}_ns", F.lit(0))
+    grade = (
+        F.when(total == 0, F.lit(RECORDED))
+        .when(F.col("held_back_ns") > total, F.lit(CLEAR))
+        .otherwise(F.lit(POSSIBLE))
+    )
+    return found.withColumn("grade", grade).drop(*(f"{role}_ns" for role in INVOLVED))
 
 
 def renamed(table: DataFrame, side: str, *names: str) -> DataFrame:

@@ -1,0 +1,122 @@
+"""`antecede quality`: what traces are like, before any verdict."""
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from antecede.cli.spark_session import need_spark
+from antecede.link.notation import duration_text
+
+if TYPE_CHECKING:
+    from antecede.pipeline.ingest.quality import Quality
+
+FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha")
+ROWS_SHOWN: Final = 20
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede quality traces.json                 one page about these traces
+  antecede quality spans/ --json > quality.json
+
+Nothing is written, and no Spark is started; of very many spans the first million is looked at.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Say what traces are like, before any verdict.")
+@click.argument("paths", metavar="TRACES...", nargs=-1, required=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="auto", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def command(paths: tuple[str, ...], form: str, as_json: bool) -> None:
+    """Say how far traces can be believed: what is missing, what contradicts itself, which clocks.
+
+    An audit works on clocks that were repaired. This page has the raw figures beside the repaired
+    ones, and names the services between which no repair is possible.
+    """
+    need_spark()
+    from antecede.pipeline.ingest.quality import quality_of
+
+    found = quality_of(paths, form=form)
+    if as_json:
+        click.echo(json.dumps(found.as_object(), indent=2))
+    else:
+        print_quality(Console(highlight=False), found)
+
+
+def print_quality(console: Console, found: "Quality") -> None:
+    """One page."""
+    console.print(counts_table(found))
+    if found.services:
+        console.print(services_table(found))
+    if found.impossible:
+        console.print(impossible_table(found))
+
+
+def counts_table(found: "Quality") -> Table:
+    """What is there, and what is wrong with it."""
+    rest = "" if found.complete else ", the first of more"
+    table = Table(title="What the traces are like", title_justify="left", show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    table.add_row(f"{found.spans:,}", f"spans in {found.traces:,} traces{rest}")
+    for reason, count in found.rejects.items():
+        table.add_row(f"{count:,}", f"rejected: {escape(reason)}")
+    table.add_row(f"{found.missing_parents:,}", "have a parent that is not there")
+    table.add_row(f"{found.duplicate_spans:,}", "are there twice")
+    table.add_row(f"{found.before_parent:,}", "start before their parent, by the same clock")
+    table.add_row(f"{found.unreceived_calls:,}", "calls that nobody is known to have received")
+    table.add_section()
+    table.add_row(f"{found.messages:,}", "messages that follow from them")
+    table.add_row(f"{found.backwards:,}", "arrive before they are sent, as the clocks have it")
+    table.add_row(f"{found.backwards_repaired:,}", "still do, after the clocks are repaired")
+    return table
+
+
+def services_table(found: "Quality") -> Table:
+    """How far the clock of each service can be believed."""
+    table = Table(title="Clocks", title_justify="left")
+    table.add_column("process", overflow="fold")
+    for heading in ("spans", "resolution", "moved by", "known to within"):
+        table.add_column(heading, justify="right")
+    ranked = sorted(found.services, key=lambda one: (-abs(one.offset_ns), -one.spans, one.name))
+    for one in ranked[:ROWS_SHOWN]:
+        table.add_row(
+            escape(one.name),
+            f"{one.spans:,}",
+            duration_text(one.resolution_ns),
+            signed(one.offset_ns),
+            "" if one.uncertain_ns is None else duration_text(one.uncertain_ns),
+        )
+    if len(ranked) > ROWS_SHOWN:
+        table.add_row(f"and {len(ranked) - ROWS_SHOWN:,} more", "", "", "", "")
+    return table
+
+
+def impossible_table(found: "Quality") -> Table:
+    """Between which services no repair is possible."""
+    title = "No clock offset puts all messages of these in order"
+    table = Table(title=title, title_justify="left")
+    table.add_column("from", overflow="fold")
+    table.add_column("to", overflow="fold")
+    for heading in ("messages", "backwards", "worst"):
+        table.add_column(heading, justify="right")
+    for pair in found.impossible[:ROWS_SHOWN]:
+        table.add_row(
+            escape(pair.sender),
+            escape(pair.receiver),
+            f"{pair.messages:,}",
+            f"{pair.backwards:,}",
+            signed(pair.worst_ns),
+        )
+    return table
+
+
+def signed(duration_ns: int) -> str:
+    """A duration with its sign; nothing if there is none."""
+    if duration_ns == 0:
+        return ""
+    return f"{'-' if duration_ns < 0 else '+'}{duration_text(abs(duration_ns))}"
