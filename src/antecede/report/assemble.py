@@ -12,6 +12,7 @@ from antecede.report.readers.audit import Audited, audited, read_audit
 from antecede.report.readers.choosing import pair_of, runs_worth_drawing
 from antecede.report.readers.comparison import read_comparison, read_ks
 from antecede.report.readers.evaluation import read_evaluation
+from antecede.report.readers.quality import read_ingested
 from antecede.report.readers.recordings import (
     Logged,
     Recording,
@@ -36,6 +37,7 @@ from antecede.report.sections.comparison import comparison_section
 from antecede.report.sections.evaluation import evaluation_section
 from antecede.report.sections.growth import growth_section, ks_section, throughput_section
 from antecede.report.sections.latency import latency_section
+from antecede.report.sections.quality import quality_section
 from antecede.report.sections.recordings import recordings_table
 from antecede.report.sections.section import Section
 from antecede.report.sections.spacetime import spacetime_section
@@ -207,6 +209,7 @@ def all_sections(
     sections: list[Section | None] = [
         *[evaluation_section(one, number) for number, one in enumerate(evaluations, start=1)],
         spacetime_section(diagrams, pair_of(names, early_by_run(audits))),
+        quality_section(read_ingested(sources)),
         audit_section(audits, people(recordings), diagrams, trace_url) if audits else None,
         *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],
         latency_section(recordings, list(sweeps.values()), comparisons),
