@@ -12,7 +12,7 @@ from antecede.core.process import NodeProcess, Outbox
 from antecede.core.values import Message, Packet
 from antecede.link.inbox import Inbox
 from antecede.link.path.flight import Sent
-from antecede.link.rows import EventRows
+from antecede.link.rows import NodeLog
 from antecede.link.session import ME, Session
 
 
@@ -38,7 +38,7 @@ class CoreDriver(Outbox):
         process: NodeProcess,
         inbox: Inbox,
         own_parts: dict[int, bool],
-        rows: EventRows | None,
+        rows: NodeLog | None,
     ) -> None:
         self._name: Final = name
         self.process: Final = process
@@ -137,7 +137,7 @@ class CoreDriver(Outbox):
         return 0 if rows is None else rows.process
 
     def _log_submission(
-        self, rows: EventRows, target: i64, sequence: i64, size: i64, now_ns: i64
+        self, rows: NodeLog, target: i64, sequence: i64, size: i64, now_ns: i64
     ) -> None:
         process = self.process_of(target)
         if target == ME or self.sessions[target].met:
@@ -145,8 +145,8 @@ class CoreDriver(Outbox):
         else:
             rows.submitted_to_stranger(target, sequence, process, size, now_ns)
 
-    def _log_deliveries(self, rows: EventRows, now_ns: i64) -> None:
+    def _log_deliveries(self, rows: NodeLog, now_ns: i64) -> None:
         for message in self._unlogged:
             sender = self.process_of(message.sender)
-            rows.delivered(sender, message.sequence, len(message.payload), now_ns)
+            rows.delivered(sender, message.sequence, message.payload, now_ns)
         self._unlogged.clear()

@@ -31,7 +31,7 @@ from antecede.link.reports import (
     Report,
     Undeliverable,
 )
-from antecede.link.rows import EventRows, SessionRows
+from antecede.link.rows import NodeLog, SessionRows
 from antecede.link.sending import Sending
 from antecede.link.session import Session
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING
@@ -70,7 +70,7 @@ class Endpoint:
         process: NodeProcess,
         tokens: Tokens,
         limits: Limits,
-        rows: EventRows | None,
+        rows: NodeLog | None,
         cumulative: bool,
         guard: Guard | None = None,
     ) -> None:

@@ -60,6 +60,16 @@ class SlowLink:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class DelayJump:
+    """From `start_ns` until `end_ns`, everything that leaves takes `extra_ns` longer."""
+
+    start_ns: int
+    end_ns: int
+    extra_ns: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Faults:
     """What the network does. The default loses, duplicates and delays nothing but by `latency`."""
 
@@ -75,6 +85,7 @@ class Faults:
     faults_until_ns: int = 1 << 62
     partitions: tuple[Partition, ...] = ()
     slow_links: tuple[SlowLink, ...] = ()
+    delay_jumps: tuple[DelayJump, ...] = ()
 
     def check(self) -> None:
         """`LocalError` if a field makes no sense."""
@@ -95,6 +106,9 @@ class Faults:
         for partition in self.partitions:
             if not 0 <= partition.start_ns <= partition.end_ns:
                 raise LocalError("a partition ends before it starts, or starts before the run")
+        for jump in self.delay_jumps:
+            if not 0 <= jump.start_ns <= jump.end_ns or not 0 <= jump.extra_ns <= DELAY_NS_MAX:
+                raise LocalError("a jump of delays ends before it starts, or is too large")
         for link in self.slow_links:
             if not 0 <= link.extra_ns <= DELAY_NS_MAX:
                 raise LocalError(
@@ -129,6 +143,7 @@ class FaultyNetwork:
         "_disturbs",
         "_duplication",
         "_faults",
+        "_jumps",
         "_loss",
         "_remembers",
         "_reordering",
@@ -147,6 +162,7 @@ class FaultyNetwork:
         self._slow: Final = {
             (link.source, link.target): link.extra_ns for link in faults.slow_links
         }
+        self._jumps: Final = faults.delay_jumps
         self._disturbs: Final = faults.reordering > 0 or faults.loss > 0 or not faults.lossless
         self._remembers: Final = faults.fifo or faults.loss > 0 or not faults.lossless
         self._channels: Final[dict[int, Channel]] = {}
@@ -184,6 +200,9 @@ class FaultyNetwork:
         arrival_ns = now_ns + self._faults.latency.draw(source, target, chance)
         if self._slow:
             arrival_ns += self._slow.get((int(source), int(target)), 0)
+        for jump in self._jumps:
+            if jump.start_ns <= now_ns < jump.end_ns:
+                arrival_ns += jump.extra_ns
         return arrival_ns
 
     def _disturb(self, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64) -> None:

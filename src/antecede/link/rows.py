@@ -9,10 +9,11 @@ the same folder, is another process now. What is sent to it before, and all rows
 held back for a while, so that they can name it.
 """
 
+from abc import abstractmethod
 from hashlib import blake2b
 from typing import Final, TypeAlias, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.values import Packet
@@ -44,8 +45,46 @@ def packet_id(key: i64, number: i64, index: i64) -> i64:
     return ((key & PACKET_MASK) + (number << PACKET_BITS) + index) & PACKET_MASK
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class NodeLog:
+    """Takes note of what happens at one node, in ids that all nodes share; `me` is its own."""
+
+    def __init__(self, me: i64) -> None:
+        self.me: Final[i64] = me
+
+    @abstractmethod
+    def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
+        """The application has sent a message, one of whose targets is `target`."""
+
+    @abstractmethod
+    def submitted_to_stranger(
+        self, session: i64, sequence: i64, target: i64, size: i64, now_ns: i64
+    ) -> None:
+        """The same, to somebody who has not been met, and may turn out not to be `target`."""
+
+    @abstractmethod
+    def introduced(self, session: i64, process: i64) -> None:
+        """A peer is known now, or never will be."""
+
+    @abstractmethod
+    def transmitted(
+        self, packet: Packet, target: i64, identity: i64, frame_size: i64, now_ns: i64
+    ) -> None:
+        """A packet leaves, in a frame of so many bytes."""
+
+    @abstractmethod
+    def arrived(
+        self, packet: Packet, sender: i64, identity: i64, frame_size: i64, now_ns: i64
+    ) -> None:
+        """A packet has come from `sender`."""
+
+    @abstractmethod
+    def delivered(self, sender: i64, sequence: i64, payload: bytes, now_ns: i64) -> None:
+        """A message has been delivered here."""
+
+
 @final
-class EventRows:
+class EventRows(NodeLog):
     """The event log of one node."""
 
     __slots__ = (
@@ -53,7 +92,6 @@ class EventRows:
         "_held",
         "_last_ns",
         "_log",
-        "_me",
         "_message",
         "_rounds",
         "_strangers",
@@ -61,8 +99,8 @@ class EventRows:
     )
 
     def __init__(self, log: EventLog, me: int) -> None:
+        super().__init__(me)
         self._log: Final = log
-        self._me: Final[i64] = me
         self._last_ns: i64 = 0
         # Rows held back, in order; where those stand that name somebody not met yet, by session.
         self._held: list[Row] = []
@@ -73,34 +111,21 @@ class EventRows:
         self._message: Final[i64] = log.intern("message")
         self._ack: Final[i64] = log.intern("ack")
 
-    @property
-    def me(self) -> i64:
-        """This node's id in the log."""
-        return self._me
-
-    def kind_of(self, packet: Packet) -> i64:
-        """The number of a packet's kind in the log."""
-        if isinstance(packet, DataPacket):
-            return self._message
-        return self._ack if isinstance(packet, Ack) else self._log.intern(packet.kind)
-
     def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
-        """The application has sent a message, one of whose targets is `target`."""
         time_ns = self._time_ns(now_ns)
-        self._put(SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0)
+        self._put(SUBMITTED, self.me, sequence, target, NULL, NULL, time_ns, size, 0)
 
     def submitted_to_stranger(
         self, session: i64, sequence: i64, target: i64, size: i64, now_ns: i64
     ) -> None:
-        """The same, to somebody who has not been met, and may turn out not to be `target`."""
         if len(self._held) >= HELD_MOST:
             self.release()
         time_ns = self._time_ns(now_ns)
         self._strangers.setdefault(session, []).append(len(self._held))
-        self._held.append((SUBMITTED, self._me, sequence, target, NULL, NULL, time_ns, size, 0))
+        self._held.append((SUBMITTED, self.me, sequence, target, NULL, NULL, time_ns, size, 0))
 
     def introduced(self, session: i64, process: i64) -> None:
-        """A peer is known now, or never will be: what was sent to it can be written."""
+        # What was sent to it can be written.
         places = self._strangers.pop(session, None)
         if places is None:
             return
@@ -123,29 +148,48 @@ class EventRows:
         self._strangers.clear()
         self._rounds = 0
         for row in held:
-            self._log.append(self._me, *row)
-
-    def delivered(self, sender: i64, sequence: i64, size: i64, now_ns: i64) -> None:
-        """A message has been delivered here."""
-        time_ns = self._time_ns(now_ns)
-        self._put(DELIVERED, sender, sequence, self._me, NULL, NULL, time_ns, size, 0)
+            self._log.append(self.me, *row)
 
     def transmitted(
-        self, kind: i64, sequence: i64, target: i64, packet: i64, now_ns: i64, size: i64, extra: i64
+        self, packet: Packet, target: i64, identity: i64, frame_size: i64, now_ns: i64
     ) -> None:
-        """A packet leaves; `sequence` is `NULL` for control."""
-        sender = self._me if sequence != NULL else NULL
-        time_ns = self._time_ns(now_ns)
-        self._put(TRANSMITTED, sender, sequence, target, packet, kind, time_ns, size, extra)
+        sender = NULL if packet.message is None else self.me
+        self._put_packet(TRANSMITTED, packet, sender, target, identity, frame_size, now_ns)
 
     def arrived(
-        self, kind: i64, sender: i64, sequence: i64, packet: i64, now_ns: i64, size: i64, extra: i64
+        self, packet: Packet, sender: i64, identity: i64, frame_size: i64, now_ns: i64
     ) -> None:
-        """A packet has come from `sender`; `sequence` is `NULL` for control."""
-        if sequence == NULL:
+        if packet.message is None:
             sender = NULL
+        self._put_packet(ARRIVED, packet, sender, self.me, identity, frame_size, now_ns)
+
+    def delivered(self, sender: i64, sequence: i64, payload: bytes, now_ns: i64) -> None:
         time_ns = self._time_ns(now_ns)
-        self._put(ARRIVED, sender, sequence, self._me, packet, kind, time_ns, size, extra)
+        self._put(DELIVERED, sender, sequence, self.me, NULL, NULL, time_ns, len(payload), 0)
+
+    def _put_packet(
+        self,
+        kind: i64,
+        packet: Packet,
+        sender: i64,
+        target: i64,
+        identity: i64,
+        frame_size: i64,
+        now_ns: i64,
+    ) -> None:
+        message = packet.message
+        sequence: i64 = NULL if message is None else message.sequence
+        size: i64 = 0 if message is None else len(message.payload)
+        packet_kind = self._kind_of(packet)
+        time_ns = self._time_ns(now_ns)
+        extra = frame_size - size
+        self._put(kind, sender, sequence, target, identity, packet_kind, time_ns, size, extra)
+
+    def _kind_of(self, packet: Packet) -> i64:
+        """The number of a packet's kind in the log."""
+        if isinstance(packet, DataPacket):
+            return self._message
+        return self._ack if isinstance(packet, Ack) else self._log.intern(packet.kind)
 
     def _put(
         self,
@@ -168,7 +212,7 @@ class EventRows:
                 self.release()
             return
         self._log.append(
-            self._me, kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra
+            self.me, kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra
         )
 
     def _time_ns(self, now_ns: i64) -> i64:
@@ -184,41 +228,31 @@ class EventRows:
 class SessionRows:
     """The rows about what passes between this node and one peer."""
 
-    __slots__ = ("_key_in", "_key_out", "_rows", "process")
+    __slots__ = ("_key_in", "_key_out", "_log", "process")
 
-    def __init__(self, rows: EventRows, process: int) -> None:
-        self._rows: Final = rows
+    def __init__(self, log: NodeLog, process: int) -> None:
+        self._log: Final = log
         # The peer's id in the log, and where the ids of packets from and to it begin.
         self.process: i64 = process
-        self._key_in: i64 = path_key(process, rows.me)
-        self._key_out: i64 = path_key(rows.me, process)
+        self._key_in: i64 = path_key(process, log.me)
+        self._key_out: i64 = path_key(log.me, process)
 
     def known_as(self, process: int) -> None:
         """The peer has said which id it has."""
         self.process = process
-        self._key_in = path_key(process, self._rows.me)
-        self._key_out = path_key(self._rows.me, process)
+        self._key_in = path_key(process, self._log.me)
+        self._key_out = path_key(self._log.me, process)
 
     def transmitted(
         self, packet: Packet, number: i64, index: i64, frame_size: i64, now_ns: i64
     ) -> None:
         """A packet leaves in datagram `number`; its frame takes so many bytes."""
-        rows = self._rows
-        message = packet.message
-        sequence: i64 = NULL if message is None else message.sequence
-        size: i64 = 0 if message is None else len(message.payload)
         identity = packet_id(self._key_out, number, index)
-        kind = rows.kind_of(packet)
-        rows.transmitted(kind, sequence, self.process, identity, now_ns, size, frame_size - size)
+        self._log.transmitted(packet, self.process, identity, frame_size, now_ns)
 
     def arrived(
         self, packet: Packet, number: i64, index: i64, frame_size: i64, now_ns: i64
     ) -> None:
         """A packet has come in datagram `number`."""
-        rows = self._rows
-        message = packet.message
-        sequence: i64 = NULL if message is None else message.sequence
-        size: i64 = 0 if message is None else len(message.payload)
         identity = packet_id(self._key_in, number, index)
-        kind = rows.kind_of(packet)
-        rows.arrived(kind, self.process, sequence, identity, now_ns, size, frame_size - size)
+        self._log.arrived(packet, self.process, identity, frame_size, now_ns)

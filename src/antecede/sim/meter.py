@@ -8,8 +8,8 @@ from antecede.core.values import Message, Packet
 from antecede.sim.gauge import Gauge
 from antecede.sim.histogram import Histogram
 from antecede.sim.measures import Delays, Measures, Occupancy, PacketTotals
+from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.observer import Observer
-from antecede.sim.scale import Scale
 
 NOT_YET: Final = -1
 
@@ -45,9 +45,9 @@ class KindCount:
 class Meter(Observer):
     """Watches a run of `processes` processes; `measures` tells what it has seen so far."""
 
-    def __init__(self, processes: int, scale: Scale) -> None:
+    def __init__(self, processes: int, metadata_size: MetadataSize) -> None:
         self._processes: Final = processes
-        self._scale: Final = scale
+        self._metadata_size: Final = metadata_size
         self._copies: Final[dict[int, Copy]] = {}
         self._kinds: Final[dict[str, KindCount]] = {}
         self._sender_wait: Final = Histogram()
@@ -152,7 +152,7 @@ class Meter(Observer):
             count = KindCount()
             self._kinds[kind] = count
         count.packets += 1
-        count.metadata_bytes += self._scale.metadata_bytes(packet)
+        count.metadata_bytes += self._metadata_size.of(packet)
         count.integers += packet.metadata_integers
         if message is not None:
             count.carrying += 1

@@ -5,8 +5,8 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.values import Message, Packet
+from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.observer import Observer
-from antecede.sim.scale import Scale
 from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 
 
@@ -14,9 +14,9 @@ from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED,
 class Recorder(Observer):
     """Appends to `log` whatever happens."""
 
-    def __init__(self, log: EventLog, scale: Scale) -> None:
+    def __init__(self, log: EventLog, metadata_size: MetadataSize) -> None:
         self.log: Final = log
-        self._scale: Final = scale
+        self._metadata_size: Final = metadata_size
 
     def submitted(self, process: i64, message: Message, targets: list[int], now_ns: i64) -> None:
         for target in targets:
@@ -75,5 +75,5 @@ class Recorder(Observer):
             self.log.intern(packet.kind),
             now_ns,
             payload_bytes,
-            self._scale.metadata_bytes(packet),
+            self._metadata_size.of(packet),
         )

@@ -4,6 +4,7 @@ result = simulate("hybrid", Poisson(8, messages=1000, interval_ns=1_000_000, see
 print(result.measures.delays.latency.quantile(0.99))
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -16,10 +17,12 @@ from antecede.link.reliable import over_lossy
 from antecede.sim.engine import Progress, Simulation
 from antecede.sim.fit import check_workload, needs_link
 from antecede.sim.measures import Measures
+from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.meter import Meter
+from antecede.sim.node_faults import NodeFault
+from antecede.sim.nodes import MEETING_NS, NodeSimulation
 from antecede.sim.observer import Observer
 from antecede.sim.recorder import Recorder
-from antecede.sim.scale import Scale
 from antecede.sim.workloads.workload import Workload, check_seed
 from antecede.trace.log import EventLog
 
@@ -80,12 +83,18 @@ class RunResult:
     """Submissions that had to wait for room."""
     end_ns: int
     """The time of the last event; timers that found nothing to do come late."""
+    datagrams: int
+    """Where whole nodes run: what was on the network; 0 where the core does alone."""
     leftovers: Leftovers
     measures: Measures | None
     log: EventLog | None
 
 
 OLDEST_SHOWN: Final = 10
+
+CORE: Final = "core"
+NODE: Final = "node"
+"""What runs in a simulation: protocols alone, or whole nodes."""
 
 
 def simulate(
@@ -103,6 +112,8 @@ def simulate(
     events_max: int = NEVER_NS,
     progress: Progress | None = None,
     link: bool = False,
+    host: str = CORE,
+    node_faults: Sequence[NodeFault] = (),
 ) -> RunResult:
     """Run `workload` over `protocol` until nothing is left to happen, or a limit is reached.
 
@@ -110,23 +121,44 @@ def simulate(
     needs a better network over the reliable link; without it that is a `LocalError`. `patience_ns`
     is how long to wait before transmitting again, wherever the protocol or its link does that;
     `options` go to every process as they are. The same arguments give the same run.
+
+    `host` is what runs: the protocol alone (`core`), or whole nodes (`node`), with sessions, paths
+    and flow control, over datagrams; `node_faults` are for those.
     """
     check_seed(seed)
     if patience_ns is not None and not 1 <= patience_ns <= DELAY_NS_MAX:
         raise LocalError(f"a patience of {patience_ns} ns is outside 1 to {DELAY_NS_MAX} ns")
     network = Faults() if faults is None else faults
     info = fitted(protocol, workload, network, link=link)
-    scale = Scale(info)
+    metadata_size = MetadataSize(info)
     log = EventLog() if record is True else record
-    meter = Meter(workload.processes, scale) if measure else None
+    meter = Meter(workload.processes + len(node_faults), metadata_size) if measure else None
+    given = with_patience(info, patience_ns, {} if options is None else options)
+    if host == NODE:
+        if handling_ns > 0:
+            raise LocalError("handling takes no time where whole nodes run; use the core alone")
+        nodes = NodeSimulation(
+            info,
+            workload,
+            faults=network,
+            seed=seed,
+            metadata_size=metadata_size,
+            observers=observers_of(log, meter, metadata_size),
+            node_faults=list(node_faults),
+            options=given,
+        )
+        nodes.run(until_ns=until_ns, events_max=events_max, progress=progress)
+        return node_result_of(nodes, info, seed, meter, log if isinstance(log, EventLog) else None)
+    if host != CORE or node_faults:
+        raise LocalError(f"a host is {CORE!r} or {NODE!r}, and only nodes have faults of their own")
     simulation = Simulation(
         info,
         workload,
         faults=network,
         seed=seed,
-        observers=observers_of(log, meter, scale),
+        observers=observers_of(log, meter, metadata_size),
         handling_ns=handling_ns,
-        options=with_patience(info, patience_ns, {} if options is None else options),
+        options=given,
     )
     simulation.run(until_ns=until_ns, events_max=events_max, progress=progress)
     return result_of(simulation, info, seed, meter, log if isinstance(log, EventLog) else None)
@@ -141,11 +173,13 @@ def fitted(
     return over_lossy(info) if link and needs_link(info, faults) else info
 
 
-def observers_of(log: EventLog | bool, meter: Meter | None, scale: Scale) -> list[Observer]:
+def observers_of(
+    log: EventLog | bool, meter: Meter | None, metadata_size: MetadataSize
+) -> list[Observer]:
     """Who watches the run."""
     observers: list[Observer] = []
     if isinstance(log, EventLog):
-        observers.append(Recorder(log, scale))
+        observers.append(Recorder(log, metadata_size))
     if meter is not None:
         observers.append(meter)
     return observers
@@ -198,7 +232,47 @@ def result_of(
         refused=simulation.refused,
         blocked=simulation.blocked,
         end_ns=simulation.now_ns,
+        datagrams=0,
         leftovers=leftovers_of(simulation, meter),
+        measures=None if meter is None else meter.measures(),
+        log=log,
+    )
+
+
+def node_result_of(
+    simulation: NodeSimulation,
+    info: ProtocolInfo,
+    seed: int,
+    meter: Meter | None,
+    log: EventLog | None,
+) -> RunResult:
+    """What came of a simulation of whole nodes that has ended."""
+    oldest = [] if meter is None else meter.undelivered()
+    missing = int(simulation.copies) - int(simulation.deliveries)
+    hosts = simulation.hosts
+    leftovers = Leftovers(
+        unsent=simulation.workload.remaining() + int(simulation.dropped),
+        blocked=sum([host.blocked.size for host in hosts]),
+        undelivered=missing if meter is None else len(oldest),
+        unhandled=sum([len(host.socket) for host in hosts]),
+        timers=0,
+        pending=simulation.pending,
+        oldest=tuple(oldest[:OLDEST_SHOWN]),
+    )
+    return RunResult(
+        protocol=f"{info.name} on nodes",
+        processes=simulation.workload.processes,
+        seed=seed,
+        events=simulation.events,
+        messages=simulation.submissions,
+        copies=simulation.copies,
+        packets=sum([int(host.log.packets) for host in hosts]),
+        deliveries=simulation.deliveries,
+        refused=sum([int(host.endpoint.malformed) for host in hosts]),
+        blocked=simulation.blocked,
+        end_ns=max(0, int(simulation.now_ns) - MEETING_NS),
+        datagrams=simulation.datagrams,
+        leftovers=leftovers,
         measures=None if meter is None else meter.measures(),
         log=log,
     )

@@ -15,7 +15,7 @@ from antecede.lab.comparison.footprint import (
     messages_of,
 )
 from antecede.lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
-from antecede.sim.scale import Scale
+from antecede.sim.metadata_size import MetadataSize
 from antecede.wire import metadata_size
 from tests.lab.comparison.tiny import TINY
 
@@ -63,7 +63,7 @@ def test_broadcast_only_protocols_are_measured_with_broadcasts() -> None:
 
 
 def test_what_goes_by_before_a_run_is_warm_is_not_weighed() -> None:
-    weigher = Weigher(Scale(PROTOCOLS["ks"]), warm=1, stride=1)
+    weigher = Weigher(MetadataSize(PROTOCOLS["ks"]), warm=1, stride=1)
     for sequence in (1, 2, 3):
         log = {2: Sends({1: frozenset((3,))})} if sequence > 1 else {}
         packet = KsPacket(Message(0, sequence, b""), (1,), log)

@@ -25,8 +25,8 @@ from antecede.lab.comparison.traffic import (
 )
 from antecede.sim.engine import Simulation
 from antecede.sim.host import Host
+from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.observer import Observer
-from antecede.sim.scale import Scale
 from antecede.sim.workloads.workload import Agenda, Workload
 
 WEIGHED: Final = 2_000
@@ -60,8 +60,8 @@ class Footprint:
 class Weigher(Observer):
     """Weighs the packets that carry messages, once `warm` of those have gone by."""
 
-    def __init__(self, scale: Scale, warm: int, stride: int) -> None:
-        self._scale: Final = scale
+    def __init__(self, metadata_size: MetadataSize, warm: int, stride: int) -> None:
+        self._metadata_size: Final = metadata_size
         self._warm: Final[i64] = warm
         self._stride: Final[i64] = stride
         self.messages: i64 = 0
@@ -103,7 +103,7 @@ class Weigher(Observer):
         if integers > self.integers_max:
             self.integers_max = integers
         if self.counted % self._stride == 0:
-            size = self._scale.metadata_bytes(packet)
+            size = self._metadata_size.of(packet)
             self.weighed += 1
             self.bytes += size
             if size > self.bytes_max:
@@ -192,7 +192,7 @@ def footprint(
     """Run once, and look at packets and processes."""
     messages = messages_of(effort, situation, processes)
     copies = messages * (processes - 1) if situation == BROADCASTS else messages
-    weigher = Weigher(Scale(info), copies // 2, max(1, copies // 2 // WEIGHED))
+    weigher = Weigher(MetadataSize(info), copies // 2, max(1, copies // 2 // WEIGHED))
     workload = Watched(
         traffic(situation, processes, messages, CALM_INTERVAL_NS, seed),
         messages // 2,

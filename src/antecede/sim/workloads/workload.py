@@ -44,11 +44,13 @@ class Submission:
 class Agenda:
     """What a workload wants done, in order."""
 
-    __slots__ = ("_calendar", "submissions")
+    __slots__ = ("_begin_ns", "_calendar", "submissions")
 
-    def __init__(self, calendar: Calendar) -> None:
+    def __init__(self, calendar: Calendar, begin_ns: i64 = 0) -> None:
         self.submissions: SlidingArray[Submission] = SlidingArray()
         self._calendar: Final = calendar
+        # When the workload begins, in the time of the calendar.
+        self._begin_ns: Final[i64] = begin_ns
 
     def submit(
         self, sender: i64, targets: list[int], payload_bytes: i64, tag: i64 = UNTAGGED
@@ -58,7 +60,7 @@ class Agenda:
 
     def wake(self, time_ns: i64, token: i64) -> None:
         """Be called with `token` at `time_ns`."""
-        self._calendar.add(time_ns, WAKE, 0).number = token
+        self._calendar.add(self._begin_ns + time_ns, WAKE, 0).number = token
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

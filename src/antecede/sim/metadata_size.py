@@ -1,4 +1,4 @@
-"""Weighs packets: how many bytes of one are not payload, as it would be on the wire."""
+"""How many bytes of a packet are not payload, as it is on the wire."""
 
 from typing import Final, final
 
@@ -11,7 +11,7 @@ from antecede.wire.codec import codec_of, metadata_size_with
 
 
 @final
-class Scale:
+class MetadataSize:
     """Remembers the last packet: copies of a multicast, and several observers, ask for the same."""
 
     __slots__ = ("_bytes", "_codec", "_last")
@@ -21,7 +21,12 @@ class Scale:
         self._last: Packet | None = None
         self._bytes: i64 = 0
 
-    def metadata_bytes(self, packet: Packet) -> i64:
+    def note(self, packet: Packet, size: i64) -> None:
+        """This packet takes so much where it is, in a datagram with others."""
+        self._last = packet
+        self._bytes = size
+
+    def of(self, packet: Packet) -> i64:
         """The size of everything in the packet but the payload."""
         if packet is not self._last:
             self._bytes = metadata_size_with(self._codec, packet)

@@ -1,0 +1,61 @@
+"""What may befall the nodes of a simulation, beside what the network does: each fault has a name.
+
+They are written as on the command line: `crash:50ms:3`, `restart:50ms:100ms:3`,
+`pause:10ms:60ms:2`, `duplicate-name:20ms:1`. Times count from the beginning of the traffic.
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from antecede.core.errors import LocalError
+from antecede.link.notation import parse_count, parse_duration
+
+CRASH: Final = "crash"
+RESTART: Final = "restart"
+PAUSE: Final = "pause"
+DUPLICATE_NAME: Final = "duplicate-name"
+
+FORMS: Final = {
+    CRASH: "crash:AT:NODE",
+    RESTART: "restart:AT:AWAY:NODE",
+    PAUSE: "pause:START:END:NODE",
+    DUPLICATE_NAME: "duplicate-name:AT:NODE",
+}
+"""The faults, and how each is written."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NodeFault:
+    """At `start_ns` something happens to a node, which is over at `end_ns` if it ever is.
+
+    A node that crashes says nothing more. One that restarts crashes, and comes back at `end_ns` as
+    a new incarnation. One that pauses does nothing until `end_ns`: what arrives waits.
+    A duplicate name is a second node that calls itself like this one, at another address.
+    """
+
+    kind: str
+    process: int
+    start_ns: int
+    end_ns: int
+
+    def __str__(self) -> str:
+        if self.kind in (CRASH, DUPLICATE_NAME):
+            return f"{self.kind}:{self.start_ns}ns:{self.process}"
+        end_ns = self.end_ns - self.start_ns if self.kind == RESTART else self.end_ns
+        return f"{self.kind}:{self.start_ns}ns:{end_ns}ns:{self.process}"
+
+
+def parse_node_fault(text: str) -> NodeFault:
+    """A fault as it is written; `LocalError` says how it should be."""
+    kind, *rest = text.split(":")
+    form = FORMS.get(kind)
+    if form is None or len(rest) != form.count(":"):
+        raise LocalError(f"{text!r} is not a fault of a node; write {', '.join(FORMS.values())}")
+    start_ns = parse_duration(rest[0])
+    end_ns = start_ns if len(rest) == 2 else parse_duration(rest[1])
+    if kind == RESTART:
+        end_ns += start_ns
+    if end_ns < start_ns:
+        raise LocalError(f"{text!r} ends before it starts")
+    return NodeFault(kind=kind, process=parse_count(rest[-1]), start_ns=start_ns, end_ns=end_ns)

@@ -1,0 +1,579 @@
+"""Whole nodes in the simulator: core, sessions and paths, over the simulated network.
+
+What runs here is the `Endpoint` that runs behind a socket, with the same limits. Datagrams meet the
+same faults as the packets of `sim.engine` do, workloads and observers are the same, and times told
+to them count from the beginning of the traffic: before it, nodes have had `MEETING_NS` to meet.
+Like there, everything follows from the arguments.
+"""
+
+import gc
+from dataclasses import replace
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.errors import LocalError
+from antecede.core.process import NEVER_NS, NodeProcess
+from antecede.core.sliding import SlidingArray
+from antecede.core.values import Message, Packet
+from antecede.link.credit import MESSAGE_COST
+from antecede.link.directory import Contact, Identity, Tokens
+from antecede.link.endpoint import Endpoint
+from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
+from antecede.link.limits import Limits
+from antecede.link.rows import NodeLog
+from antecede.link.session import ME
+from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
+from antecede.sim.engine import PROGRESS_PERIOD, Progress
+from antecede.sim.metadata_size import MetadataSize
+from antecede.sim.node_faults import CRASH, DUPLICATE_NAME, PAUSE, RESTART, NodeFault
+from antecede.sim.observer import Observer
+from antecede.sim.tags import Tags
+from antecede.sim.workloads.workload import Agenda, Submission, Workload
+from antecede.wire.frames import FRAME_ROOM
+
+MEETING_NS: Final = 10_000_000_000
+"""Nodes have so long to meet before the traffic begins."""
+
+BEGIN: Final = 8
+FAULT: Final = 9
+FAULT_END: Final = 10
+"""Events beside those of the engine: the traffic begins; a fault does; its end."""
+
+DATAGRAM_SIZE: Final = 1400
+SOCKET_BYTES: Final = 4 << 20
+PAYLOAD_LIMIT: Final = 1 << 16
+NUMBERS: Final = range(1 << 31)
+
+
+@final
+@mypyc_attr(acyclic=True)
+class SeenPacket(Packet):
+    """A packet as observers see it: with the ids of the simulation, not those of a node."""
+
+    __slots__ = ("_carried", "_integers", "_kind")
+
+    def __init__(self, packet: Packet, sender: i64) -> None:
+        self._kind: Final = packet.kind
+        self._integers: Final = packet.metadata_integers
+        message = packet.message
+        self._carried: Final = (
+            None if message is None else Message(sender, message.sequence, message.payload)
+        )
+
+    @property
+    def kind(self) -> str:
+        return self._kind
+
+    @property
+    def message(self) -> Message | None:
+        return self._carried
+
+    @property
+    def metadata_integers(self) -> int:
+        return self._integers
+
+
+@final
+class ObservedNode(NodeLog):
+    """Tells the observers of a simulation what happens at one node."""
+
+    def __init__(self, me: int, observers: list[Observer], metadata_size: MetadataSize) -> None:
+        super().__init__(me)
+        self._observers: Final = observers
+        self._metadata_size: Final = metadata_size
+        self.packets: i64 = 0
+
+    def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
+        """The simulation itself tells of submissions, all targets at once."""
+
+    def submitted_to_stranger(
+        self, session: i64, sequence: i64, target: i64, size: i64, now_ns: i64
+    ) -> None:
+        """As above."""
+
+    def introduced(self, session: i64, process: i64) -> None:
+        """Nothing was held back for this."""
+
+    def transmitted(
+        self, packet: Packet, target: i64, identity: i64, frame_size: i64, now_ns: i64
+    ) -> None:
+        self.packets += 1
+        seen = self._seen(packet, self.me, frame_size)
+        for observer in self._observers:
+            observer.transmitted(self.me, target, seen, identity, now_ns - MEETING_NS)
+
+    def arrived(
+        self, packet: Packet, sender: i64, identity: i64, frame_size: i64, now_ns: i64
+    ) -> None:
+        seen = self._seen(packet, sender, frame_size)
+        for observer in self._observers:
+            observer.arrived(self.me, sender, seen, identity, now_ns - MEETING_NS)
+
+    def delivered(self, sender: i64, sequence: i64, payload: bytes, now_ns: i64) -> None:
+        message = Message(sender, sequence, payload)
+        for observer in self._observers:
+            observer.delivered(self.me, message, now_ns - MEETING_NS)
+
+    def _seen(self, packet: Packet, sender: i64, frame_size: i64) -> SeenPacket:
+        seen = SeenPacket(packet, sender)
+        carried = seen.message
+        size: i64 = frame_size if carried is None else frame_size - len(carried.payload)
+        self._metadata_size.note(seen, size)
+        return seen
+
+
+@final
+class CountedTokens(Tokens):
+    """Tokens that are the same in every run."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def fresh(self) -> int:
+        self._last += 1
+        return self._last
+
+
+@final
+class Flight:
+    """A datagram under way."""
+
+    __slots__ = ("data", "source", "target")
+
+    def __init__(self, source: i64, target: i64, data: bytes) -> None:
+        self.source: Final[i64] = source
+        self.target: Final[i64] = target
+        self.data: Final = data
+
+
+@final
+class NodeHost:
+    """A node, and its place in the simulation: `process` is whom the workload takes it for."""
+
+    __slots__ = (
+        "address",
+        "blocked",
+        "endpoint",
+        "index",
+        "log",
+        "name",
+        "paused",
+        "process",
+        "socket",
+        "socket_bytes",
+        "timer_ns",
+        "touched",
+    )
+
+    def __init__(
+        self, index: i64, process: i64, address: i64, log: ObservedNode, endpoint: Endpoint
+    ) -> None:
+        self.index: Final[i64] = index
+        self.process: Final[i64] = process
+        self.address: Final[i64] = address
+        self.name: Final = name_of(process)
+        self.log: Final = log
+        self.endpoint: Final = endpoint
+        self.timer_ns: i64 = NEVER_NS
+        self.touched = False
+        # While it is paused: what has come meanwhile.
+        self.paused = False
+        self.socket: list[Flight] = []
+        self.socket_bytes: i64 = 0
+        self.blocked: SlidingArray[Submission] = SlidingArray()
+
+
+@final
+class NodeSimulation:
+    """One run of whole nodes, from `run()` to the end; the counts may be read at any time."""
+
+    def __init__(
+        self,
+        info: ProtocolInfo,
+        workload: Workload,
+        *,
+        faults: Faults,
+        seed: int,
+        metadata_size: MetadataSize,
+        observers: list[Observer],
+        node_faults: list[NodeFault],
+        options: dict[str, object],
+        limits: Limits | None = None,
+        datagram_size: int = DATAGRAM_SIZE,
+    ) -> None:
+        check_faults(node_faults, workload)
+        if not isinstance(info.create(0, range(2)), NodeProcess):
+            raise LocalError(f"{info.name} cannot run on a node; use the core alone")
+        self.workload: Final = workload
+        self.now_ns: i64 = 0
+        self.events: i64 = 0
+        self.submissions: i64 = 0
+        self.copies: i64 = 0
+        self.datagrams: i64 = 0
+        self.deliveries: i64 = 0
+        self.blocked: i64 = 0
+        self.pending: i64 = 0
+        # Submissions of nodes that were not there any more.
+        self.dropped: i64 = 0
+        self._info: Final = info
+        self._options: Final = options
+        self._limits: Final = Limits() if limits is None else limits
+        self._datagram_size: Final = datagram_size
+        self._observers: Final = observers
+        self._metadata_size: Final = metadata_size
+        self._network: Final = FaultyNetwork(shifted(faults, MEETING_NS), seed)
+        self._node_faults: Final = node_faults
+        self._calendar: Final = Calendar()
+        self._agenda: Final = Agenda(self._calendar, MEETING_NS)
+        self._tags: Final = Tags()
+        self._tokens: Final = CountedTokens()
+        self._flights: Final[dict[int, Flight]] = {}
+        self._touched: list[NodeHost] = []
+        self._last_log_id: i64 = workload.processes - 1
+        self._begun = False
+        # Who answers at an address, and all nodes that ever were; whom the workload means.
+        self.hosts: Final[list[NodeHost]] = []
+        self._at: Final[dict[int, NodeHost]] = {}
+        self._process_of: Final[dict[str, int]] = {}
+        for process in range(workload.processes):
+            self._process_of[name_of(process)] = process
+            self._start(process, process, process)
+
+    # The run.
+
+    def run(
+        self,
+        *,
+        until_ns: int = NEVER_NS,
+        events_max: int = NEVER_NS,
+        progress: Progress | None = None,
+    ) -> None:
+        """Run until nothing is left to do, or a limit is reached."""
+        collecting = gc.isenabled()
+        gc.freeze()
+        gc.disable()
+        try:
+            self._calendar.add(MEETING_NS, BEGIN, 0)
+            for index, fault in enumerate(self._node_faults):
+                self._calendar.add(MEETING_NS + fault.start_ns, FAULT, 0).number = index
+            end_ns = until_ns if until_ns >= NEVER_NS - MEETING_NS else until_ns + MEETING_NS
+            self._settle()
+            self._loop(end_ns, events_max, progress)
+        finally:
+            self._calendar.clear()
+            gc.unfreeze()
+            if collecting:
+                gc.enable()
+
+    def _loop(self, until_ns: i64, events_max: i64, progress: Progress | None) -> None:
+        event = self._calendar.take()
+        while event is not None and event.time_ns <= until_ns and self.events < events_max:
+            self.now_ns = event.time_ns
+            self.events += 1
+            self._happen(event)
+            self._calendar.recycle(event)
+            self._settle()
+            if progress is not None and self.events % PROGRESS_PERIOD == 0:
+                progress(self.events, self.submissions)
+            if not self._flights and self._is_idle():
+                return
+            event = self._calendar.take()
+        if event is not None and not self._is_idle():
+            self.pending += self._calendar.size + 1
+
+    def _happen(self, event: Event) -> None:
+        if event.kind == ARRIVAL:
+            self._arrival(self._flights.pop(event.number))
+        elif event.kind == TIMER:
+            self._timer(self.hosts[event.process])
+        elif event.kind == WAKE:
+            self.workload.woken(event.number, self.now_ns - MEETING_NS, self._agenda)
+        elif event.kind == BEGIN:
+            self._begun = True
+            self.workload.start(self._agenda)
+        elif event.kind == FAULT:
+            self._fault(event.number)
+        else:
+            self._fault_end(self._node_faults[event.number])
+
+    def _is_idle(self) -> bool:
+        """Whether all was sent and delivered everywhere, and nobody waits for anything."""
+        if not self._begun or self.workload.remaining() > 0:
+            return False
+        for host in self._at.values():
+            if host.paused or host.blocked.size > 0 or host.endpoint.buffered() > 0:
+                return False
+            if host.endpoint.held_back() or not host.endpoint.sending.large_is_done():
+                return False
+        return True
+
+    # Nodes.
+
+    def _start(self, process: i64, address: i64, log_id: i64) -> NodeHost:
+        """A node begins to run, and knows where all others are."""
+        log = ObservedNode(log_id, self._observers, self._metadata_size)
+        endpoint = self._endpoint(name_of(process), log_id, log)
+        host = NodeHost(len(self.hosts), process, address, log, endpoint)
+        for other in range(self.workload.processes):
+            if other != process:
+                size = self._datagram_size
+                endpoint.add_peer(name_of(other), other, other, size, self.now_ns)
+        self.hosts.append(host)
+        self._at[address] = host
+        self._touch(host)
+        return host
+
+    def _endpoint(self, name: str, log_id: i64, log: ObservedNode) -> Endpoint:
+        limits = self._limits
+        me = Identity(
+            name,
+            incarnation=self._tokens.fresh(),
+            process=log_id,
+            window=limits.window,
+            payload_limit=PAYLOAD_LIMIT,
+            socket_bytes=SOCKET_BYTES,
+            order=self._info.name,
+        )
+        process = self._info.create(
+            ME,
+            NUMBERS,
+            **(
+                {
+                    "send_limit": 2 * limits.send_limit,
+                    "receive_limit": max(1, limits.window // MESSAGE_COST),
+                }
+                | self._options
+            ),
+        )
+        assert isinstance(process, NodeProcess), "that was checked before"
+        cumulative = self._info.ordering != "none"
+        return Endpoint(me, process, self._tokens, limits, log, cumulative)
+
+    def _touch(self, host: NodeHost) -> None:
+        if not host.touched:
+            host.touched = True
+            self._touched.append(host)
+
+    # What happens to them.
+
+    def _arrival(self, flight: Flight) -> None:
+        host = self._at.get(flight.target)
+        if host is None:
+            return
+        if host.paused:
+            if host.socket_bytes < SOCKET_BYTES:
+                host.socket_bytes += len(flight.data)
+                host.socket.append(flight)
+            return
+        host.endpoint.receive(int(flight.source), flight.data, self.now_ns)
+        self._touch(host)
+
+    def _timer(self, host: NodeHost) -> None:
+        if self.now_ns < host.timer_ns or host.paused or self._at.get(host.address) is not host:
+            return
+        host.timer_ns = NEVER_NS
+        host.endpoint.expire(self.now_ns)
+        self._touch(host)
+
+    def _fault(self, index: i64) -> None:
+        fault = self._node_faults[index]
+        if fault.kind == DUPLICATE_NAME:
+            self._last_log_id += 1
+            self._start(fault.process, self._last_log_id, self._last_log_id)
+            return
+        host = self._at.get(fault.process)
+        if host is None:
+            return
+        if fault.kind == PAUSE:
+            host.paused = True
+        else:
+            del self._at[host.address]
+        if fault.kind != CRASH:
+            self._calendar.add(MEETING_NS + fault.end_ns, FAULT_END, 0).number = index
+
+    def _fault_end(self, fault: NodeFault) -> None:
+        if fault.kind == RESTART:
+            self._last_log_id += 1
+            self._start(fault.process, fault.process, self._last_log_id)
+            return
+        host = self._at.get(fault.process)
+        if host is None or not host.paused:
+            return
+        host.paused = False
+        host.timer_ns = NEVER_NS  # It may have rung in vain.
+        waiting = host.socket
+        host.socket = []
+        host.socket_bytes = 0
+        for flight in waiting:
+            host.endpoint.receive(int(flight.source), flight.data, self.now_ns)
+        host.endpoint.expire(self.now_ns)
+        self._touch(host)
+
+    # A turn: the applications react, then everything that may leave does.
+
+    def _settle(self) -> None:
+        self._perform()
+        while self._touched:
+            touched = self._touched
+            self._touched = []
+            for host in touched:
+                host.touched = False
+                if not host.paused and self._at.get(host.address) is host:
+                    self._deliver(host)
+                    self._retry(host)
+            self._perform()
+            for host in touched:
+                if not host.paused and self._at.get(host.address) is host:
+                    self._write(host)
+
+    def _deliver(self, host: NodeHost) -> None:
+        for inbound in host.endpoint.take_inbox():
+            self.deliveries += 1
+            if self.workload.reacts:
+                sender = self._process_of[inbound.sender]
+                message = Message(sender, inbound.sequence, inbound.payload)
+                tag = self._tags.take(self._log_id(host, inbound.sender), inbound.sequence)
+                now_ns = self.now_ns - MEETING_NS
+                self.workload.delivered(host.process, message, tag, now_ns, self._agenda)
+
+    def _log_id(self, host: NodeHost, name: str) -> i64:
+        """Whom a node means by this name, as observers call it."""
+        session = host.endpoint.session_of(name)
+        return host.log.me if session is None or session.rows is None else session.rows.process
+
+    def _write(self, host: NodeHost) -> None:
+        endpoint = host.endpoint
+        endpoint.write(self.now_ns)
+        for datagram in endpoint.out:
+            address = datagram.address
+            assert isinstance(address, int), "addresses are numbers here"
+            self._send(host.address, address, datagram.data)
+        endpoint.out.clear()
+        endpoint.reports.clear()
+        wake_ns = endpoint.wake_ns()
+        if wake_ns < host.timer_ns:
+            if wake_ns < self.now_ns:
+                wake_ns = self.now_ns
+            host.timer_ns = wake_ns
+            self._calendar.add(wake_ns, TIMER, host.index)
+
+    def _send(self, source: i64, target: i64, data: bytes) -> None:
+        """Route a datagram through the faulty network."""
+        network = self._network
+        number = self.datagrams
+        self.datagrams += 1
+        network.route(source, target, 0, number, self.now_ns)
+        second_ns = network.second_ns
+        if network.first_ns >= 0:
+            self._post(network.first_ns, 2 * number, Flight(source, target, data))
+        if second_ns >= 0:
+            self._post(second_ns, 2 * number + 1, Flight(source, target, data))
+
+    def _post(self, time_ns: i64, number: i64, flight: Flight) -> None:
+        self._flights[number] = flight
+        self._calendar.add(time_ns, ARRIVAL, 0).number = number
+
+    # What the workload asked for.
+
+    def _perform(self) -> None:
+        submissions = self._agenda.submissions
+        while submissions.first < submissions.next:
+            submission = submissions.remove()
+            host = self._at.get(submission.sender)
+            if host is None or self._is_in_vain(host, submission):
+                self.dropped += 1
+            elif host.paused or host.blocked.size > 0 or not self._has_submitted(host, submission):
+                self.blocked += 1
+                host.blocked.add(submission)
+
+    def _retry(self, host: NodeHost) -> None:
+        while host.blocked.size > 0 and self._has_submitted(host, host.blocked.peek()):
+            host.blocked.remove()
+
+    def _has_submitted(self, host: NodeHost, submission: Submission) -> bool:
+        endpoint = host.endpoint
+        sending = endpoint.sending
+        contacts: list[Contact] = []
+        to_self = False
+        for target in submission.targets:
+            if target == host.process:
+                to_self = True
+            else:
+                contacts.append(endpoint.directory.by_name[name_of(target)])
+        if not sending.has_room(to_self) or not all(c.session.met for c in contacts):
+            return False
+        check_payload(submission.payload_bytes, self._datagram_size)
+        payload = bytes(submission.payload_bytes)
+        sequence = sending.last_sequence() + 1
+        self._announce(host, contacts, to_self, sequence, payload)
+        if submission.tag >= 0:
+            self._tags.put(host.log.me, sequence, submission.tag, len(submission.targets))
+        sending.send(contacts, to_self, payload, self.now_ns)
+        self._touch(host)
+        return True
+
+    def _is_in_vain(self, host: NodeHost, submission: Submission) -> bool:
+        """Whether one of the targets was never met, and is not there any more."""
+        for target in submission.targets:
+            if target == host.process or target in self._at:
+                continue
+            if not host.endpoint.directory.by_name[name_of(target)].session.met:
+                return True
+        return False
+
+    def _announce(
+        self, host: NodeHost, contacts: list[Contact], to_self: bool, sequence: i64, payload: bytes
+    ) -> None:
+        self.submissions += 1
+        targets: list[int] = [host.log.me] if to_self else []
+        for contact in contacts:
+            rows = contact.session.rows
+            targets.append(contact.process if rows is None else rows.process)
+        self.copies += len(targets)
+        message = Message(host.log.me, sequence, payload)
+        for observer in self._observers:
+            observer.submitted(host.log.me, message, targets, self.now_ns - MEETING_NS)
+
+
+def name_of(process: i64) -> str:
+    """What a node is called."""
+    return f"node {process}"
+
+
+def check_faults(node_faults: list[NodeFault], workload: Workload) -> None:
+    """`LocalError` if a fault names a node that is not there."""
+    for fault in node_faults:
+        if fault.process >= workload.processes:
+            raise LocalError(
+                f"there is no node {fault.process}: they are 0 to {workload.processes - 1}"
+            )
+
+
+def check_payload(payload_bytes: int, datagram_size: int) -> None:
+    """`LocalError` if a payload would be cut into parts, which are messages of their own."""
+    most = datagram_size - FRAME_ROOM
+    if payload_bytes > most:
+        raise LocalError(f"{payload_bytes} bytes of payload: simulated nodes take up to {most}")
+
+
+def shifted(faults: Faults, by_ns: int) -> Faults:
+    """The same faults, so much later."""
+    until_ns = min(faults.faults_until_ns + by_ns, NEVER_NS)
+    return replace(
+        faults,
+        faults_until_ns=until_ns,
+        partitions=tuple(
+            Partition(
+                start_ns=part.start_ns + by_ns, end_ns=part.end_ns + by_ns, island=part.island
+            )
+            for part in faults.partitions
+        ),
+        delay_jumps=tuple(
+            DelayJump(
+                start_ns=jump.start_ns + by_ns, end_ns=jump.end_ns + by_ns, extra_ns=jump.extra_ns
+            )
+            for jump in faults.delay_jumps
+        ),
+    )

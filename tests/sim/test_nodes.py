@@ -1,0 +1,227 @@
+"""Whole nodes in the simulator: the same judges, virtual time, and faults that have names."""
+
+import pytest
+
+from antecede.audit.oracle import check_log
+from antecede.core.errors import LocalError
+from antecede.link.faults import DelayJump, Faults, Partition
+from antecede.link.latency import Constant, Uniform
+from antecede.sim.networks import build_network
+from antecede.sim.node_faults import FORMS, NodeFault, parse_node_fault
+from antecede.sim.run import RunResult, simulate
+from antecede.sim.workloads import Poisson, Workload
+from antecede.sim.workloads.catalogue import Traffic, build_workload
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+ROUGH = Faults(
+    latency=Uniform(MS, 4 * MS), loss=0.1, duplication=0.05, reordering=0.1, reordering_ns=10 * MS
+)
+
+
+def traffic(messages: int = 150, seed: int = 1, payload_bytes: int = 64) -> Workload:
+    return Poisson(
+        5,
+        messages=messages,
+        interval_ns=5 * MS,
+        seed=seed,
+        multicast=0.3,
+        payload_bytes=payload_bytes,
+    )
+
+
+def run(
+    protocol: str = "hybrid",
+    *,
+    faults: Faults = ROUGH,
+    node_faults: tuple[str, ...] = (),
+    seed: int = 1,
+    messages: int = 150,
+    until_ns: int = 60 * SECOND,
+) -> RunResult:
+    return simulate(
+        protocol,
+        traffic(messages, seed),
+        faults=faults,
+        seed=seed,
+        host="node",
+        record=True,
+        node_faults=[parse_node_fault(text) for text in node_faults],
+        until_ns=until_ns,
+    )
+
+
+def assert_causal(result: RunResult) -> None:
+    """Nothing was delivered twice, before its cause, or without having been sent."""
+    assert result.log is not None
+    verdict = check_log(result.log, witnesses=False)
+    assert verdict.violations == [], verdict.violations[:3]
+    assert verdict.duplicates == []
+
+
+@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-sps", "hybrid-csps"])
+@pytest.mark.parametrize("seed", range(3))
+def test_everything_is_delivered_once_and_in_causal_order(protocol: str, seed: int) -> None:
+    result = run(protocol, seed=seed)
+    assert result.log is not None
+    assert check_log(result.log).ok
+    assert result.leftovers.empty, result.leftovers
+    assert result.deliveries == result.copies > result.messages == 150
+    assert result.datagrams > 0
+    assert result.refused == 0
+
+
+@pytest.mark.parametrize("protocol", ["fifo", "none"])
+def test_the_controls_run_on_nodes_and_deliver_everything(protocol: str) -> None:
+    result = run(protocol)
+    assert result.leftovers.empty
+    assert result.deliveries == result.copies
+
+
+def test_the_same_arguments_give_the_same_run() -> None:
+    node_faults = ("restart:50ms:30ms:1", "pause:20ms:90ms:2")
+    logs = [run(node_faults=node_faults, until_ns=2 * SECOND).log for _ in range(2)]
+    assert logs[0] is not None
+    assert logs[1] is not None
+    assert logs[0].digest() == logs[1].digest() == "858494b8db6690b57f5636040b4cad7d", (
+        "also on the other build"
+    )
+
+
+def test_workloads_that_react_do_so_on_nodes() -> None:
+    workload = build_workload("request-reply", Traffic(processes=4, messages=80, interval_ns=MS))
+    result = simulate("hybrid", workload, faults=ROUGH, host="node", record=True)
+    assert result.leftovers.empty
+    assert result.log is not None
+    assert check_log(result.log).ok
+
+
+def test_losses_are_repaired_by_the_path_and_not_by_the_cores_timer() -> None:
+    """Beside the core alone, whose timer is all it has."""
+    latencies = {}
+    for host in ("core", "node"):
+        result = simulate(
+            "hybrid",
+            traffic(400),
+            faults=build_network("lossy"),
+            host=host,
+            patience_ns=100 * MS,
+        )
+        assert result.measures is not None
+        latencies[host] = result.measures.delays.latency.quantile(0.9)
+    assert 3 * latencies["node"] < latencies["core"]
+
+
+def test_a_message_that_follows_another_in_a_datagram_weighs_two_bytes() -> None:
+    workload = Poisson(2, messages=2_000, interval_ns=1_000, seed=1)
+    result = simulate("hybrid", workload, faults=Faults(latency=Constant(MS)), host="node")
+    assert result.measures is not None
+    (messages,) = [totals for totals in result.measures.packets if totals.kind == "message"]
+    assert messages.metadata_bytes < 2.5 * messages.packets
+    assert result.datagrams < messages.packets
+
+
+# Faults.
+
+
+def test_a_node_that_crashes_says_nothing_more() -> None:
+    result = run(node_faults=("crash:100ms:3",))
+    assert_causal(result)
+    assert result.log is not None
+    times = [event.time_ns for event in result.log if event.process == 3]
+    assert max(times) <= 100 * MS
+    assert not result.leftovers.empty
+
+
+def test_a_node_that_restarts_is_somebody_new() -> None:
+    result = run(node_faults=("restart:100ms:50ms:3",))
+    assert_causal(result)
+    assert result.log is not None
+    reborn = [event for event in result.log if event.process == 5]
+    assert min(event.time_ns for event in reborn) >= 150 * MS
+    assert {event.kind for event in reborn} >= {"submitted", "delivered"}
+
+
+def test_a_node_that_pauses_loses_nothing() -> None:
+    result = run(node_faults=("pause:50ms:3s:2", "pause:80ms:200ms:0"))
+    assert result.log is not None
+    assert check_log(result.log).ok
+    assert result.leftovers.empty
+    at_two = [event.time_ns for event in result.log if event.process == 2]
+    assert not [time for time in at_two if 50 * MS < time < 3 * SECOND]
+
+
+def test_a_second_node_of_one_name_changes_nothing_for_the_first() -> None:
+    result = run(node_faults=("duplicate-name:60ms:1",))
+    assert result.log is not None
+    assert check_log(result.log).ok
+    assert result.leftovers.empty
+    assert not [event for event in result.log if event.process == 5]
+
+
+def test_delays_that_jump_and_halves_that_cannot_hear_each_other_lose_nothing() -> None:
+    faults = Faults(
+        latency=Uniform(MS, 4 * MS),
+        delay_jumps=(DelayJump(start_ns=50 * MS, end_ns=90 * MS, extra_ns=800 * MS),),
+        partitions=(Partition(start_ns=120 * MS, end_ns=2 * SECOND, island=frozenset([0, 1])),),
+    )
+    result = run(faults=faults)
+    assert result.log is not None
+    assert check_log(result.log).ok
+    assert result.leftovers.empty
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_causal_order_survives_everything_at_once(seed: int) -> None:
+    faults = Faults(
+        latency=Uniform(MS, 4 * MS),
+        loss=0.1,
+        duplication=0.1,
+        delay_jumps=(DelayJump(start_ns=60 * MS, end_ns=120 * MS, extra_ns=300 * MS),),
+        partitions=(Partition(start_ns=100 * MS, end_ns=400 * MS, island=frozenset([1])),),
+    )
+    node_faults = ("restart:70ms:60ms:2", "pause:40ms:700ms:3", "restart:90ms:5ms:4")
+    assert_causal(
+        run(faults=faults, node_faults=node_faults, seed=seed, messages=200, until_ns=5 * SECOND)
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1_000, 3_000))
+def test_causal_order_survives_everything_at_once_many_times(seed: int) -> None:
+    test_causal_order_survives_everything_at_once(seed)
+
+
+# How faults are written.
+
+
+@pytest.mark.parametrize(
+    "text", ["crash:50ms:3", "restart:50ms:100ms:3", "pause:10ms:60ms:2", "duplicate-name:20ms:1"]
+)
+def test_a_fault_is_written_as_it_is_read(text: str) -> None:
+    fault = parse_node_fault(text)
+    assert parse_node_fault(str(fault)) == fault
+    assert FORMS[fault.kind].count(":") == text.count(":")
+
+
+def test_a_restart_says_how_long_the_node_is_away() -> None:
+    assert parse_node_fault("restart:50ms:100ms:3") == NodeFault(
+        kind="restart", process=3, start_ns=50 * MS, end_ns=150 * MS
+    )
+
+
+@pytest.mark.parametrize("text", ["", "crash", "crash:1ms", "vanish:1ms:2", "pause:9ms:1ms:0"])
+def test_what_is_no_fault_is_refused_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(LocalError, match=r"write crash:AT:NODE|ends before it starts"):
+        parse_node_fault(text)
+
+
+def test_faults_of_nodes_need_nodes_and_nodes_need_a_protocol_that_is_for_them() -> None:
+    with pytest.raises(LocalError, match="only nodes have faults"):
+        simulate("hybrid", traffic(), node_faults=[parse_node_fault("crash:1ms:1")])
+    with pytest.raises(LocalError, match="there is no node 9"):
+        run(node_faults=("crash:1ms:9",))
+    with pytest.raises(LocalError, match="rst cannot run on a node"):
+        simulate("rst", Poisson(3, messages=5, interval_ns=MS, seed=1), host="node")
+    with pytest.raises(LocalError, match="2000 bytes of payload"):
+        simulate("hybrid", traffic(payload_bytes=2000), host="node")
