@@ -175,6 +175,16 @@ def test_partitions_and_slow_links_show() -> None:
     assert worst("--partition", "0:50ms:0,1", "--patience", "10ms") > 20e6
 
 
+def test_whole_nodes_run_with_faults_of_their_own() -> None:
+    nodes = ("--host", "node", "-m", "200", "--delay-jump", "20ms:60ms:200ms")
+    paused = summary(*nodes, "--fault", "pause:50ms:400ms:2")
+    assert paused == summary(*nodes, "--fault", "pause:50ms:400ms:2"), "one line repeats it"
+    assert paused != summary(*nodes)
+    assert paused["datagrams"] != 0
+    assert paused["protocol"] == "hybrid on nodes"
+    assert "is not a fault of a node" in invoke("--fault", "vanish:1ms:1").output
+
+
 def test_rate_and_interval_say_the_same() -> None:
     assert summary("-m", "100", "--rate", "1000") == summary("-m", "100", "--interval", "1ms")
 

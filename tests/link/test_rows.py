@@ -16,7 +16,7 @@ def test_a_row_to_a_stranger_is_written_when_he_is_met_and_names_him() -> None:
     rows = EventRows(log, ME)
     rows.submitted(1, CAT, 5, 1)
     rows.submitted_to_stranger(TO_BOB, 2, BOB, 5, 2)
-    rows.delivered(CAT, 7, 5, 3)
+    rows.delivered(CAT, 7, bytes(5), 3)
     rows.submitted_to_stranger(TO_BOB, 3, BOB, 5, 4)
     assert written(log) == [("submitted", 1, CAT)]
 
@@ -68,7 +68,7 @@ def test_there_is_a_limit_to_what_is_held_back() -> None:
             if to_stranger:
                 rows.submitted_to_stranger(TO_BOB, sequence, BOB, 5, sequence)
             else:
-                rows.delivered(CAT, sequence, 5, sequence)
+                rows.delivered(CAT, sequence, bytes(5), sequence)
         assert len(log) >= HELD_MOST
         rows.release()
         assert [event.sequence for event in log] == list(range(1, HELD_MOST + 2))

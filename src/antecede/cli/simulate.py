@@ -19,8 +19,10 @@ from antecede.cli.simulate_plan import (
 from antecede.cli.simulate_summary import audit_text, promise_broken, summary_object, summary_text
 from antecede.cli.units import (
     COUNT,
+    DELAY_JUMP,
     DURATION,
     LATENCY,
+    NODE_FAULT,
     NUMBER,
     PARTITION,
     SETTING,
@@ -28,9 +30,11 @@ from antecede.cli.units import (
     SLOW_LINK,
 )
 from antecede.core.catalogue import PROTOCOLS
-from antecede.link.faults import Partition, SlowLink
+from antecede.link.faults import DelayJump, Partition, SlowLink
 from antecede.link.latency import Latency
 from antecede.sim.networks import LATENCY_FORMS, NETWORKS, build_network, find_network
+from antecede.sim.node_faults import FORMS, NodeFault
+from antecede.sim.run import CORE, NODE
 from antecede.sim.workloads.catalogue import WORKLOADS, Traffic, build_workload
 
 AUDITED_MESSAGES: Final = 5_000
@@ -55,6 +59,7 @@ def epilog() -> str:
             "  antecede simulate -w groups --set groups=6 --set reply=70% -p ks",
             "  antecede simulate --partition 50ms:150ms:0,1 --slow 2:3:20ms",
             "  antecede simulate -w replay --set file=trace.jsonl --out run.parquet",
+            "  antecede simulate --host node --fault pause:50ms:400ms:2 --seed 7",
             "\n\b\nWorkloads (--workload) and what --set can change in them:",
             *workloads,
             "\n\b\nNetworks (--network):",
@@ -64,6 +69,8 @@ def epilog() -> str:
             f"  {' '.join(LATENCY_FORMS[3:])}",
             "  Files hold durations such as 1.2ms; a matrix has a line per sending site, and",
             "  process p is at site p modulo the number of lines.",
+            "\n\b\nFaults of nodes (--fault, with --host node), from the first message on:",
+            f"  {'  '.join(FORMS.values())}",
         ]
     )
 
@@ -114,6 +121,27 @@ def epilog() -> str:
     "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
 )
 @click.option(
+    "--delay-jump",
+    "delay_jumps",
+    type=DELAY_JUMP,
+    multiple=True,
+    help="Make everything slower from START to END.",
+)
+@click.option(
+    "--host",
+    type=click.Choice([CORE, NODE]),
+    default=CORE,
+    show_default=True,
+    help="Run protocols alone, or whole nodes: sessions, congestion and flow control, datagrams.",
+)
+@click.option(
+    "--fault",
+    "node_faults",
+    type=NODE_FAULT,
+    multiple=True,
+    help="What befalls a node; listed below.",
+)
+@click.option(
     "--handling",
     type=DURATION,
     default="0",
@@ -159,6 +187,9 @@ def command(
     reorder: float | None,
     partitions: tuple[Partition, ...],
     slow_links: tuple[SlowLink, ...],
+    delay_jumps: tuple[DelayJump, ...],
+    host: str,
+    node_faults: tuple[NodeFault, ...],
     handling: int,
     patience: int | None,
     send_limit: int | None,
@@ -183,6 +214,7 @@ def command(
         reordering=reorder,
         partitions=partitions,
         slow_links=slow_links,
+        delay_jumps=delay_jumps,
     )
     traffic = Traffic(
         processes=processes,
@@ -204,6 +236,8 @@ def command(
         patience_ns=find_network(network_name).patience_ns if patience is None else patience,
         until_ns=until,
         options=limits(info, send_limit, receive_limit),
+        host=host,
+        node_faults=node_faults,
     )
     expected = workload.remaining() if workload_name == "replay" else messages
     carry_out(plan, expected, out, as_json, audit)

@@ -15,7 +15,8 @@ from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.sim.engine import Progress
 from antecede.sim.fit import needs_link
-from antecede.sim.run import RunResult, fitted, option_of, simulate
+from antecede.sim.node_faults import NodeFault
+from antecede.sim.run import CORE, RunResult, fitted, option_of, simulate
 from antecede.sim.workloads.catalogue import Traffic
 from antecede.sim.workloads.workload import Workload
 from antecede.trace.files import read_events, record_events
@@ -38,6 +39,8 @@ class Plan:
     patience_ns: int
     until_ns: int
     options: dict[str, object]
+    host: str = CORE
+    node_faults: tuple[NodeFault, ...] = ()
 
     def run(self, record: bool | EventLog, progress: Progress | None) -> RunResult:
         """Run it."""
@@ -51,6 +54,8 @@ class Plan:
             patience_ns=self.patience_ns,
             until_ns=self.until_ns,
             options=self.options,
+            host=self.host,
+            node_faults=self.node_faults,
             progress=progress,
         )
 

@@ -26,6 +26,9 @@ def summary_text(result: RunResult, title: str, promised: str | None) -> str:
         *buffer_lines(result, measures),
         row("left over", left_text(result.leftovers)),
     ]
+    if result.datagrams:
+        per_message = three_digits(per(result.datagrams, result.messages))
+        lines.append(row("datagrams", f"{result.datagrams:,}, {per_message} for each message"))
     if result.refused:
         lines.append(row("refused", f"{result.refused:,} packets, as a peer's fault"))
     if promised is not None:
@@ -137,6 +140,7 @@ def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, obje
         "copies": result.copies,
         "deliveries": result.deliveries,
         "packets": result.packets,
+        "datagrams": result.datagrams,
         "events": result.events,
         "refused": result.refused,
         "blocked": result.blocked,

@@ -7,7 +7,13 @@ import click
 
 from antecede.core.errors import LocalError
 from antecede.link.notation import parse_count, parse_duration, parse_number, parse_share
-from antecede.sim.networks import parse_latency, parse_partition, parse_slow_link
+from antecede.sim.networks import (
+    parse_delay_jump,
+    parse_latency,
+    parse_partition,
+    parse_slow_link,
+)
+from antecede.sim.node_faults import parse_node_fault
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[object]
@@ -49,4 +55,6 @@ NUMBER: Final = Written("number", parse_number)
 LATENCY: Final = Written("latency", parse_latency)
 PARTITION: Final = Written("start:end:p,p,…", parse_partition)
 SLOW_LINK: Final = Written("from:to:extra", parse_slow_link)
+DELAY_JUMP: Final = Written("start:end:extra", parse_delay_jump)
+NODE_FAULT: Final = Written("fault", parse_node_fault)
 SETTING: Final = Written("key=value", parse_setting)

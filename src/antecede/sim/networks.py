@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from antecede.core.errors import LocalError
-from antecede.link.faults import Faults, Partition, SlowLink
+from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import (
     Constant,
     Empirical,
@@ -115,6 +115,7 @@ def build_network(
     reordering_ns: int | None = None,
     partitions: tuple[Partition, ...] = (),
     slow_links: tuple[SlowLink, ...] = (),
+    delay_jumps: tuple[DelayJump, ...] = (),
 ) -> Faults:
     """The network called `name`, with whatever is given instead of its own."""
     faults = find_network(name).faults
@@ -131,7 +132,7 @@ def build_network(
         faults = replace(faults, reordering=reordering, reordering_ns=lateness_ns)
     if reordering_ns is not None:
         faults = replace(faults, reordering_ns=reordering_ns)
-    faults = replace(faults, partitions=partitions, slow_links=slow_links)
+    faults = replace(faults, partitions=partitions, slow_links=slow_links, delay_jumps=delay_jumps)
     faults.check()
     return faults
 
@@ -204,6 +205,15 @@ def parse_partition(text: str) -> Partition:
         end_ns=parse_duration(parts[1]),
         island=frozenset([parse_count(process) for process in parts[2].split(",")]),
     )
+
+
+def parse_delay_jump(text: str) -> DelayJump:
+    """A jump of all delays, as START:END:EXTRA."""
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise LocalError(f"{text!r} is no jump; write START:END:EXTRA as in 10ms:50ms:800ms")
+    start_ns, end_ns, extra_ns = [parse_duration(part) for part in parts]
+    return DelayJump(start_ns=start_ns, end_ns=end_ns, extra_ns=extra_ns)
 
 
 def parse_slow_link(text: str) -> SlowLink:

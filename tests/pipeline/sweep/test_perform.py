@@ -9,7 +9,7 @@ import pytest
 from antecede.pipeline.sweep.job import planned_row
 from antecede.pipeline.sweep.measured import bounds, gathered
 from antecede.pipeline.sweep.perform import performed
-from antecede.pipeline.sweep.plans import RunPlan
+from antecede.pipeline.sweep.plans import RunPlan, parse_plan
 from antecede.pipeline.sweep.tables import REQUESTS, RUNS
 from antecede.trace.files import read_events
 from antecede.trace.workload import WorkloadRow, write_workload
@@ -83,6 +83,25 @@ def test_variant_is_the_protocol_with_its_options(tmp_path: Path) -> None:
     assert (narrow["protocol"], narrow["carried_by"]) == ("narrow", "hybrid")
     assert narrow["blocked"] > 0 == usual["blocked"]
     assert narrow["digest"] != usual["digest"]
+
+
+def test_a_variant_may_run_on_whole_nodes(tmp_path: Path) -> None:
+    text = """
+    protocols = ["nodes", "hybrid"]
+    networks = ["lossy"]
+    [protocol.nodes]
+    of = "hybrid"
+    host = "node"
+    [scenario.x]
+    messages = 100
+    interval = "1ms"
+    """
+    nodes, core = grid_of(tmp_path, text).plans()
+    assert parse_plan(nodes.text()) == nodes
+    on_nodes, alone = run(nodes), run(core)
+    assert (on_nodes["protocol"], on_nodes["carried_by"]) == ("nodes", "hybrid on nodes")
+    assert on_nodes["delivered"] == alone["delivered"]
+    assert on_nodes["digest"] != alone["digest"]
 
 
 def test_network_that_recovers_needs_no_link(tmp_path: Path) -> None:

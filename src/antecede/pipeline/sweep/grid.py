@@ -41,6 +41,7 @@ from antecede.pipeline.sweep.plans import NetworkPlan, ReplayPlan, RunPlan, Traf
 from antecede.pipeline.sweep.replays import contents_of, plan_replay
 from antecede.pipeline.sweep.sections import Section, read_toml
 from antecede.sim.networks import NETWORKS
+from antecede.sim.run import CORE, NODE
 from antecede.sim.workloads.catalogue import Traffic
 from antecede.sim.workloads.settings import Setting
 from antecede.sim.workloads.workload import check_seed
@@ -84,6 +85,8 @@ class Variant:
 
     of: str
     options: Mapping[str, int]
+    host: str
+    """What runs: the protocol alone, or whole nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +145,7 @@ class Grid:
                             non_causal=scenario.non_causal,
                             variant_of=None if variant is None else variant.of,
                             options={} if variant is None else variant.options,
+                            host=CORE if variant is None else variant.host,
                         )
                         for place, seed in enumerate(axes.seeds)
                     ]
@@ -240,11 +244,14 @@ def variant_of(name: str, section: Section) -> Variant:
     if name in PROTOCOLS:
         raise LocalError(f"{section.where}: a protocol of the catalogue has the same name")
     options: dict[str, int] = {}
-    for key, value in section.table("set").items():
+    for key, value in (section.table("set") if section.has("set") else {}).items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise section.error(f"set.{key}", f"cannot be {value!r}: it is a whole number")
         options[key] = value
-    variant = Variant(of=section.text("of"), options=options)
+    host = section.text("host", CORE)
+    if host not in (CORE, NODE):
+        raise section.error("host", f"cannot be {host!r}: it is {CORE!r} or {NODE!r}")
+    variant = Variant(of=section.text("of"), options=options, host=host)
     section.finish()
     try:
         find_protocol(variant.of).create(0, range(2), **options)

@@ -120,6 +120,7 @@ def simulated(
         record=record,
         handling_ns=plan.handling_ns,
         options=dict(plan.options),
+        host=plan.host,
         patience_ns=plan.network.patience_ns,
         until_ns=plan.until_ns,
         progress=progress,

@@ -15,6 +15,7 @@ from antecede import __version__
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.sim.networks import build_network, parse_latency, parse_partition, parse_slow_link
+from antecede.sim.run import CORE
 from antecede.sim.workloads.catalogue import Traffic, build_workload
 from antecede.sim.workloads.replay import Replay
 from antecede.sim.workloads.settings import Setting
@@ -126,6 +127,8 @@ class RunPlan:
     """The protocol of which this one is a variant; None: it is one of the catalogue."""
     options: Mapping[str, int] = field(default_factory=dict)
     """What every process of a variant is made with."""
+    host: str = CORE
+    """What runs: protocols alone, or whole nodes."""
 
     @property
     def carrier(self) -> str:
@@ -141,6 +144,8 @@ class RunPlan:
         """Equal for plans that give the same result, and for no others."""
         fields = asdict(self)
         fields["traffic"].pop("path", None)
+        if self.host == CORE:
+            del fields["host"]
         if self.network.latency_content:
             fields["network"].pop("latency")
         said = json.dumps([__version__, fields], sort_keys=True)
