@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import antecede
-from antecede.audit import check_log
+from antecede.audit import VIOLATION_COLUMNS, check_log
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
@@ -141,7 +141,8 @@ def test_executors_in_processes_of_their_own_get_the_package_and_audit(tmp_path:
     assert len(lines) == 2
     for line in lines:
         assert line.startswith(f"True {home / 'work'}/")
-    found = pq.read_table(f"{log}-audited/violations").to_pylist()
+    columns = ["run_id", *VIOLATION_COLUMNS]
+    found = pq.read_table(f"{log}-audited/violations").select(columns).to_pylist()
     oracle = check_log(read_events(log), witnesses=False)
     assert sorted(tuple(row.values()) for row in found) == sorted(
         ("none", *violation.row()) for violation in oracle.violations
