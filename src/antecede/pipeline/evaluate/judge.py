@@ -38,7 +38,8 @@ class Judged:
 def judge_logs(session: SparkSession, logs: Sequence[str], out: Path) -> list[Judged]:
     """Audit all runs of these datasets; the tables of the audit go into `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    audit(session, logs, str(out))
+    # By process: that is the order which the protocols under comparison promise.
+    audit(session, logs, str(out), order="process")
     found = {name: read_columns(out / name) for name in TABLES}
     runs = [run_id for log in logs for run_id in find_runs(Path(log))]
     counts = {name: Counter(row["run_id"] for row in rows) for name, rows in found.items()}
