@@ -294,4 +294,7 @@ def watched_table(
 
 def packed(*columns: Integers) -> bytes:
     """Rows of little-endian 64-bit integers."""
-    return np.stack(columns, axis=1).astype("<i8").tobytes()
+    rows = np.empty((len(columns[0]), len(columns)), "<i8")
+    for place, column in enumerate(columns):
+        rows[:, place] = column
+    return rows.tobytes()
