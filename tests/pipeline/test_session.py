@@ -122,6 +122,7 @@ def test_the_embedded_java_runs_spark_and_nothing_is_said(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py"]
 
 
+@pytest.mark.long
 def test_executors_in_processes_of_their_own_get_the_package_and_audit(tmp_path: Path) -> None:
     """Workers run where the package is not installed: what they import has been shipped."""
     home = spark_home(tmp_path / "spark")
