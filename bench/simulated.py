@@ -20,8 +20,8 @@ import simpy
 from antecede.core import CausalProcess, Deliver, Effect
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.values import Packet
-from antecede.link.chance import Chance
 from antecede.link.faults import Faults
+from antecede.link.keyed_random import KeyedRandom
 from antecede.link.latency import Uniform
 from antecede.sim.engine import Simulation
 from antecede.sim.workloads.poisson import Poisson
@@ -72,7 +72,7 @@ class SimpyModel:
         self.packet_processes = packet_processes
         self.env = simpy.Environment()
         self.latency = Uniform(LOW_NS, HIGH_NS)
-        self.chance = Chance(seed)
+        self.chance = KeyedRandom(seed)
         self.left = messages
         self.neighbours = neighbours
         everyone = range(processes)

@@ -151,6 +151,21 @@ def test_the_same_seed_gives_the_same_run_to_the_byte() -> None:
     assert other.log.digest() != first.log.digest()
 
 
+@pytest.mark.parametrize("order", ["fifo", "none"])
+def test_what_is_lost_is_repeated_at_once_whatever_the_order(order: str) -> None:
+    """Neither messages nor acks wait for the core's timer, which would take minutes."""
+    for seed in range(3):
+        group = Group(
+            [ANN, BOB], Faults(loss=0.2), seed=seed, order=order, patience_ns=600 * SECOND
+        )
+        group.run_for(5 * SECOND)
+        for number in range(200):
+            group.send(ANN, [BOB], b"%d" % number)
+            group.run_for(MS)
+        group.run_until(group.drained, within_ns=5 * SECOND)
+        assert sorted(map(int, group.payloads(BOB))) == list(range(200))
+
+
 DIGESTS = {
     2: "354c0ce921eea37f588ad9a1d1d69c5d",
     5: "edb39a57ba606ee31de503e790c04e25",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import Chance
+from antecede.link.keyed_random import KeyedRandom
 from antecede.link.latency import (
     DELAY_NS_MAX,
     Constant,
@@ -24,7 +24,7 @@ DRAWS = 5_000
 
 def drawn(latency: Latency, source: int = 0, target: int = 1) -> list[int]:
     """Many delays between two processes, in ascending order."""
-    chance = Chance(3)
+    chance = KeyedRandom(3)
     delays = []
     for number in range(DRAWS):
         chance.key(source, target, number)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import Chance
 from antecede.link.faults import Faults, Partition, SlowLink
+from antecede.link.keyed_random import KeyedRandom
 from antecede.link.latency import Constant, Latency
 from antecede.sim.networks import (
     NETWORKS,
@@ -23,7 +23,7 @@ MS = 1_000_000
 
 
 def delays(latency: Latency, source: int = 0, target: int = 1) -> list[int]:
-    chance = Chance(1)
+    chance = KeyedRandom(1)
     drawn = []
     for number in range(500):
         chance.key(number)

@@ -1,7 +1,7 @@
 """Between packets and the network: the fault model, and a reliable link for those who need one."""
 
-from antecede.link.chance import Chance
 from antecede.link.faults import Faults, FaultyNetwork, Partition, SlowLink
+from antecede.link.keyed_random import KeyedRandom
 from antecede.link.latency import (
     Constant,
     Empirical,
@@ -15,13 +15,13 @@ from antecede.link.latency import (
 from antecede.link.reliable import over_lossy
 
 __all__ = [
-    "Chance",
     "Constant",
     "Empirical",
     "Exponential",
     "Faults",
     "FaultyNetwork",
     "Geography",
+    "KeyedRandom",
     "Latency",
     "Lognormal",
     "Pareto",

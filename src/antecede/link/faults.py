@@ -11,7 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import NETWORK, Chance, threshold_of
+from antecede.link.keyed_random import NETWORK, KeyedRandom, threshold_of
 from antecede.link.latency import DELAY_NS_MAX, Constant, Latency
 
 DELAY: Final = 0
@@ -155,7 +155,7 @@ class FaultyNetwork:
     def __init__(self, faults: Faults, seed: int) -> None:
         faults.check()
         self._faults: Final = faults
-        self._chance: Final = Chance(seed, NETWORK)
+        self._chance: Final = KeyedRandom(seed, NETWORK)
         self._loss: Final[i64] = threshold_of(faults.loss)
         self._duplication: Final[i64] = threshold_of(faults.duplication)
         self._reordering: Final[i64] = threshold_of(faults.reordering)

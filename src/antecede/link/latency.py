@@ -10,7 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import Chance
+from antecede.link.keyed_random import KeyedRandom
 
 DELAY_NS_MAX: Final = 3_600_000_000_000
 """No packet takes longer than an hour: the tail of a heavy distribution ends here."""
@@ -21,7 +21,7 @@ class Latency(ABC):
     """A distribution of one-way delays, possibly different for every ordered pair."""
 
     @abstractmethod
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:
         """A delay in nanoseconds for one packet from `source` to `target`."""
 
 
@@ -33,7 +33,7 @@ class Constant(Latency):
         check_span(delay_ns, delay_ns)
         self._delay_ns: Final[i64] = delay_ns
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:  # noqa: ARG002 no chance in it, and the same for every pair
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 no chance in it, and the same for every pair
         return self._delay_ns
 
 
@@ -46,7 +46,7 @@ class Uniform(Latency):
         self._low_ns: Final[i64] = low_ns
         self._span_ns: Final[i64] = high_ns - low_ns
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:  # noqa: ARG002 the same for every pair
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 the same for every pair
         return self._low_ns + i64(chance.unit() * float(self._span_ns))
 
 
@@ -59,7 +59,7 @@ class Exponential(Latency):
         self._mean_ns: Final = float(mean_ns)
         self._base_ns: Final[i64] = base_ns
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:  # noqa: ARG002 the same for every pair
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 the same for every pair
         return self._base_ns + whole_ns(chance.exponential(self._mean_ns))
 
 
@@ -74,7 +74,7 @@ class Lognormal(Latency):
         self._median_ns: Final = float(median_ns)
         self._sigma: Final = sigma
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:  # noqa: ARG002 the same for every pair
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 the same for every pair
         normal = sqrt(-2.0 * log(chance.unit())) * cos(2.0 * pi * chance.unit())
         return whole_ns(self._median_ns * exp(self._sigma * normal))
 
@@ -90,7 +90,7 @@ class Pareto(Latency):
         self._low_ns: Final = float(low_ns)
         self._exponent: Final = -1.0 / alpha
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:  # noqa: ARG002 the same for every pair
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 the same for every pair
         return whole_ns(self._low_ns * chance.unit() ** self._exponent)
 
 
@@ -104,7 +104,7 @@ class Empirical(Latency):
         check_span(min(samples_ns), max(samples_ns))
         self._samples_ns: Final = list(samples_ns)
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:  # noqa: ARG002 the same for every pair
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 the same for every pair
         return self._samples_ns[chance.below(len(self._samples_ns))]
 
 
@@ -124,7 +124,7 @@ class Geography(Latency):
         self._sites: Final[i64] = sites
         self._jitter: Final = jitter
 
-    def draw(self, source: i64, target: i64, chance: Chance) -> i64:
+    def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:
         base_ns = self._matrix_ns[source % self._sites][target % self._sites]
         return whole_ns(base_ns * (1.0 + self._jitter * chance.exponential(1.0)))
 

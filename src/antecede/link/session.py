@@ -303,6 +303,9 @@ class Session:
         for sent in self.path.lost:
             if sent.delivered > 0 or sent.permit > 0:
                 self.outgoing.repeat_control()
+            if sent.packets is not None:
+                for packet in sent.packets:
+                    self.outgoing.put(packet)
             if sent.controls & CREDIT_SENT:
                 self.credit.repeat_grant()
             if sent.controls & RELEASE_SENT:

@@ -167,6 +167,7 @@ class DatagramWriter:
             if len(self._writer) >= room or self._index >= PACKETS_MOST:
                 break
             self._write_packet(session, packet, sent, now_ns)
+            sent.keeps(packet)
             taken += 1
         if taken > 0:
             outgoing.controls_left(taken)

@@ -29,14 +29,11 @@ from antecede.live.tracing import LiveTrace, open_trace
 from antecede.live.transport import Transport
 from antecede.live.udp import UdpTransport
 
-NUMBERS: Final = range(1 << 20)
+NUMBERS: Final = range(1 << 31)
 """What peers may be called inside a node's core: sessions are numbered as they come."""
 
 CORE_PAYLOAD_LIMIT: Final = 1 << 16
 """No message in the core is larger than a datagram."""
-
-CONTROL_PATIENCE_NS: Final = 100_000_000
-"""The protocols that order less repeat by their own timer alone, so it is a quick one."""
 
 Config = Settings | str | os.PathLike[str] | None
 
@@ -164,14 +161,13 @@ async def numeric_address(bind: Address) -> Address:
 
 def make_core(settings: Settings) -> NodeProcess:
     """The protocol that the settings ask for, with the limits they name."""
-    causal = settings.order.startswith("hybrid")
     core = find_protocol(settings.order).create(
         ME,
         NUMBERS,
         send_limit=max(settings.send_limit, 2) * 2,
         receive_limit=max(1, settings.receive_window // MESSAGE_COST),
         payload_limit=CORE_PAYLOAD_LIMIT,
-        patience_ns=settings.patience_ns if causal else CONTROL_PATIENCE_NS,
+        patience_ns=settings.patience_ns,
     )
     assert isinstance(core, NodeProcess), f"{settings.order} is not for nodes"
     return core

@@ -11,6 +11,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
+from antecede.core.values import Packet
 from antecede.link.path.ranges import AckedNumbers
 
 IN_FLIGHT: Final = 0
@@ -39,6 +40,7 @@ class Sent:
         "first",
         "last",
         "number",
+        "packets",
         "permit",
         "probed",
         "sent_ns",
@@ -57,6 +59,8 @@ class Sent:
         self.delivered: i64 = 0
         self.permit: i64 = 0
         self.controls: i64 = 0
+        # Further control of the core that is not merged while it waits, and so is kept whole.
+        self.packets: list[Packet] | None = None
         # Whether the peer owes an acknowledgement of it.
         self.eliciting = False
         self.probed = False
@@ -74,6 +78,12 @@ class Sent:
             self.again = []
         self.again.append(sequence)
         self.eliciting = True
+
+    def keeps(self, packet: Packet) -> None:
+        """This control is in it, and is to be sent again if it is lost."""
+        if self.packets is None:
+            self.packets = []
+        self.packets.append(packet)
 
     def has_messages(self) -> bool:
         """Whether a message was in it."""
@@ -213,6 +223,7 @@ class Flight:
             self.acked_size += sent.size
         sent.state = ACKED
         sent.again = None
+        sent.packets = None
         self.settled_controls |= sent.controls
         if sent.number > self.largest_acked and sent.sent_ns > self.acked_sent_ns:
             self.acked_sent_ns = sent.sent_ns

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.pipeline.grow.errands import OPENING, Pattern, Step
 from antecede.pipeline.grow.service_graph import Rates, ServiceGraph
 
@@ -96,7 +96,7 @@ class Requests:
 
     def __init__(self, town: Town) -> None:
         self._town = town
-        self._chance = Chance(town.seed, WORKLOAD)
+        self._chance = KeyedRandom(town.seed, WORKLOAD)
         self._entries = list(accumulate(town.rates.outside))
         self._weights = [list(accumulate(calls)) for calls in town.graph.calls]
         self._pools = pools_of(town.patterns)

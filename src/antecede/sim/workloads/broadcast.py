@@ -8,7 +8,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.sim.workloads.workload import Agenda, Workload, check_traffic
 
 
@@ -30,7 +30,7 @@ class Broadcast(Workload):
         self._left: i64 = messages
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes
-        self._chance: Final = Chance(seed, WORKLOAD)
+        self._chance: Final = KeyedRandom(seed, WORKLOAD)
         self._sent: Final = [0] * processes
 
     @property

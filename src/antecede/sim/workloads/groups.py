@@ -12,7 +12,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
 from antecede.core.values import Message
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.sim.workloads.workload import Agenda, Workload, check_share, check_traffic
 
 DEPTH_LIMIT: Final = 64
@@ -54,7 +54,7 @@ class Groups(Workload):
         self._mean_ns: Final = float(interval_ns)
         self._reply: Final = reply
         self._payload_bytes: Final[i64] = payload_bytes
-        self._chance: Final = Chance(seed, WORKLOAD)
+        self._chance: Final = KeyedRandom(seed, WORKLOAD)
         self._members: Final = ring_of_groups(processes, groups, size)
         self._groups_of: Final = memberships(processes, self._members)
         self._counts: Final = [0] * processes

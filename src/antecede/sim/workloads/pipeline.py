@@ -9,7 +9,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.values import Message
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.sim.workloads.workload import Agenda, Workload, check_traffic
 
 
@@ -26,7 +26,7 @@ class Pipeline(Workload):
         self._entered: i64 = 0
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes
-        self._chance: Final = Chance(seed, WORKLOAD)
+        self._chance: Final = KeyedRandom(seed, WORKLOAD)
 
     @property
     def reacts(self) -> bool:

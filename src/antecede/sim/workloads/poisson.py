@@ -10,7 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.sim.workloads.workload import Agenda, Workload, check_share, check_traffic
 
 TARGETS: Final = 1
@@ -41,7 +41,7 @@ class Poisson(Workload):
         self._left: i64 = messages
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes
-        self._chance: Final = Chance(seed, WORKLOAD)
+        self._chance: Final = KeyedRandom(seed, WORKLOAD)
         self._favourites: Final[i64] = min(favourites, processes - 1)
         self._multicast: Final = multicast
         self._fan_out: Final[i64] = min(fan_out, processes - 1)

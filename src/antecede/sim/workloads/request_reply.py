@@ -10,7 +10,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
 from antecede.core.values import Message
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.sim.workloads.workload import Agenda, Workload, check_traffic
 
 REQUEST: Final = 0
@@ -46,7 +46,7 @@ class RequestReply(Workload):
         self._think_ns: Final = float(think_ns)
         self._payload_bytes: Final[i64] = payload_bytes
         self._reply_bytes: Final[i64] = reply_bytes
-        self._chance: Final = Chance(seed, WORKLOAD)
+        self._chance: Final = KeyedRandom(seed, WORKLOAD)
         clients = processes - servers
         self._quota: Final = [0] * servers + [
             requests // clients + (1 if client < requests % clients else 0)

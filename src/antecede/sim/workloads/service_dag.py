@@ -11,7 +11,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
 from antecede.core.values import Message
-from antecede.link.chance import WORKLOAD, Chance
+from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.sim.workloads.workload import Agenda, Workload, check_traffic
 
 ROOT: Final = 0
@@ -58,7 +58,7 @@ class ServiceDag(Workload):
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes
         self._reply_bytes: Final[i64] = reply_bytes
-        self._chance: Final = Chance(seed, WORKLOAD)
+        self._chance: Final = KeyedRandom(seed, WORKLOAD)
         self._calls: Final[dict[int, Call]] = {}
         self._next_call: i64 = 0
 

@@ -4,31 +4,31 @@ from collections.abc import Callable
 
 import pytest
 
-from antecede.link.chance import NETWORK, WORKLOAD, Chance, mixed, threshold_of
+from antecede.link.keyed_random import NETWORK, WORKLOAD, KeyedRandom, mixed, threshold_of
 
 DRAWS = 20_000
 
 
-def words(chance: Chance, count: int = 8) -> list[int]:
+def words(chance: KeyedRandom, count: int = 8) -> list[int]:
     return [int(chance.word()) for _ in range(count)]
 
 
 def keyed(seed: int, *key: int) -> list[int]:
-    chance = Chance(seed)
+    chance = KeyedRandom(seed)
     chance.key(*key)
     return words(chance)
 
 
 def test_the_numbers_are_these_and_stay_these() -> None:
     """Recorded runs can be repeated only as long as nobody touches the generator."""
-    chance = Chance(1)
+    chance = KeyedRandom(1)
     chance.key(2, 3, 5, 7)
 
     assert words(chance, 4) == [2_415_328_818, 2_649_971_350, 154_587_997, 2_875_967_707]
 
 
 def test_a_key_begins_its_own_stream_whatever_was_drawn_before() -> None:
-    chance = Chance(9)
+    chance = KeyedRandom(9)
     chance.key(4, 1)
     expected = words(chance)
     chance.key(4, 2)
@@ -51,7 +51,7 @@ def test_large_numbers_in_keys_and_seeds_are_told_apart() -> None:
 
 
 def test_purposes_have_nothing_in_common() -> None:
-    network, workload = Chance(5, NETWORK), Chance(5, WORKLOAD)
+    network, workload = KeyedRandom(5, NETWORK), KeyedRandom(5, WORKLOAD)
     network.key(1, 2)
     workload.key(1, 2)
 
@@ -62,9 +62,9 @@ def test_different_words_are_scrambled_to_different_words() -> None:
     assert len({int(mixed(word)) for word in range(50_000)}) == 50_000
 
 
-def draws(draw: Callable[[Chance], float]) -> list[float]:
+def draws(draw: Callable[[KeyedRandom], float]) -> list[float]:
     """One number for each of many neighbouring keys, as the simulator draws them."""
-    chance = Chance(11)
+    chance = KeyedRandom(11)
     drawn = []
     for number in range(DRAWS):
         chance.key(number % 7, number % 11, number)

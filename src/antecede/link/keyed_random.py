@@ -1,9 +1,9 @@
 """Randomness that depends on names, not on history.
 
-A `Chance` is keyed by a seed and a few integers (who sends to whom, which message) and then yields
-a short stream of numbers. What befalls a packet therefore does not depend on what else happened
-before it: two protocols run with one seed meet the same network, and a run does not depend on the
-order in which its parts were built. The generator is a counter through a 32-bit finaliser
+A `KeyedRandom` is keyed by a seed and a few integers (who sends to whom, which message) and then
+yields a short stream of numbers. What befalls a packet therefore does not depend on what else
+happened before it: two protocols run with one seed meet the same network, and a run does not depend
+on the order in which its parts were built. The generator is a counter through a 32-bit finaliser
 (multipliers and shifts found by C. Wellons' hash prospector); every product stays below 2**63, so
 compiled and interpreted arithmetic agree. It is for simulations, not for secrets.
 """
@@ -37,7 +37,7 @@ def folded(value: i64) -> i64:
 
 
 @final
-class Chance:
+class KeyedRandom:
     """Streams of random numbers, one per key; those of two purposes have nothing in common."""
 
     __slots__ = ("_seed", "_state")
@@ -77,5 +77,5 @@ class Chance:
 
 
 def threshold_of(probability: float) -> int:
-    """The argument of `Chance.happens` for a probability."""
+    """The argument of `KeyedRandom.happens` for a probability."""
     return round(probability * WORD_SPAN)
