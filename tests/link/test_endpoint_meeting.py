@@ -14,6 +14,7 @@ from antecede.link.limits import Limits
 from antecede.link.reports import PeerMet, PeerMoved, Refused, Stranger
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import (
+    GREETING_SIZE,
     HELLO,
     MAGIC,
     REFUSE,
@@ -61,6 +62,7 @@ def test_strangers_that_have_left_make_room_for_others() -> None:
     for number in range(PEERS_LIMIT - 1):
         name = f"stranger {number}"
         ann.add_peer(name, None, 2, MTU, SECOND, stranger=True)
+        session_of(ann, name).standing.meet(SECOND)
         if number != 7:
             session_of(ann, name).standing.release()
     ann.add_peer(CAT, None, 3, MTU, SECOND, stranger=True)
@@ -300,7 +302,7 @@ def greeting_of_the_future() -> bytes:
     writer.write(bytes([HELLO]) + MAGIC)
     write_varint(writer, VERSION + 1)
     write_varint(writer, VERSION + 3)
-    writer.write(b"\xff" * 100)
+    writer.write(b"\xff" * GREETING_SIZE)
     return writer.getvalue()
 
 

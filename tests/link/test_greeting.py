@@ -18,6 +18,7 @@ from antecede.wire.greeting import (
     VERSION,
     WELCOME,
     Greeting,
+    harmless,
     read_greeting,
     read_refusal,
     read_text,
@@ -32,7 +33,7 @@ from antecede.wire.varint import VARINT_LIMIT, Reader
 
 ids = st.integers(1, VARINT_LIMIT - 1)
 amounts = st.integers(0, VARINT_LIMIT - 1)
-names = st.text(st.characters(codec="utf-8"), max_size=NAME_LIMIT // 4)
+names = st.text(st.characters(codec="utf-8"), max_size=NAME_LIMIT // 4).filter(str.isprintable)
 
 
 @st.composite
@@ -146,7 +147,9 @@ def test_a_text_has_a_limit_and_is_utf_8() -> None:
 def test_a_refusal_says_who_and_why(name: str, reason: str) -> None:
     data = write_refusal(name, reason)
     assert data[0] == REFUSE
-    assert read_refusal(Reader(data, 1)) == (name, reason)
+    assert read_refusal(Reader(data, 1)) == (name, harmless(reason))
+    assert harmless(reason).isprintable()
+    assert (harmless(reason) == reason) == reason.isprintable()
 
 
 @given(ids)

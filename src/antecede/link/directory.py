@@ -9,6 +9,7 @@ address, changes nothing.
 """
 
 from abc import abstractmethod
+from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Final, final
 
@@ -54,7 +55,13 @@ REPLACED_MOST: Final = 64
 """Incarnations of a peer that are remembered because another has taken their place."""
 
 REFUSED_MOST: Final = 1000
-"""Names that are remembered because they were refused."""
+REFUSED_NS: Final = 60_000_000_000
+REASONS_MOST: Final = 8
+"""Names that are remembered because they were refused, and for how long. More are not reported in
+that time, only counted: anybody can make names up."""
+
+STRANGERS_MOST: Final = 64
+"""Strangers that were let in and have still to show that they are there."""
 
 SAME_ORDER: Final = "set the same one on every node"
 OWN_NAME: Final = "give every node a name of its own"
@@ -279,10 +286,13 @@ class Directory:
         "_open_to_strangers",
         "_out",
         "_refused",
+        "_refused_until_ns",
         "_reports",
+        "_secret",
         "_timers",
         "_tokens",
         "_unknown_at_ns",
+        "_unmet_strangers",
         "by_name",
         "by_token",
         "refusals",
@@ -305,8 +315,10 @@ class Directory:
         self._out: Final = out
         self._reports: Final = reports
         self._candidates: dict[int, Candidate] = {}
-        # Why somebody was refused last, by name.
-        self._refused: dict[str, str] = {}
+        # Strangers that were let in and have not been met, in the order in which they came.
+        self._unmet_strangers: dict[str, None] = {}
+        # Why somebody was refused, by name: every reason is told once.
+        self._refused: dict[str, list[str]] = {}
         self.by_name: dict[str, Contact] = {}
         # The sessions that pass datagrams, by the token in those to us, and to the peer.
         self.by_token: dict[int, Session] = {}
@@ -315,16 +327,35 @@ class Directory:
         self._timers: list[tuple[int, str]] = []
         self.stale: i64 = 0
         self.refusals: i64 = 0
+        self._refused_until_ns: i64 = 0
+        # What tokens are made with that are not remembered; made when it is first needed.
+        self._secret = b""
         self._unknown_at_ns: i64 = 0
 
     # Contacts.
 
-    def add(self, contact: Contact, now_ns: i64) -> None:
-        """A new contact; it is greeted at once if its address is known."""
+    def make_room(self) -> None:
+        """For one more contact; `LocalError` if there is none."""
         if len(self.by_name) >= PEERS_LIMIT:
             self._forget_departed()
         if len(self.by_name) >= PEERS_LIMIT:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
+
+    def strangers_in_excess(self) -> list[str]:
+        """The strangers to forget, those first that came first, before one more is let in.
+
+        They have said hello, and nothing that shows that they are where they say: anybody can.
+        """
+        if len(self._unmet_strangers) < STRANGERS_MOST:
+            return []
+        unmet = [name for name in self._unmet_strangers if not self.by_name[name].session.met]
+        self._unmet_strangers = dict.fromkeys(unmet)
+        return unmet[: len(unmet) + 1 - STRANGERS_MOST] if len(unmet) >= STRANGERS_MOST else []
+
+    def add(self, contact: Contact, now_ns: i64) -> None:
+        """A new contact; it is greeted at once if its address is known."""
+        if contact.stranger:
+            self._unmet_strangers[contact.name] = None
         contact.greet_with(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
         self._refused.pop(contact.name, None)
@@ -335,6 +366,7 @@ class Directory:
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
         del self.by_name[contact.name]
+        self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
         self._drop_candidates(contact)
         if self._guard is not None:
@@ -373,22 +405,26 @@ class Directory:
 
     # What comes.
 
-    def opened(self, address: object, data: bytes) -> Letter | None:
+    def opened(self, address: object, data: bytes, now_ns: i64) -> Letter | None:
         """What is in the envelope of a greeting; None if that is of no interest any more.
 
         `RemoteError` if it has an envelope and we have no keys, or the other way round.
         """
         guard = self._guard
         if guard is None:
-            self._report_foreign(address, "it has a key, and this node has none")
+            self._report_foreign(address, "it has a key, and this node has none", now_ns)
             raise RemoteError("a greeting with a key, and there are no keys here")
         if not is_keyed(data):
-            self._report_foreign(address, "it has no key, and this node talks only with keys")
+            self._report_foreign(
+                address, "it has no key, and this node talks only with keys", now_ns
+            )
             raise RemoteError("a greeting without a key, where keys are required")
         try:
             letter = guard.open(data)
         except RemoteError:
-            self._report_foreign(address, "it has another key than we know, or knows another of us")
+            self._report_foreign(
+                address, "it has another key than we know, or knows another of us", now_ns
+            )
             raise
         if letter is None:
             self.stale += 1
@@ -396,11 +432,11 @@ class Directory:
             raise RemoteError("a greeting in the wrong envelope")
         return letter
 
-    def _report_foreign(self, address: object, reason: str) -> None:
+    def _report_foreign(self, address: object, reason: str, now_ns: i64) -> None:
         """Tell, once, why somebody who should be a peer is not understood."""
         for contact in self.by_name.values():
             if contact.address == address and not contact.session.met:
-                self._report_refusal(contact.name, address, reason)
+                self._report_refusal(contact.name, address, reason, now_ns)
 
     def receive(
         self, kind: i64, address: object, reader: Reader, letter: Letter | None, now_ns: i64
@@ -409,11 +445,11 @@ class Directory:
         oldest, newest = read_versions(reader)
         if newest < OLDEST_VERSION or oldest > VERSION:
             if kind == HELLO and letter is None:
-                self._refuse_version(oldest, newest, address)
+                self._refuse_version(oldest, newest, address, now_ns)
             return None
         greeting = read_greeting(reader, oldest, newest)
         if letter is not None and not letter.proves(greeting.name):
-            self._report_foreign(address, "it has another key than we know")
+            self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if kind == WELCOME:
             return self._on_welcome(greeting, address, letter, now_ns)
@@ -474,6 +510,7 @@ class Directory:
     def confirm(self, candidate: Candidate) -> None:
         """The candidate is believed: nothing more is asked of that contact."""
         contact = candidate.contact
+        self._unmet_strangers.pop(contact.name, None)
         self._drop_candidates(contact)
         contact.greet_with(0, 0)
         contact.needs_no_hello()
@@ -502,15 +539,15 @@ class Directory:
             ours = f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}"
             self._refuse(address, letter, ours)
             reason = f"it has the order {greeting.order!r}, we {self._me.order!r}; {SAME_ORDER}"
-            self._report_refusal(greeting.name, address, reason)
+            self._report_refusal(greeting.name, address, reason, now_ns)
         elif contact is None and self._open_to_strangers:
             self._reports.append(Stranger(name=greeting.name, address=address))
         elif contact is None:
             self._refuse(address, letter, f"{greeting.name} is not one of {self._me.name}'s peers")
             reason = "it is not one of our peers; add it with add_peer"
-            self._report_refusal(greeting.name, address, reason)
+            self._report_refusal(greeting.name, address, reason, now_ns)
         elif greeting.incarnation in contact.replaced:
-            self._refuse_replaced(greeting, address, letter)
+            self._refuse_replaced(greeting, address, letter, now_ns)
         else:
             self._welcome(contact, greeting, address, letter, now_ns)
 
@@ -617,13 +654,24 @@ class Directory:
             if contact.hello_for == 0:
                 contact.greet_with(token, incarnation)
             elif contact.hello_for != incarnation:
-                token = self._tokens.fresh()
+                token = self._token_of(contact, incarnation)
         candidate = Candidate(contact, greeting, address, token)
         contact.candidates.append(candidate)
         self._candidates[token] = candidate
         if len(contact.candidates) > CANDIDATES_MOST:
             self._candidates.pop(contact.candidates.pop(0).token_in, None)
         return token
+
+    def _token_of(self, contact: Contact, incarnation: i64) -> i64:
+        """The token for one incarnation: nobody else can guess it, and it need not be remembered.
+
+        So a candidate that had to give way to made-up ones is known again by its token.
+        """
+        if not self._secret:
+            self._secret = f"{self._tokens.fresh()} {self._tokens.fresh()}".encode()
+        said = f"{contact.session.id} {incarnation} {contact.name}".encode()
+        digest = blake2b(said, key=self._secret[:64], digest_size=8).digest()
+        return 1 + (int.from_bytes(digest, "little") >> 3)
 
     def _drop_candidates(self, contact: Contact) -> None:
         for candidate in contact.candidates:
@@ -643,15 +691,17 @@ class Directory:
         data = write_refusal(self._me.name, reason)
         self._out.append(Datagram(address, data if letter is None else letter.answer(data)))
 
-    def _refuse_version(self, oldest: i64, newest: i64, address: object) -> None:
+    def _refuse_version(self, oldest: i64, newest: i64, address: object, now_ns: i64) -> None:
         """Say no to a greeting in versions that are not spoken here, and report it."""
         ours = f"{OLDEST_VERSION} to {VERSION}"
         said = f"{self._me.name} speaks versions {ours}; upgrade the older one"
         self._refuse(address, None, said)
         reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
-        self._report_refusal(self.name_at(address), address, reason)
+        self._report_refusal(self.name_at(address), address, reason, now_ns)
 
-    def _refuse_replaced(self, greeting: Greeting, address: object, letter: Letter | None) -> None:
+    def _refuse_replaced(
+        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> None:
         """Say no to an incarnation that another has come after.
 
         A first hello may just be late. One that echoes our token is from somebody who had met us,
@@ -661,14 +711,22 @@ class Directory:
         self._refuse(address, letter, said)
         if greeting.echo != 0:
             reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
-            self._report_refusal(greeting.name, address, reason)
+            self._report_refusal(greeting.name, address, reason, now_ns)
 
-    def _report_refusal(self, name: str, address: object, reason: str) -> None:
+    def _report_refusal(self, name: str, address: object, reason: str, now_ns: i64) -> None:
         """Tell that somebody is refused, which goes on saying hello: once, not every time."""
-        if self._refused.get(name) != reason:
-            if len(self._refused) >= REFUSED_MOST:
+        reasons = self._refused.get(name)
+        if reasons is None:
+            if len(self._refused) >= REFUSED_MOST and now_ns >= self._refused_until_ns:
                 self._refused.clear()
-            self._refused[name] = reason
+            if len(self._refused) >= REFUSED_MOST:
+                return
+            if not self._refused:
+                self._refused_until_ns = now_ns + REFUSED_NS
+            reasons = []
+            self._refused[name] = reasons
+        if reason not in reasons and len(reasons) < REASONS_MOST:
+            reasons.append(reason)
             self._reports.append(Refused(name=name, address=address, reason=reason))
 
 

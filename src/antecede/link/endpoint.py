@@ -37,7 +37,7 @@ from antecede.link.session import Session
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
-from antecede.wire.greeting import HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
+from antecede.wire.greeting import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
 from antecede.wire.varint import Reader
 
 STAYS: Final = -1
@@ -118,6 +118,10 @@ class Endpoint:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
         if name in self.directory.by_name:
             raise LocalError(f"{name} is a peer already; remove it first to change its address")
+        self.directory.make_room()
+        if stranger:
+            for waiting in self.directory.strangers_in_excess():
+                self.remove_peer(waiting, now_ns)
         size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
         session = self._new_session(name, size, process)
         contact = Contact(name, address, process, size, session, stranger)
@@ -272,9 +276,11 @@ class Endpoint:
             return
         letter: Letter | None = None
         if self._guard is not None or is_keyed(data):
-            letter = self.directory.opened(address, data)
+            letter = self.directory.opened(address, data, now_ns)
             if letter is None:
                 return
+        elif kind == HELLO and len(data) < GREETING_SIZE:
+            raise RemoteError("a hello smaller than its answer may be")
         reader = Reader(data if letter is None else letter.text())
         kind = reader.byte()
         if kind in (HELLO, WELCOME):
@@ -302,7 +308,7 @@ class Endpoint:
             assert candidate is not None, "one of the two is there"
             session = self._believe(candidate, now_ns)
         reader = Reader(data, NUMBER_AT)
-        self._take(session, address, reader, reader.positive(), now_ns)
+        self._take(session, address, reader, reader.positive(), len(data), now_ns)
 
     def _receive_sealed(
         self,
@@ -326,7 +332,7 @@ class Endpoint:
             body, offer = found
             candidate.contact.offers.remove(offer)
             session = self._believe(candidate, now_ns, offer.seal)
-        self._take(session, address, Reader(body), datagram.number, now_ns)
+        self._take(session, address, Reader(body), datagram.number, len(body), now_ns)
 
     def _opened(self, session: Session, datagram: SealedDatagram, token: i64) -> bytes:
         """The body of a datagram of this session, sealed with what either side had offered."""
@@ -346,9 +352,15 @@ class Endpoint:
             return body
 
     def _take(
-        self, session: Session, address: object, reader: Reader, number: i64, now_ns: i64
+        self,
+        session: Session,
+        address: object,
+        reader: Reader,
+        number: i64,
+        size: i64,
+        now_ns: i64,
     ) -> None:
-        """Take in datagram `number` of a session."""
+        """Take in datagram `number` of a session, which has `size` bytes."""
         floor = number - 1 - reader.varint()
         if floor < 0:
             raise RemoteError("a datagram older than the first")
@@ -356,6 +368,7 @@ class Endpoint:
             self.reports.append(PeerBack(name=session.name))
         if session.moves_to(address, number):
             self.reports.append(PeerMoved(name=session.name, address=address))
+        session.came_from(address, size)
         self._core.mark(session)
         if session.receipts.is_new(number):
             self._read(session, reader, number, now_ns)

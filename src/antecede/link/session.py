@@ -26,6 +26,10 @@ from antecede.wire.frames import FRAME_ROOM
 ME: Final = 0
 """This node's id in its own core; the sessions with its peers are 1, 2, 3, …"""
 
+UNLIMITED: Final = -1
+ADDRESS_FACTOR: Final = 3
+"""To an address where a peer has not answered yet goes at most so many times what came from it."""
+
 CREDIT_SENT: Final = 1
 BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
@@ -37,8 +41,11 @@ class Session:
     """What there is between this node and one incarnation of a peer."""
 
     __slots__ = (
+        "_allowance",
         "_fixed_address",
         "_probing",
+        "_proof_from",
+        "_proven_address",
         "_timer_ns",
         "address",
         "assembly",
@@ -91,6 +98,11 @@ class Session:
         self.token_out: i64 = 0
         self.address: object = None
         self._fixed_address = False
+        # Where the peer has answered from. At another address so many bytes may go to it until a
+        # datagram from this number on is acknowledged; UNLIMITED: it is there.
+        self._proven_address: object = None
+        self._allowance: i64 = UNLIMITED
+        self._proof_from: i64 = 0
         # What its datagrams are sealed with, and, where both sides had said hello at once, what
         # the peer seals with instead. None: nothing is sealed.
         self.seal: Seal | None = None
@@ -146,6 +158,7 @@ class Session:
         self.token_in = token_in
         self.token_out = token_out
         self.address = address
+        self._proven_address = address
         self._fixed_address = fixed_address
         self.standing.meet(now_ns)
         self.last_sent_ns = now_ns
@@ -171,7 +184,18 @@ class Session:
         if number <= self.receipts.numbers.largest:
             return False
         self.address = address
+        if address == self._proven_address:
+            self._allowance = UNLIMITED
+        else:
+            self._allowance = 0
+            self._proof_from = self.path.next_number()
+            self.ping_due = True
         return True
+
+    def came_from(self, address: object, size: i64) -> None:
+        """A datagram has come: so much more may go to where the peer says it is now."""
+        if self._allowance != UNLIMITED and address == self.address:
+            self._allowance += ADDRESS_FACTOR * size
 
     # What comes, and time.
 
@@ -179,6 +203,9 @@ class Session:
         """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
         path.acknowledged(acked, delay_ns, now_ns)
+        if self._allowance != UNLIMITED and acked.lasts[0] >= self._proof_from:
+            self._allowance = UNLIMITED
+            self._proven_address = self.address
         if path.flight.settled_controls & BYE_SENT:
             self.standing.bye_was_heard()
         self._repeat_lost_control()
@@ -218,7 +245,7 @@ class Session:
     def wants_to_write(self, now_ns: i64) -> bool:
         """Whether anything waits that may leave now."""
         standing = self.standing
-        if standing.phase != MET:
+        if standing.phase != MET or self._allowance == 0:
             return False
         if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
             return True
@@ -228,7 +255,7 @@ class Session:
 
     def may_send_messages(self, now_ns: i64) -> bool:
         """Whether messages wait, and window, pace and credit let them leave."""
-        if not self.outgoing.has_messages():
+        if not self.outgoing.has_messages() or 0 <= self._allowance < self.datagram_size:
             return False
         if self._probing or self.path.flight.size == 0:
             return True
@@ -243,6 +270,8 @@ class Session:
     def sent(self, sent: Sent, now_ns: i64) -> None:
         """A datagram has left."""
         self.path.left(sent, now_ns)
+        if self._allowance != UNLIMITED:
+            self._allowance = max(0, self._allowance - sent.size)
         self.last_sent_ns = now_ns
         self.datagrams_out += 1
         if sent.again is not None:

@@ -22,7 +22,7 @@ from typing import Any, Final, Self, TypeVar, Unpack
 
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.link.inbox import InboundMessage
-from antecede.link.reports import Report
+from antecede.link.reports import Refused, Report, Stranger
 from antecede.live.addresses import Address
 from antecede.live.errors import NodeClosed, Stranded
 from antecede.live.explaining import Explanation
@@ -35,6 +35,9 @@ from antecede.live.settings import AddressLike, KeysLike, Options, PathLike, Pee
 from antecede.live.stats import Health, Stats
 
 T = TypeVar("T")
+
+EVENTS_MOST: Final = 10_000
+"""Events that wait for a slow listener; beyond that those that strangers can cause are left out."""
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +76,9 @@ class Announcer:
             self._thread.start()
 
         def pass_on(report: Report) -> None:
+            # Strangers can cause some of them, and a listener may be slow.
+            if isinstance(report, Refused | Stranger) and self._events.qsize() >= EVENTS_MOST:
+                return
             self._events.put((listener, report))
 
         return pass_on

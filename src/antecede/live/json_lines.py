@@ -121,7 +121,7 @@ async def serve_lines(
     if reread is not None:
         loop.add_signal_handler(signal.SIGHUP, reload, node, reread, output)
     output.put({"event": "ready", "name": node.name, "address": str(node.address)})
-    node.on_event(lambda report: output.put(event_record(report)))
+    node.on_event(lambda report: write_event(report, output))
     answering = loop.create_task(answer_lines(node, lines, output))
     deliveries = loop.create_task(write_deliveries(node, output))
     try:
@@ -284,6 +284,14 @@ def delivery_record(message: InboundMessage) -> dict[str, object]:
     except UnicodeDecodeError:
         record["base64"] = base64.b64encode(message.payload).decode()
     return record
+
+
+def write_event(report: Report, output: OutputLines) -> None:
+    """Write what happened to a peer; what strangers can cause only while somebody reads."""
+    if isinstance(report, Refused | Stranger):
+        output.put_if_read(event_record(report))
+    else:
+        output.put(event_record(report))
 
 
 def event_record(report: Report) -> dict[str, object]:

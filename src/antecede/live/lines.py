@@ -104,10 +104,22 @@ class OutputLines:
         self.failure: str | None = None
         """Why nothing more is written, or None."""
         self._waiting: list[str] = []
+        self.dropped = 0
+        """Records that were not written since the last one that was."""
         self._wanted = asyncio.Event()
         self._written = asyncio.Event()
         self._ended = False
         self._task = asyncio.get_running_loop().create_task(self._write())
+
+    def put_if_read(self, record: dict[str, object]) -> None:
+        """Write a record that strangers can cause, soon; count it if too much is unwritten."""
+        if len(self._waiting) >= OUTPUT_LIMIT:
+            self.dropped += 1
+            return
+        if self.dropped:
+            self.put({"event": "dropped", "events": self.dropped})
+            self.dropped = 0
+        self.put(record)
 
     def put(self, record: dict[str, object]) -> None:
         """Write a record, soon."""

@@ -123,6 +123,8 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     token = read_i64_le(reader.take(8), 0)
     echo = read_i64_le(reader.take(8), 0)
     name = read_text(reader, NAME_LIMIT)
+    if not name.isprintable():
+        raise RemoteError("a name that no terminal should show")
     greeting = Greeting(name, read_text(reader, NAME_LIMIT), incarnation, token)
     if incarnation <= 0 or token <= 0 or echo < 0:
         raise RemoteError("a greeting without an incarnation or a token")
@@ -152,10 +154,10 @@ def write_refusal(name: str, reason: str) -> bytes:
 
 
 def read_refusal(reader: Reader) -> tuple[str, str]:
-    """Who refuses, and why."""
+    """Who refuses, and why, in letters that any terminal can show."""
     read_versions(reader)
     name = read_text(reader, NAME_LIMIT)
-    return name, read_text(reader, REASON_LIMIT)
+    return name, harmless(read_text(reader, REASON_LIMIT))
 
 
 def write_unknown(token: i64) -> bytes:
@@ -172,6 +174,16 @@ def read_unknown(reader: Reader) -> i64:
     if reader.take(len(MAGIC)) != MAGIC:
         raise RemoteError("a greeting of something else than antecede")
     return read_i64_le(reader.take(8), 0)
+
+
+def harmless(text: str) -> str:
+    """The text with everything escaped that is no letter: it may command a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def write_text(writer: BytesWriter, text: str) -> None:
