@@ -10,7 +10,7 @@ import click
 from antecede import compiled
 from antecede.cli.bench_tables import ratio_table, speed_table
 from antecede.cli.output import Console
-from antecede.tools.bench.catalogue import PEERS
+from antecede.tools.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede.tools.bench.contest import Plan, Results, Show, run_contest
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
@@ -29,6 +29,7 @@ EPILOG: Final = """
 Examples:
   antecede bench live                            everybody who is installed
   antecede bench live --peer antecede --peer zmq only these two
+  antecede bench live --secure                   those that encrypt, too
   antecede bench live --list                     who could be measured, and who can be here
   antecede bench live --rounds 9 --json speed.json
 
@@ -81,6 +82,7 @@ def command() -> None:
     show_default=True,
     help="How long one throughput is measured.",
 )
+@click.option("--secure", is_flag=True, help="Those that encrypt, too.")
 @click.option("--json", "out", type=JSON_FILE, callback=in_a_folder, help="Write all figures here.")
 @click.option("--list", "listing", is_flag=True, help="List the libraries and stop.")
 def live(
@@ -88,6 +90,7 @@ def live(
     sizes: tuple[int, ...],
     rounds: int,
     seconds: float,
+    secure: bool,
     out: Path | None,
     listing: bool,
 ) -> None:
@@ -102,7 +105,8 @@ def live(
         return
     if not compiled():
         click.echo(INTERPRETED, err=True)
-    plan = Plan(keys=keys or tuple(PEERS), sizes=sizes, rounds=rounds, seconds=seconds)
+    chosen = (*PLAIN, *ENCRYPTED) if secure else PLAIN
+    plan = Plan(keys=keys or chosen, sizes=sizes, rounds=rounds, seconds=seconds)
     results = with_progress(lambda show: run_contest(plan, show))
     tell(results)
     if out is not None:

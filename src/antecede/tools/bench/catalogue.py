@@ -10,7 +10,7 @@ from antecede.tools.bench.peers.nats_client import Nats
 from antecede.tools.bench.peers.tcp_streams import TcpStreams
 from antecede.tools.bench.peers.zenoh_session import Zenoh
 from antecede.tools.bench.peers.zmq_asyncio import ZmqAsyncioDealerRouter, ZmqAsyncioPushPull
-from antecede.tools.bench.peers.zmq_blocking import ZmqDealerRouter, ZmqPushPull
+from antecede.tools.bench.peers.zmq_blocking import ZmqCurve, ZmqDealerRouter, ZmqPushPull
 
 PEERS: Final[dict[str, Peer]] = {
     "antecede": AntecedeNode("iterate", "auto"),
@@ -25,9 +25,19 @@ PEERS: Final[dict[str, Peer]] = {
     "zmq-asyncio-dealer": ZmqAsyncioDealerRouter(),
     "tcp": TcpStreams(),
     "tcp-20": TcpStreams(per_write=20),
+    "antecede-sealed": AntecedeNode("iterate", "auto", sealed=True),
+    "antecede-handler-sealed": AntecedeNode("handler", "auto", sealed=True),
+    "antecede-1400-sealed": AntecedeNode("iterate", 1400, sealed=True),
+    "antecede-handler-1400-sealed": AntecedeNode("handler", 1400, sealed=True),
+    "zmq-curve": ZmqCurve(),
     "nats": Nats(),
     "zenoh": Zenoh(),
 }
+
+ENCRYPTED: Final = tuple(key for key in PEERS if key.endswith(("-sealed", "-curve")))
+"""Those that encrypt: measured beside those that do the same in plaintext, if that is asked for."""
+
+PLAIN: Final = tuple(key for key in PEERS if key not in ENCRYPTED)
 
 
 def find_peer(key: str) -> Peer:

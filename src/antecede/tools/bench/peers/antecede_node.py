@@ -7,11 +7,15 @@ from typing import Final, Literal, TypeAlias
 from antecede.link.inbox import InboundMessage
 from antecede.live.node import Node
 from antecede.live.opening import open_node
+from antecede.live.security.keys import SecretKey
 from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
 from antecede.tools.bench.peer import Peer, Stage, package
 
 LISTENER: Final = "listener"
 CALLER: Final = "caller"
+
+SHARED_KEY: Final = SecretKey(bytes(range(32)))
+"""Known to everybody: it is the work that is measured."""
 
 Style: TypeAlias = Literal["iterate", "handler"]
 Loop: TypeAlias = Literal["asyncio", "uvloop"]
@@ -21,14 +25,23 @@ class AntecedeNode(Peer):
     """Messages taken with `async for`, or by a handler that is a plain function; datagrams as
     large as `mtu` says, on asyncio's own event loop or on another one."""
 
-    def __init__(self, style: Style, mtu: int | Literal["auto"], loop: Loop = "asyncio") -> None:
+    def __init__(
+        self,
+        style: Style,
+        mtu: int | Literal["auto"],
+        loop: Loop = "asyncio",
+        *,
+        sealed: bool = False,
+    ) -> None:
+        self._settings: dict[str, object] = {"cluster_key": SHARED_KEY} if sealed else {}
         self._style = style
         self._mtu = mtu
         self.package = loop
         how = "async for" if style == "iterate" else "handler"
         size = "large datagrams" if mtu == "auto" else f"{mtu} B datagrams"
         where = "" if loop == "asyncio" else f", {loop}"
-        self.name = f"antecede, {how}, {size}{where}"
+        kept = ", sealed" if sealed else ""
+        self.name = f"antecede, {how}, {size}{where}{kept}"
 
     def _run(self, part: Coroutine[None, None, None]) -> None:
         factory = package("uvloop").new_event_loop if self.package == "uvloop" else None
@@ -39,7 +52,9 @@ class AntecedeNode(Peer):
         self._run(self._sink(stage, tally))
 
     async def _sink(self, stage: Stage, tally: Tally) -> None:
-        async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
+        async with open_node(
+            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._settings
+        ) as node:
             stage.announce(address_of(node))
             if self._style == "iterate":
                 await count(node, tally)
@@ -50,7 +65,9 @@ class AntecedeNode(Peer):
         self._run(self._source(stage, volley))
 
     async def _source(self, stage: Stage, volley: Volley) -> None:
-        async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
+        async with open_node(
+            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._settings
+        ) as node:
             if volley.per_s:
                 await send_at_a_pace(node, volley)
             else:
@@ -63,7 +80,9 @@ class AntecedeNode(Peer):
         self._run(self._echo(stage))
 
     async def _echo(self, stage: Stage) -> None:
-        async with open_node(LISTENER, peers={CALLER: None}, mtu=self._mtu) as node:
+        async with open_node(
+            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._settings
+        ) as node:
             stage.announce(address_of(node))
             if self._style == "iterate":
                 async for message in node:
@@ -77,7 +96,9 @@ class AntecedeNode(Peer):
         self._run(self._ping(stage, stopwatch))
 
     async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        async with open_node(CALLER, peers={LISTENER: stage.address}, mtu=self._mtu) as node:
+        async with open_node(
+            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._settings
+        ) as node:
             if self._style == "iterate":
                 for _ in stopwatch.turns():
                     await node.send(LISTENER, stopwatch.ping)

@@ -15,10 +15,14 @@ class ZmqSource(Peer):
     sender: str
     """The kind of socket that sends."""
 
+    def protect(self, socket: Any, *, server: bool) -> None:  # noqa: ANN401 - pyzmq has no types here
+        """Encrypt what goes through a socket, before it is bound (`server`) or connected."""
+
     def source(self, stage: Stage, volley: Volley) -> None:
         zmq = package("zmq")
         with zmq.Context() as context, context.socket(getattr(zmq, self.sender)) as out:
             out.linger = LINGER_MS
+            self.protect(out, server=False)
             out.connect(stage.address)
             send = out.send
             for payload in volley:
@@ -35,6 +39,7 @@ class ZmqPushPull(ZmqSource):
     def sink(self, stage: Stage, tally: Tally) -> None:
         zmq = package("zmq")
         with zmq.Context() as context, context.socket(zmq.PULL) as pull:
+            self.protect(pull, server=True)
             stage.announce(bound(pull))
             receive = pull.recv
             count = 0
@@ -52,6 +57,8 @@ class ZmqPushPull(ZmqSource):
             context.socket(zmq.PUSH) as push,
         ):
             push.linger = 0
+            self.protect(pull, server=True)
+            self.protect(push, server=True)
             stage.announce(f"{bound(pull)} {bound(push)}")
             while (payload := pull.recv())[0] != END:
                 push.send(payload)
@@ -65,12 +72,30 @@ class ZmqPushPull(ZmqSource):
             context.socket(zmq.PUSH) as push,
         ):
             push.linger = LINGER_MS
+            self.protect(pull, server=False)
+            self.protect(push, server=False)
             push.connect(there)
             pull.connect(back)
             for _ in stopwatch.turns():
                 push.send(stopwatch.ping)
                 pull.recv()
             push.send(stopwatch.end)
+
+
+class ZmqCurve(ZmqPushPull):
+    """PUSH to PULL, encrypted with CURVE; both sides have the same key, which costs the same."""
+
+    name = "pyzmq PUSH/PULL, CURVE"
+
+    def protect(self, socket: Any, *, server: bool) -> None:  # noqa: ANN401 - pyzmq has no types here
+        zmq = package("zmq")
+        secret = package("zmq.utils.z85").encode(bytes(range(32)))
+        socket.curve_secretkey = secret
+        socket.curve_publickey = zmq.curve_public(secret)
+        if server:
+            socket.curve_server = True
+        else:
+            socket.curve_serverkey = zmq.curve_public(secret)
 
 
 class ZmqDealerRouter(ZmqSource):
