@@ -2,8 +2,11 @@
 
 import asyncio
 import io
+import json
 
-from antecede.live.lines import READ_BYTES, InputLines
+from antecede.link.reports import PeerMet, Refused
+from antecede.live.json_lines import write_event
+from antecede.live.lines import OUTPUT_LIMIT, READ_BYTES, InputLines, OutputLines
 
 
 async def lines_of(text: bytes, line_limit: int) -> list[bytes]:
@@ -23,3 +26,29 @@ def test_of_an_endless_line_no_more_is_kept_than_shows_that_it_is_too_long() -> 
     long, after = asyncio.run(lines_of(b"x" * 20 * READ_BYTES + b"\nafter\n", 1000))
     assert 1000 < len(long) <= 1000 + READ_BYTES + len(b"\n")
     assert after == b"after\n"
+
+
+def test_what_strangers_cause_does_not_pile_up_when_nobody_reads() -> None:
+    """Events are put without a turn of the loop between them, as if the pipe were full."""
+
+    async def written() -> list[dict[str, object]]:
+        sink = io.StringIO()
+        output = OutputLines(sink, lambda: None)
+        for count in range(OUTPUT_LIMIT + 500):
+            write_event(Refused(name=f"n{count}", address=None, reason="made up"), output)
+        write_event(PeerMet(name="bob"), output)
+        assert output.dropped == 500
+        while output._waiting:
+            await output.room()
+            await asyncio.sleep(0.001)
+        write_event(Refused(name="last", address=None, reason="made up"), output)
+        await output.end()
+        return [json.loads(line) for line in sink.getvalue().splitlines()]
+
+    lines = asyncio.run(written())
+    assert len(lines) == OUTPUT_LIMIT + 3
+    assert lines[-3:] == [
+        {"event": "met", "peer": "bob"},
+        {"event": "dropped", "events": 500},
+        {"event": "refused", "peer": "last", "reason": "made up"},
+    ]
