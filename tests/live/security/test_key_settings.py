@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
+import sys
 from pathlib import Path
 
 import pytest
 
 import antecede
-from antecede.errors import BadConfiguration, KeyNeeded
+from antecede.errors import BadConfiguration, KeyNeeded, LocalError
 from antecede.live.peers import Peer
-from antecede.live.security.choosing import ring_of
+from antecede.live.security.choosing import guard_of, ring_of
 from antecede.live.security.keys import SecretKey, new_secret, write_key_file
 from antecede.live.security.rings import ClusterRing, PeerRing
 from antecede.live.setting_sources import gather_settings
@@ -108,6 +109,14 @@ def test_secrets_do_not_show() -> None:
     secret = new_secret()
     assert secret.text()[9:30] not in repr(gathered(key=secret))
     assert str(secret.raw) not in repr(gathered(key=secret))
+
+
+def test_without_the_package_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(LocalError, match=r"pip install 'antecede\[secure\]'"):
+        guard_of(gathered(key=ALICE))
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0:0", "[::]:0"])

@@ -68,10 +68,10 @@ class SessionSeal(Seal):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The last hello of one key that was answered."""
+    """The last hello of one key that was answered; the check at its end stands for all of it."""
 
     stamp: int
-    envelope: bytes
+    check: bytes
     answer: bytes
 
 
@@ -221,7 +221,7 @@ class HelloLetter(Letter):
 
     def former_answer(self) -> bytes:
         answered = self._guard.answered.get(self._responder.initiator)
-        if answered is None or answered.envelope != self._envelope:
+        if answered is None or answered.check != self._envelope[-CHECK_BYTES:]:
             return b""
         return answered.answer
 
@@ -229,7 +229,7 @@ class HelloLetter(Letter):
         handle = self._envelope[2:START_BYTES]
         answer = bytes([KEYED_WELCOME, FORM]) + handle + self._responder.second(text)
         assert len(answer) <= len(self._envelope), "nothing is answered with more than it had"
-        answered = Answered(self._stamp, self._envelope, answer)
+        answered = Answered(self._stamp, self._envelope[-CHECK_BYTES:], answer)
         self._guard.remember(self._responder.initiator, answered)
         return answer
 
