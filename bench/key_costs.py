@@ -1,0 +1,80 @@
+"""What keys cost, in processor time: sealing, opening, a handshake, and hellos that are made up.
+
+python -m bench.key_costs
+"""
+
+import os
+from collections.abc import Callable
+from time import process_time
+
+from antecede.core.errors import RemoteError
+from antecede.live.security.guarding import KeyGuard, SessionSeal, check_key, check_of
+from antecede.live.security.keys import SecretKey
+from antecede.live.security.rings import PeerRing
+from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
+
+TIMES = 500
+HEADER = bytes(12)
+ONE, OTHER = SecretKey(bytes([1] * 32)), SecretKey(bytes([2] * 32))
+
+
+def microseconds(work: Callable[[int], object]) -> float:
+    """What one call takes."""
+    start = process_time()
+    for number in range(1, TIMES + 1):
+        work(number)
+    return (process_time() - start) / TIMES * 1e6
+
+
+def seal_and_open(size: int) -> tuple[float, float]:
+    """Of a datagram with so many bytes."""
+    there, back = bytes(32), bytes([1] * 32)
+    sending, receiving = SessionSeal(there, back, 0), SessionSeal(back, there, 0)
+    body = bytes(size)
+    sealed: list[bytes] = []
+    sealing = microseconds(lambda number: sealed.append(sending.seal(number, HEADER, body)))
+    mark = sending.mark(0)
+    opening = microseconds(lambda number: receiving.open(mark, number, HEADER, sealed[number - 1]))
+    return sealing, opening
+
+
+def handshake(one: KeyGuard, other: KeyGuard, number: int) -> None:
+    """Hello and welcome, both sides."""
+    text = number.to_bytes(4, "little").ljust(one.greeting_size(), b"x")
+    (hello,) = one.hellos("other", text, number)
+    letter = other.open(hello)
+    assert letter is not None
+    answered = one.open(letter.answer(b"welcome" * 20))
+    assert answered is not None
+    letter.seal(0)
+    answered.seal(0)
+
+
+def made_up(guard: KeyGuard, *, knows_the_key: bool) -> None:
+    """A hello of somebody without a key."""
+    start = bytes([KEYED_HELLO, 1]) + os.urandom(GREETING_SIZE - 18)
+    check = check_of(check_key(guard.ring.secret.public.raw), start) if knows_the_key else bytes(16)
+    try:
+        guard.open(start + check)
+    except RemoteError:
+        return
+    raise AssertionError("nobody can make up a hello")
+
+
+def main() -> None:
+    """Print everything."""
+    for size in (100, 1384, 60_000):
+        sealing, opening = seal_and_open(size)
+        print(f"{size:6} B: seal {sealing:5.1f} us, open {opening:5.1f} us")
+    one = KeyGuard(PeerRing(ONE, {"other": [OTHER.public]}))
+    other = KeyGuard(PeerRing(OTHER, {"one": [ONE.public]}))
+    both = microseconds(lambda number: handshake(one, other, number))
+    print(f"handshake, both sides: {both:.0f} us")
+    stranger = microseconds(lambda _: made_up(other, knows_the_key=False))
+    print(f"a made-up hello: {stranger:.0f} us")
+    knowing = microseconds(lambda _: made_up(other, knows_the_key=True))
+    print(f"the same, by somebody who knows the public key (and makes the check): {knowing:.0f} us")
+
+
+if __name__ == "__main__":
+    main()
