@@ -13,9 +13,10 @@ import antecede.core
 import antecede.link
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
-from antecede.link.directory import Contact, Identity, Tokens
+from antecede.link.directory import Contact, Identity
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
+from antecede.link.tokens import Tokens
 from bench.steps import Measured, StepCounter, spread
 
 FOLDERS: Final = tuple(package.__path__[0] for package in (antecede.core, antecede.link))

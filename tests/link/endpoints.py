@@ -13,7 +13,7 @@ from antecede.core.alarms import PATIENCE_NS
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Identity, Tokens
+from antecede.link.directory import Identity
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.guard import Guard
@@ -23,6 +23,7 @@ from antecede.link.memory import Bottleneck, MemoryNetwork
 from antecede.link.reports import Report
 from antecede.link.rows import EventRows
 from antecede.link.session import Session
+from antecede.link.tokens import Tokens
 from antecede.trace.log import EventLog
 
 MS = 1_000_000

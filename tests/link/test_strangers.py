@@ -1,10 +1,11 @@
 """What somebody who was never introduced can do to a node without keys: little."""
 
-from antecede.link.directory import CANDIDATES_MOST, REFUSED_MOST, REFUSED_NS, STRANGERS_MOST
+from antecede.link.directory import CANDIDATES_MOST, STRANGERS_MOST
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
+from antecede.link.refusals import REFUSED_MOST, REFUSED_NS
 from antecede.link.reports import PeerMoved, Refused, Stranger
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import (

@@ -8,19 +8,19 @@ that token. No two incarnations get the same token. So an old greeting, or one w
 address, changes nothing.
 """
 
-from abc import abstractmethod
-from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.link.guard import OFFERS_MOST, Guard, Letter, Offer, Seal
+from antecede.link.refusals import Refusals
 from antecede.link.reports import Refused, Report, Stranger
 from antecede.link.session import Session
 from antecede.link.standing import STAYING
+from antecede.link.tokens import RecalledTokens, Tokens
 from antecede.link.writer import Datagram
 from antecede.wire.greeting import (
     HELLO,
@@ -54,12 +54,6 @@ CANDIDATES_MOST: Final = 4
 REPLACED_MOST: Final = 64
 """Incarnations of a peer that are remembered because another has taken their place."""
 
-REFUSED_MOST: Final = 1000
-REFUSED_NS: Final = 60_000_000_000
-REASONS_MOST: Final = 8
-"""Names that are remembered because they were refused, and for how long. More are not reported in
-that time, only counted: anybody can make names up."""
-
 STRANGERS_MOST: Final = 64
 """Strangers that were let in and have still to show that they are there."""
 
@@ -71,15 +65,6 @@ UNKNOWN_INTERVAL_NS: Final = 10_000_000
 
 HINT_INTERVAL_NS: Final = 1_000_000_000
 """With keys: a peer that is said not to know us is greeted at most this often."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Tokens:
-    """Where numbers come from that nobody else can guess."""
-
-    @abstractmethod
-    def fresh(self) -> int:
-        """A number, 0 < number < 2**62, that was never given out before."""
 
 
 @final
@@ -285,10 +270,9 @@ class Directory:
         "_me",
         "_open_to_strangers",
         "_out",
+        "_recalled",
         "_refused",
-        "_refused_until_ns",
         "_reports",
-        "_secret",
         "_timers",
         "_tokens",
         "_unknown_at_ns",
@@ -317,8 +301,7 @@ class Directory:
         self._candidates: dict[int, Candidate] = {}
         # Strangers that were let in and have not been met, in the order in which they came.
         self._unmet_strangers: dict[str, None] = {}
-        # Why somebody was refused, by name: every reason is told once.
-        self._refused: dict[str, list[str]] = {}
+        self._refused: Final = Refusals(reports)
         self.by_name: dict[str, Contact] = {}
         # The sessions that pass datagrams, by the token in those to us, and to the peer.
         self.by_token: dict[int, Session] = {}
@@ -327,9 +310,7 @@ class Directory:
         self._timers: list[tuple[int, str]] = []
         self.stale: i64 = 0
         self.refusals: i64 = 0
-        self._refused_until_ns: i64 = 0
-        # What tokens are made with that are not remembered; made when it is first needed.
-        self._secret = b""
+        self._recalled: Final = RecalledTokens(tokens)
         self._unknown_at_ns: i64 = 0
 
     # Contacts.
@@ -358,7 +339,7 @@ class Directory:
             self._unmet_strangers[contact.name] = None
         contact.greet_with(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
-        self._refused.pop(contact.name, None)
+        self._refused.forget(contact.name)
         if contact.address is not None:
             contact.greets_at(now_ns)
             self._plan(contact)
@@ -436,7 +417,7 @@ class Directory:
         """Tell, once, why somebody who should be a peer is not understood."""
         for contact in self.by_name.values():
             if contact.address == address and not contact.session.met:
-                self._report_refusal(contact.name, address, reason, now_ns)
+                self._refused.tell(contact.name, address, reason, now_ns)
 
     def receive(
         self, kind: i64, address: object, reader: Reader, letter: Letter | None, now_ns: i64
@@ -539,13 +520,13 @@ class Directory:
             ours = f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}"
             self._refuse(address, letter, ours)
             reason = f"it has the order {greeting.order!r}, we {self._me.order!r}; {SAME_ORDER}"
-            self._report_refusal(greeting.name, address, reason, now_ns)
+            self._refused.tell(greeting.name, address, reason, now_ns)
         elif contact is None and self._open_to_strangers:
             self._reports.append(Stranger(name=greeting.name, address=address))
         elif contact is None:
             self._refuse(address, letter, f"{greeting.name} is not one of {self._me.name}'s peers")
             reason = "it is not one of our peers; add it with add_peer"
-            self._report_refusal(greeting.name, address, reason, now_ns)
+            self._refused.tell(greeting.name, address, reason, now_ns)
         elif greeting.incarnation in contact.replaced:
             self._refuse_replaced(greeting, address, letter, now_ns)
         else:
@@ -654,24 +635,13 @@ class Directory:
             if contact.hello_for == 0:
                 contact.greet_with(token, incarnation)
             elif contact.hello_for != incarnation:
-                token = self._token_of(contact, incarnation)
+                token = self._recalled.token(contact.session.id, incarnation, contact.name)
         candidate = Candidate(contact, greeting, address, token)
         contact.candidates.append(candidate)
         self._candidates[token] = candidate
         if len(contact.candidates) > CANDIDATES_MOST:
             self._candidates.pop(contact.candidates.pop(0).token_in, None)
         return token
-
-    def _token_of(self, contact: Contact, incarnation: i64) -> i64:
-        """The token for one incarnation: nobody else can guess it, and it need not be remembered.
-
-        So a candidate that had to give way to made-up ones is known again by its token.
-        """
-        if not self._secret:
-            self._secret = f"{self._tokens.fresh()} {self._tokens.fresh()}".encode()
-        said = f"{contact.session.id} {incarnation} {contact.name}".encode()
-        digest = blake2b(said, key=self._secret[:64], digest_size=8).digest()
-        return 1 + (int.from_bytes(digest, "little") >> 3)
 
     def _drop_candidates(self, contact: Contact) -> None:
         for candidate in contact.candidates:
@@ -697,7 +667,7 @@ class Directory:
         said = f"{self._me.name} speaks versions {ours}; upgrade the older one"
         self._refuse(address, None, said)
         reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
-        self._report_refusal(self.name_at(address), address, reason, now_ns)
+        self._refused.tell(self.name_at(address), address, reason, now_ns)
 
     def _refuse_replaced(
         self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
@@ -711,23 +681,7 @@ class Directory:
         self._refuse(address, letter, said)
         if greeting.echo != 0:
             reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
-            self._report_refusal(greeting.name, address, reason, now_ns)
-
-    def _report_refusal(self, name: str, address: object, reason: str, now_ns: i64) -> None:
-        """Tell that somebody is refused, which goes on saying hello: once, not every time."""
-        reasons = self._refused.get(name)
-        if reasons is None:
-            if len(self._refused) >= REFUSED_MOST and now_ns >= self._refused_until_ns:
-                self._refused.clear()
-            if len(self._refused) >= REFUSED_MOST:
-                return
-            if not self._refused:
-                self._refused_until_ns = now_ns + REFUSED_NS
-            reasons = []
-            self._refused[name] = reasons
-        if reason not in reasons and len(reasons) < REASONS_MOST:
-            reasons.append(reason)
-            self._reports.append(Refused(name=name, address=address, reason=reason))
+            self._refused.tell(greeting.name, address, reason, now_ns)
 
 
 def is_known(session: Session, greeting: Greeting) -> bool:

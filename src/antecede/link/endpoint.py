@@ -16,7 +16,7 @@ from mypy_extensions import i64
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess
 from antecede.link.core_driver import CoreDriver
-from antecede.link.directory import Candidate, Contact, Directory, Identity, Tokens
+from antecede.link.directory import Candidate, Contact, Directory, Identity
 from antecede.link.guard import Guard, Letter, Seal, SealedDatagram
 from antecede.link.inbox import InboundMessage, Inbox
 from antecede.link.limits import Limits
@@ -35,6 +35,7 @@ from antecede.link.rows import NodeLog, SessionRows
 from antecede.link.sending import Sending
 from antecede.link.session import Session
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING
+from antecede.link.tokens import Tokens
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.wire.greeting import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed

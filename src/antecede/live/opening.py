@@ -11,10 +11,11 @@ from typing import Final, Unpack
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Identity, Tokens
+from antecede.link.directory import Identity
 from antecede.link.endpoint import Endpoint
 from antecede.link.limits import Limits
 from antecede.link.session import ME
+from antecede.link.tokens import Tokens
 from antecede.live.addresses import Address
 from antecede.live.errors import CannotBind
 from antecede.live.listeners import Listener

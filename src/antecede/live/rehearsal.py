@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
-from antecede.link.directory import Tokens
 from antecede.link.faults import Faults
 from antecede.link.memory import MemoryNetwork
+from antecede.link.tokens import Tokens
 from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.errors import CannotBind, Stranded, TimedOut

@@ -18,12 +18,13 @@ from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Contact, Identity, Tokens
+from antecede.link.directory import Contact, Identity
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
 from antecede.link.limits import Limits
 from antecede.link.rows import NodeLog
 from antecede.link.session import ME
+from antecede.link.tokens import Tokens
 from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
 from antecede.sim.engine import PROGRESS_PERIOD, Progress
 from antecede.sim.metadata_size import MetadataSize
