@@ -24,9 +24,10 @@ PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-mi
 CHECKED := setup.py $(wildcard src tests bench examples)
 CHECKED_BEFORE := --ignore=tests/test_tidy.py
 # What the build changes is in these folders: layers that are compiled, and whoever drives them. They
-# run on both builds; everything else runs once, on the compiled one. `test-full` runs all twice.
-BOTH_BUILDS := $(addprefix tests/,audit broken core fuzz guides lab link papers properties scenarios \
-    sim test_build_mode.py trace wire live/test_node.py live/test_receiving.py live/test_rehearsal.py)
+# run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
+# compiled anyway). `test-full` runs all twice.
+BOTH_BUILDS := $(addprefix tests/,audit core fuzz lab link papers properties sim test_build_mode.py \
+    trace wire live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:
 .PHONY: help test test-interpreted test-compiled test-full test-stability coverage mutants check \
