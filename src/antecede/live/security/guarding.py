@@ -63,7 +63,10 @@ class SessionSeal(Seal):
         return self._sending.seal(number, header, body)
 
     def open(self, mark: int, number: int, header: bytes, sealed: bytes) -> bytes:
-        return self._receiving.open(mark, number, header, sealed)
+        try:
+            return self._receiving.open(mark, number, header, sealed)
+        except AuthenticationFailed as error:
+            raise plain_error(error) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,12 @@ class KeyGuard(Guard):
     def open(self, envelope: bytes) -> Letter | None:
         if len(envelope) < START_BYTES or envelope[1] != FORM:
             raise RemoteError("an envelope of unknown form")
-        if envelope[0] == KEYED_HELLO:
-            return self._open_hello(envelope)
-        return self._open_welcome(envelope)
+        try:
+            if envelope[0] == KEYED_HELLO:
+                return self._open_hello(envelope)
+            return self._open_welcome(envelope)
+        except AuthenticationFailed as error:
+            raise plain_error(error) from None
 
     def forget(self, name: str) -> None:
         self._said.pop(name, None)
@@ -267,6 +273,11 @@ class AnswerLetter(Letter):
     def seal(self, now_ns: int) -> Seal:
         ours, theirs = self._initiator.keys()
         return SessionSeal(ours, theirs, now_ns)
+
+
+def plain_error(error: AuthenticationFailed) -> RemoteError:
+    """The same for the link: compiled code catches no exception whose class is interpreted."""
+    return RemoteError(str(error))
 
 
 def check_key(public: bytes) -> bytes:
