@@ -3,7 +3,9 @@
 from typing import TypeAlias
 
 from antecede.link.reports import (
+    NodeFenced,
     PeerBack,
+    PeerExpelled,
     PeerLeft,
     PeerMet,
     PeerMoved,
@@ -18,7 +20,9 @@ from antecede.link.reports import (
 
 __all__ = [
     "Event",
+    "NodeFenced",
     "PeerBack",
+    "PeerExpelled",
     "PeerLeft",
     "PeerMet",
     "PeerMoved",

@@ -13,10 +13,10 @@ from antecede.core.alarms import PATIENCE_NS
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Identity
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.guard import Guard
+from antecede.link.identity import Identity
 from antecede.link.inbox import InboundMessage
 from antecede.link.limits import Limits
 from antecede.link.memory import Bottleneck, MemoryNetwork
@@ -70,7 +70,7 @@ def make_endpoint(
     tokens = SeededTokens((name, incarnation))
     me = Identity(
         name,
-        incarnation=tokens.fresh(),
+        incarnation=incarnation,
         process=process_of(name),
         window=int(limits.window),
         payload_limit=payload_limit,

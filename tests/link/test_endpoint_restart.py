@@ -8,9 +8,9 @@ import pytest
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.limits import Limits
-from antecede.link.reports import PeerMet, PeerRestarted, Undeliverable
+from antecede.link.reports import PeerExpelled, PeerMet, PeerRestarted, Undeliverable
 from antecede.wire.frames import DATAGRAM
-from antecede.wire.greeting import HELLO, UNKNOWN, WELCOME, write_unknown
+from antecede.wire.greeting import HELLO, WELCOME, write_unknown
 from tests.link.endpoints import (
     ANN,
     BOB,
@@ -336,8 +336,8 @@ def test_many_old_hellos_take_no_memory() -> None:
     assert ann.reports == []
 
 
-def test_a_peer_that_was_removed_and_added_begins_anew() -> None:
-    """Ann forgets Bob and meets him again: to Bob that is as good as a restart of Ann's."""
+def test_a_living_peer_that_was_removed_is_fenced_and_comes_back_as_another() -> None:
+    """Forgetting somebody who has not left is an expulsion: nothing of him is taken any more."""
     post, ann, bob = met_pair()
     submit(bob, [ANN], b"b1", post.now_ns)
     post.collect()
@@ -345,9 +345,12 @@ def test_a_peer_that_was_removed_and_added_begins_anew() -> None:
     ann.remove_peer(BOB, post.now_ns)
     introduce(ann, BOB, post.now_ns)
     post.pass_time(10 * SECOND)
+    assert bob.fenced is not None
+    assert (bob.fenced.by, bob.fenced.reason) == (ANN, "removed")
 
-    assert ann.reports == [PeerMet(name=BOB)]
-    assert bob.reports == [PeerRestarted(name=ANN), Undeliverable(name=ANN, sequences=(1,))]
+    bob = post.add(BOB, make_endpoint(BOB, incarnation=2))
+    introduce(bob, ANN, post.now_ns)
+    post.pass_time(10 * SECOND)
     submit(bob, [ANN], b"b2", post.now_ns)
     submit(ann, [BOB], b"a1", post.now_ns)
     post.pass_time(SECOND)
@@ -358,13 +361,14 @@ def test_a_removed_peer_is_reported_undeliverable_and_refused() -> None:
     post, ann, bob = met_pair()
     sent = [submit(ann, [BOB], b"x", post.now_ns) for _ in range(3)]
     ann.remove_peer(BOB, post.now_ns)
-    assert ann.reports == [Undeliverable(name=BOB, sequences=tuple(sent))]
+    [expelled] = ann.reports
+    assert isinstance(expelled, PeerExpelled)
+    assert (expelled.by, expelled.undelivered) == (ANN, tuple(sent))
     assert (ann.buffered(), ann.sessions()) == (0, [])
     submit(bob, [ANN], b"b1", post.now_ns)
     post.pass_time(5 * SECOND)
     assert payloads(ann) == []
-    assert bob.buffered() == 1
-    assert any(letter.data[0] == UNKNOWN for letter in post.carried)
+    assert bob.fenced is not None
 
 
 def test_a_restart_frees_others_from_waiting() -> None:

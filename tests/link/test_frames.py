@@ -12,6 +12,7 @@ from antecede.core import Effect, Message, Packet, RemoteError
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import NodeProcess, Outbox
 from antecede.link.core_driver import CoreDriver
+from antecede.link.fences import Fences
 from antecede.link.inbox import Inbox
 from antecede.link.path.flight import Sent
 from antecede.link.reader import ACK_DELAY_LIMIT_US, DatagramReader
@@ -24,11 +25,11 @@ from antecede.wire.frames import (
     DATAGRAM,
     HEADER_MOST,
     NO_KEY,
+    NOTED,
     NUMBER_AT,
     NUMBERS,
     PADDING,
     PART,
-    PIECE,
     PING,
     RELEASE,
     STOPPED,
@@ -81,7 +82,8 @@ def make_session() -> Session:
 
 
 def reading(core: Recorder) -> DatagramReader:
-    return DatagramReader(CoreDriver("ann", core, Inbox(1 << 20, []), {}, None))
+    driver = CoreDriver("ann", core, Inbox(1 << 20, []), {}, None)
+    return DatagramReader(driver, Fences("ann", 1, driver))
 
 
 def read(data: bytes, session: Session | None = None) -> list[Packet]:
@@ -264,7 +266,7 @@ def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool
     assert reader.numbers
 
 
-UNKNOWN_KINDS = (PIECE + 1, 255)
+UNKNOWN_KINDS = (NOTED + 1, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import Fenced, LocalError
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
 from antecede.live.json_lines import run_json_lines
@@ -24,11 +24,13 @@ Examples:
 
 \b
 Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
+            {"expel": "bob", "reason": "disk died"}                   go on without bob, for good
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
             {"sent": "a1", "sequence": 7}           the message is buffered
             {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order
             {"error": "...", "id": "a1"}            that line could not be done; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
+            {"event": "fenced", "by": "carol", ...} this node was expelled itself, and ends with 1
 Bytes that are not text go as "base64" instead of "text".
 """
 
@@ -116,7 +118,7 @@ def command(
     at = None if metrics is None else metrics_at(metrics)
     try:
         run_json_lines(Opening(read(), None), at, read)
-    except (Stranded, OutputFailed, TraceFailed) as error:
+    except (Stranded, OutputFailed, TraceFailed, Fenced) as error:
         raise NodeFailed(str(error)) from None
 
 

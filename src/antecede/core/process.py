@@ -158,6 +158,10 @@ class NodeProcess(CausalProcess):
     def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         """`process` is there: it will hear of expulsions, those before now included."""
 
+    def can_expel(self) -> bool:
+        """Whether `expel_into` is there; without it peers are only forgotten."""
+        return False
+
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - refused
         """Go on without `process` for ever, whatever it does; see `reports` for what that costs."""
         raise LocalError("processes of this protocol cannot be expelled")

@@ -8,6 +8,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.packets import Expulsion, Noted, Notice
 from antecede.core.process import NodeProcess, Outbox
 from antecede.core.values import Message, Packet
 from antecede.link.inbox import Inbox
@@ -21,7 +22,9 @@ class CoreDriver(Outbox):
     """Drives the core of one node."""
 
     __slots__ = (
+        "_gone_news",
         "_inbox",
+        "_last_id",
         "_name",
         "_own_parts",
         "_recent",
@@ -50,8 +53,16 @@ class CoreDriver(Outbox):
         # The sessions by their id in the core, and those that have to be written to.
         self.sessions: Final[dict[int, Session]] = {}
         self.marked: list[Session] = []
+        self._last_id: i64 = 0
+        # What the core wants told to peers that are gone: nobody need be told.
+        self._gone_news: list[tuple[int, list[int]]] = []
         # The session that was looked for last, which is most often the next one too.
         self._recent: Session | None = None
+
+    def new_id(self) -> i64:
+        """An id for an incarnation of a peer; none is ever used for two."""
+        self._last_id += 1
+        return self._last_id
 
     # What the core is told.
 
@@ -77,6 +88,7 @@ class CoreDriver(Outbox):
         """Let the core's own timer ring, if it is time."""
         if self.process.wake_ns() <= now_ns:
             self.process.expire_into(now_ns, self)
+            self._drop_gone_news(now_ns)
 
     def repeat(self, session: Session, sent: Sent) -> None:
         """Ask for the messages of a lost datagram again; control has timers of its own."""
@@ -92,16 +104,46 @@ class CoreDriver(Outbox):
         self._recent = None
         return self.process.forget_into(session.id, now_ns, self)
 
+    def meet(self, session: Session, now_ns: i64) -> None:
+        """A peer is there: it will hear of all expulsions."""
+        self.process.meet_into(session.id, now_ns, self)
+
+    def expel(self, session: Session, now_ns: i64) -> None:
+        """Go on without a peer."""
+        self.process.expel_into(session.id, now_ns, self)
+        self._drop_gone_news(now_ns)
+
+    def hear_news(self, session: Session, packet: Packet, now_ns: i64) -> None:
+        """A notice, or that one was noted, has come from a peer."""
+        self.arrive(session, packet, now_ns)
+        self._drop_gone_news(now_ns)
+
+    def _drop_gone_news(self, now_ns: i64) -> None:
+        """Who is gone counts as told: the core need not repeat it for ever."""
+        while self._gone_news:
+            target, processes = self._gone_news.pop()
+            self.process.arrive_into(target, Noted(processes), now_ns, self)
+
     # What the core wants done.
 
     def transmit(self, target: i64, packet: Packet) -> None:
         session = self._recent
         if session is None or session.id != target:
             session = self.sessions.get(target)
-            if session is None:
-                return  # It is gone, whatever the core still has to say to it.
+            if session is None:  # It is gone, whatever the core still has to say to it.
+                if isinstance(packet, Notice):
+                    self._gone_news.append((int(target), packet.processes))
+                return
             self._recent = session
-        session.outgoing.put(packet)
+        if isinstance(packet, Notice):
+            session.owe_notices(packet.processes)
+            inner = packet.inner
+            if inner is not None:
+                session.outgoing.put(inner)
+        elif isinstance(packet, Noted):
+            session.owe_noted(packet.processes)
+        elif not isinstance(packet, Expulsion):  # Those are told by the endpoint.
+            session.outgoing.put(packet)
         if not session.marked:
             self.mark(session)
 

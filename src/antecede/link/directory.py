@@ -15,7 +15,9 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
+from antecede.link.fences import Fences
 from antecede.link.guard import OFFERS_MOST, Guard, Letter, Offer, Seal
+from antecede.link.identity import Identity
 from antecede.link.refusals import Refusals
 from antecede.link.reports import Refused, Report, Stranger
 from antecede.link.session import Session
@@ -45,6 +47,9 @@ HELLO_NS: Final = 50_000_000
 
 HELLO_DOUBLINGS_MAX: Final = 5
 
+SEEK_NS: Final = 100_000_000
+"""A peer that was expelled will hardly be back sooner."""
+
 PEERS_LIMIT: Final = 1 << 14
 """Peers of one node; strangers that were let in and have left make room."""
 
@@ -59,57 +64,13 @@ STRANGERS_MOST: Final = 64
 
 SAME_ORDER: Final = "set the same one on every node"
 OWN_NAME: Final = "give every node a name of its own"
+REJOIN: Final = "open a new node to rejoin"
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
 
 HINT_INTERVAL_NS: Final = 1_000_000_000
 """With keys: a peer that is said not to know us is greeted at most this often."""
-
-
-@final
-class Identity:
-    """What a node tells its peers about itself."""
-
-    __slots__ = (
-        "incarnation",
-        "name",
-        "order",
-        "payload_limit",
-        "process",
-        "socket_bytes",
-        "window",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        incarnation: int,
-        process: int,
-        window: int,
-        payload_limit: int,
-        socket_bytes: int,
-        order: str = "",
-    ) -> None:
-        self.name: Final = name
-        self.incarnation: Final[i64] = incarnation
-        self.process: Final[i64] = process
-        self.window: Final[i64] = window
-        self.payload_limit: Final[i64] = payload_limit
-        self.socket_bytes: Final[i64] = socket_bytes
-        self.order: Final = order
-
-    def greeting(self, target: str, token: i64, echo: i64) -> Greeting:
-        """A hello or welcome to `target`."""
-        greeting = Greeting(self.name, target, self.incarnation, token)
-        greeting.echo = echo
-        greeting.process = self.process
-        greeting.window = self.window
-        greeting.payload_limit = self.payload_limit
-        greeting.socket_bytes = self.socket_bytes
-        greeting.order = self.order
-        return greeting
 
 
 @final
@@ -143,6 +104,7 @@ class Contact:
         "address",
         "candidates",
         "datagram_size",
+        "expelled",
         "hello_at_ns",
         "hello_for",
         "hello_sent_ns",
@@ -189,6 +151,8 @@ class Contact:
         self.hello_sent_ns: i64 = 0
         self._hellos: i64 = 0
         self.refusal = ""
+        # Whether its last incarnation was expelled, and no other has been met since.
+        self.expelled = False
         # Incarnations that are over: one of them that speaks again is a second node of that name.
         self.replaced: list[int] = []
 
@@ -266,6 +230,7 @@ class Directory:
     __slots__ = (
         "_by_peer_token",
         "_candidates",
+        "_fences",
         "_guard",
         "_me",
         "_open_to_strangers",
@@ -289,10 +254,12 @@ class Directory:
         tokens: Tokens,
         out: list[Datagram],
         reports: list[Report],
+        fences: Fences,
         open_to_strangers: bool,
         guard: Guard | None,
     ) -> None:
         self._guard: Final = guard
+        self._fences: Final = fences
         self._open_to_strangers: Final = open_to_strangers
         self._me: Final = me
         self._tokens: Final = tokens
@@ -372,6 +339,13 @@ class Directory:
 
     # Hellos.
 
+    def seek(self, contact: Contact, now_ns: i64) -> None:
+        """A contact's incarnation is over: greet whoever comes next under that name."""
+        contact.greet_with(self._tokens.fresh(), 0)
+        if contact.address is not None:
+            contact.greets_at(now_ns + SEEK_NS)
+            self._plan(contact)
+
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
         return self._timers[0][0] if self._timers else NEVER_NS
@@ -432,6 +406,12 @@ class Directory:
         if letter is not None and not letter.proves(greeting.name):
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
+        if self._fences.bars(greeting.name, greeting.incarnation):
+            # A first hello may just be late; one that knows our token is from somebody who lives.
+            if kind == HELLO and greeting.echo != 0:
+                gone = f"this life of {greeting.name} was expelled; {REJOIN}"
+                self._refuse(address, letter, gone)
+            return None
         if kind == WELCOME:
             return self._on_welcome(greeting, address, letter, now_ns)
         if letter is None or not self._was_answered(letter, address):
@@ -480,9 +460,19 @@ class Directory:
         Nor is a smaller datagram answered with a larger one.
         """
         self.stale += 1
-        if token > 0 and size >= UNKNOWN_SIZE and now_ns >= self._unknown_at_ns:
-            self._unknown_at_ns = now_ns + UNKNOWN_INTERVAL_NS
+        if token > 0 and size >= UNKNOWN_SIZE and self.may_answer(now_ns):
             self._out.append(Datagram(address, write_unknown(token)))
+
+    def saw_stale(self) -> None:
+        """A datagram of an incarnation that is over has come."""
+        self.stale += 1
+
+    def may_answer(self, now_ns: i64) -> bool:
+        """Whether somebody who is not a peer may be answered already."""
+        if now_ns < self._unknown_at_ns:
+            return False
+        self._unknown_at_ns = now_ns + UNKNOWN_INTERVAL_NS
+        return True
 
     def candidate(self, token: i64) -> Candidate | None:
         """The candidate that was given this token, which it has just shown."""

@@ -15,14 +15,19 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess
+from antecede.core.reports import Expelled, Stopped, Unconfirmed
 from antecede.link.core_driver import CoreDriver
-from antecede.link.directory import Candidate, Contact, Directory, Identity
+from antecede.link.directory import Candidate, Contact, Directory
+from antecede.link.fences import Fences
 from antecede.link.guard import Guard, Letter, Seal, SealedDatagram
+from antecede.link.identity import Identity
 from antecede.link.inbox import InboundMessage, Inbox
 from antecede.link.limits import Limits
 from antecede.link.reader import DatagramReader
 from antecede.link.reports import (
+    NodeFenced,
     PeerBack,
+    PeerExpelled,
     PeerLeft,
     PeerMet,
     PeerMoved,
@@ -33,16 +38,20 @@ from antecede.link.reports import (
 )
 from antecede.link.rows import NodeLog, SessionRows
 from antecede.link.sending import Sending
-from antecede.link.session import Session
+from antecede.link.session import ME, Session
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING
 from antecede.link.tokens import Tokens
 from antecede.link.writer import Datagram, DatagramWriter
+from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone
 from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.wire.greeting import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
 from antecede.wire.varint import Reader
 
 STAYS: Final = -1
 """In place of a way to leave: this node stays."""
+
+RESTARTED: Final = "restarted"
+"""Why the former incarnation of a peer that came back is expelled."""
 
 FORMER_MOST: Final = 1024
 """Incarnations that are over and whose names are remembered, because they may owe permits."""
@@ -84,16 +93,19 @@ class Endpoint:
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
         self.inbox: Final = Inbox(me.payload_limit, self.reports)
-        self.directory: Final = Directory(
-            me, tokens, self.out, self.reports, limits.open_to_strangers, guard
-        )
         parts: dict[int, bool] = {}
         self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
+        self._fences: Final = Fences(me.name, me.incarnation, self._core)
+        self.directory: Final = Directory(
+            me, tokens, self.out, self.reports, self._fences, limits.open_to_strangers, guard
+        )
         self.sending: Final = Sending(self._core, limits, self.directory, self.inbox, parts)
-        self._reader: Final = DatagramReader(self._core)
-        self._writer: Final = DatagramWriter(parts, self.out)
+        self._reader: Final = DatagramReader(self._core, self._fences)
+        self._writer: Final = DatagramWriter(parts, self.out, self._fences)
         self._timers: Final[list[tuple[int, int]]] = []
-        self._last_id: i64 = 0
+        # Sessions with expelled incarnations, by their token: whoever goes on is told so.
+        self._expelled: Final[dict[int, Session]] = {}
+        self.fenced: NodeFenced | None = None
         # The names of incarnations that are over, by their id in the core.
         self._former: Final[dict[int, str]] = {}
         self._leaving: i64 = STAYS
@@ -132,14 +144,35 @@ class Endpoint:
     def remove_peer(self, name: str, now_ns: i64) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
 
-        The application vouches that it is gone: if it went on to deliver what it has been sent,
-        causal order would not be kept there.
+        One that has not left is expelled first.
         """
+        contact = self._contact(name)
+        session = contact.session
+        if session.met and not session.is_gone():
+            self._expel(session, self._me.name, "removed", now_ns)
+        self.directory.remove(contact)
+        self._give_up(contact.session, now_ns)
+
+    def expel(self, name: str, reason: str, now_ns: i64) -> None:
+        """Go on without a peer, for ever and whatever it does: a later incarnation may come back.
+
+        What it owed counts as given, and all peers are told. Right or wrong about the peer, causal
+        order is kept everywhere.
+        """
+        contact = self._contact(name)
+        session = contact.session
+        if contact.expelled:
+            return
+        if not session.met:
+            raise LocalError(f"{name} has never been met: there is nobody to expel")
+        self._expel(session, self._me.name, reason, now_ns)
+        self.sending.go_on(now_ns)
+
+    def _contact(self, name: str) -> Contact:
         contact = self.directory.by_name.get(name)
         if contact is None:
             raise LocalError(f"{name} is not a peer")
-        self.directory.remove(contact)
-        self._give_up(contact.session, now_ns)
+        return contact
 
     def session_of(self, name: str) -> Session | None:
         """The session with a peer, or None if there is no such peer."""
@@ -181,6 +214,8 @@ class Endpoint:
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """Take in a datagram; one that makes no sense is counted and dropped."""
+        if self.fenced is not None:
+            return
         try:
             if len(data) <= NUMBER_AT:
                 raise RemoteError("a datagram too short for a header")
@@ -204,6 +239,8 @@ class Endpoint:
 
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
+        if self.fenced is not None:
+            return NEVER_NS
         wake_ns = self._process.wake_ns()
         hello_ns = self.directory.wake_ns()
         if hello_ns < wake_ns:
@@ -214,6 +251,8 @@ class Endpoint:
 
     def expire(self, now_ns: i64) -> None:
         """Do what is due by now."""
+        if self.fenced is not None:
+            return
         self._core.expire(now_ns)
         self.directory.expire(now_ns)
         while self._timers and self._timers[0][0] <= now_ns:
@@ -225,6 +264,9 @@ class Endpoint:
 
     def write(self, now_ns: i64) -> None:
         """Put everything that may leave now into `out`."""
+        if self.fenced is not None:
+            self.out.clear()
+            return
         self.sending.was_written()
         for session in self._core.take_marked():
             session.unmark()
@@ -247,8 +289,11 @@ class Endpoint:
     def awaited(self) -> list[str]:
         """The peers that a node which said bye still waits for."""
         names: list[str] = []
-        for session in self.sessions():
-            if session.standing.is_free_to_go():
+        if self.fenced is not None:
+            return []
+        for contact in self.directory.by_name.values():
+            session = contact.session
+            if contact.expelled or session.standing.is_free_to_go():
                 continue
             if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
                 names.append(session.name)
@@ -298,7 +343,7 @@ class Endpoint:
         session = self.directory.by_token.get(token)
         candidate = None if session is not None else self.directory.candidate(token)
         if session is None and candidate is None:
-            self.directory.answer_unknown(address, token, len(data), now_ns)
+            self._answer_stranger(address, token, len(data), now_ns)
             return
         if self._guard is not None:
             self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
@@ -384,6 +429,10 @@ class Endpoint:
         if read.numbers:
             for sent in session.path.lost:
                 self._core.repeat(session, sent)
+        if read.news:
+            self._follow_news(now_ns)
+        if session.ended:
+            return
         if read.stopped:
             self._has_gone(session, now_ns)
         elif session.standing.theirs == ASKS_TO_GO and self.owes(session) == 0:
@@ -406,12 +455,13 @@ class Endpoint:
         session = contact.session
         if session.met:
             self.reports.append(PeerRestarted(name=contact.name))
-            self._give_up(session, now_ns)
-            session = self._new_session(contact.name, contact.datagram_size, contact.process)
-            contact.begin(session, greeting.incarnation)
-            self._core.sessions[session.id] = session
+            self._expel(session, self._me.name, RESTARTED, now_ns)
+            session = contact.session
+        elif contact.expelled or contact.replaced:
+            self.reports.append(PeerRestarted(name=contact.name))
         else:
             self.reports.append(PeerMet(name=contact.name))
+        contact.expelled = False
         self.directory.confirm(candidate)
         fixed = contact.address is not None
         address = contact.address if fixed else candidate.address
@@ -421,6 +471,7 @@ class Endpoint:
         )
         self.directory.begin_session(session)
         self._introduce(session, greeting.process)
+        self._core.meet(session, now_ns)
         self._report_beyond(session)
         if self._leaving != STAYS:
             self._bid_farewell(session)
@@ -428,9 +479,8 @@ class Endpoint:
         return session
 
     def _new_session(self, name: str, datagram_size: i64, process: i64) -> Session:
-        self._last_id += 1
         return Session(
-            self._last_id,
+            self._core.new_id(),
             name,
             datagram_size,
             self._limits.window,
@@ -465,6 +515,92 @@ class Endpoint:
         if len(self._former) > FORMER_MOST:
             del self._former[next(iter(self._former))]
         self.sending.go_on(now_ns)
+
+    # Expulsion, inside.
+
+    def _expel(self, session: Session, by: str, reason: str, now_ns: i64) -> None:
+        if not self._process.can_expel():
+            self._give_up(session, now_ns)
+            self._await_successor(session, now_ns)
+            return
+        stone = Tombstone(session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2])
+        self._fences.expel(session, stone, now_ns)
+        self._follow_news(now_ns)
+
+    def _follow_news(self, now_ns: i64) -> None:
+        """Do what the core's reports of expulsions ask of the link."""
+        unconfirmed: dict[int, list[int]] = {}
+        expelled: list[int] = []
+        for report in self._process.reports():
+            if isinstance(report, Expelled):
+                expelled.append(int(report.process))
+            elif isinstance(report, Unconfirmed):
+                unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
+            elif isinstance(report, Stopped):
+                self._stop_for_good(report.by)
+                return
+        for process in expelled:
+            self._end_expelled(process, unconfirmed.get(process, []), now_ns)
+        self.sending.go_on(now_ns)
+
+    def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
+        """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
+        stone = self._fences.stone(process)
+        session = self._core.sessions.pop(process, None)
+        if session is None or stone is None:
+            return  # It was never met here.
+        _, early = self.expected(session)
+        self._introduce(session, 0)
+        self.directory.end_session(session)
+        session.end()
+        self._core.forget(session, now_ns)
+        whole = self.sending.withdraw(session, unconfirmed)
+        self._expelled[session.token_in] = session
+        if len(self._expelled) > FORMER_MOST:
+            del self._expelled[next(iter(self._expelled))]
+        if stone.reason == RESTARTED and stone.by == self._me.name:
+            if whole:
+                self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
+        else:
+            self.reports.append(
+                PeerExpelled(
+                    name=session.name,
+                    incarnation=session.incarnation,
+                    by=stone.by,
+                    reason=stone.reason,
+                    undelivered=tuple(whole),
+                    unreceived=early,
+                )
+            )
+        self._await_successor(session, now_ns)
+
+    def _await_successor(self, session: Session, now_ns: i64) -> None:
+        contact = self.directory.by_name.get(session.name)
+        if contact is None or contact.session is not session:
+            return
+        successor = self._new_session(contact.name, contact.datagram_size, contact.process)
+        contact.begin(successor, 0)
+        contact.expelled = True
+        self._core.sessions[successor.id] = successor
+        self.directory.seek(contact, now_ns)
+
+    def _answer_stranger(self, address: object, token: i64, size: i64, now_ns: i64) -> None:
+        """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
+        session = self._expelled.get(token)
+        stone = None if session is None else self._fences.stone(session.id)
+        if session is None or stone is None:
+            self.directory.answer_unknown(address, token, size, now_ns)
+        elif self.directory.may_answer(now_ns):
+            self.directory.saw_stale()
+            self._writer.write_expulsion(session, stone, address, now_ns)
+
+    def _stop_for_good(self, told_by: i64) -> None:
+        stone = self._fences.stone(ME)
+        by = "?" if stone is None else stone.by
+        reason = "" if stone is None else stone.reason
+        self.fenced = NodeFenced(name=self.name_of(told_by), by=by, reason=reason)
+        self.reports.append(self.fenced)
+        self.out.clear()
 
     def _has_gone(self, session: Session, now_ns: i64) -> None:
         """A peer that has stopped, has forgotten us, or owes nothing and answers no more."""

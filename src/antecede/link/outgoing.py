@@ -46,6 +46,7 @@ class Outgoing:
         "_credit",
         "_cumulative",
         "_head",
+        "_held",
         "_highest_left",
         "_highest_queued",
         "_peer_delivered",
@@ -77,6 +78,8 @@ class Outgoing:
         self._ack_last: i64 = 0
         self._permit_last: i64 = 0
         self.ask: Ask | None = None
+        # Whether messages and permits have to wait: the peer must note an expulsion first.
+        self._held = False
         self._controls: list[Packet] = []
 
     def put(self, packet: Packet) -> None:
@@ -96,13 +99,17 @@ class Outgoing:
         else:
             self._controls.append(packet)
 
+    def hold(self, held: bool) -> None:
+        """Let messages and permits wait, or leave again."""
+        self._held = held
+
     # Control.
 
     def has_control(self) -> bool:
         """Whether anything but a message waits."""
         return (
             self.ack_due > 0
-            or self.permit_due > 0
+            or (self.permit_due > 0 and not self._held)
             or self.ask is not None
             or len(self._controls) > 0
         )
@@ -117,7 +124,7 @@ class Outgoing:
 
     def take_permit(self) -> i64:
         """The permit that is to leave, or 0."""
-        permit = self.permit_due
+        permit: i64 = 0 if self._held else self.permit_due
         if permit > 0:
             self._permit_last = permit
             self.permit_due = 0
@@ -148,6 +155,8 @@ class Outgoing:
 
     def has_messages(self) -> bool:
         """Whether a message waits that the peer has credit for."""
+        if self._held:
+            return False
         return self.next_repeat() is not None or self.next_new() is not None
 
     def waits_for_credit(self) -> bool:

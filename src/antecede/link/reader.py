@@ -12,13 +12,17 @@ from antecede.core.errors import RemoteError
 from antecede.core.packets import Ack
 from antecede.core.values import Message, Packet
 from antecede.link.core_driver import CoreDriver
+from antecede.link.fences import Fences
 from antecede.link.path.ranges import read_ranges
 from antecede.link.session import Session
 from antecede.wire.codec import read_packet
+from antecede.wire.fence import read_stones
 from antecede.wire.frames import (
     BYE,
     CREDIT,
     LINK,
+    NOTED,
+    NOTICES,
     NUMBERS,
     PADDING,
     PART,
@@ -39,18 +43,21 @@ class DatagramReader:
 
     __slots__ = (
         "_core",
+        "_fences",
         "_index",
         "_last",
         "_number",
         "_part",
         "messages",
+        "news",
         "numbers",
         "owed",
         "stopped",
     )
 
-    def __init__(self, core: CoreDriver) -> None:
+    def __init__(self, core: CoreDriver, fences: Fences) -> None:
         self._core: Final = core
+        self._fences: Final = fences
         # The datagram's number, how many packets were in it so far, and the id of the last message.
         self._number: i64 = 0
         self._index: i64 = 0
@@ -63,6 +70,8 @@ class DatagramReader:
         self.numbers = False
         self.owed = False
         self.stopped = False
+        # Whether it told of expulsions.
+        self.news = False
 
     def read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
         """Perform all frames of datagram `number`."""
@@ -74,6 +83,7 @@ class DatagramReader:
         self.numbers = False
         self.owed = False
         self.stopped = False
+        self.news = False
         while reader.left() > 0:
             start = reader.position()
             kind = reader.byte()
@@ -88,6 +98,8 @@ class DatagramReader:
                 self._read_packet(session, reader, kind, start, now_ns)
             elif kind == NUMBERS:
                 self._read_numbers(session, reader, now_ns)
+            elif kind in (NOTICES, NOTED):
+                self._read_news(session, reader, kind, now_ns)
             else:
                 self.owed = True
                 self._read_control(session, reader, kind)
@@ -137,6 +149,14 @@ class DatagramReader:
         acked = read_ranges(reader)
         session.acknowledged(acked, delay_us * 1000, now_ns)
         self.numbers = True
+
+    def _read_news(self, session: Session, reader: Reader, kind: i64, now_ns: i64) -> None:
+        self.owed = True
+        self.news = True
+        if kind == NOTICES:
+            self._fences.read_notices(session, read_stones(reader, True), now_ns)
+        else:
+            self._fences.read_noted(session, read_stones(reader, False), now_ns)
 
     def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
         if kind == PART:

@@ -66,6 +66,34 @@ class Undeliverable:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class PeerExpelled:
+    """A peer is out for good: nobody waits for it any more, and nothing of it is taken."""
+
+    name: str
+    incarnation: int
+    by: str
+    """Who decided it."""
+    reason: str
+    undelivered: tuple[int, ...]
+    """Our messages of which nobody knows whether it delivered them."""
+    unreceived: int
+    """How many of its messages were here and could not be delivered, for want of earlier ones."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NodeFenced:
+    """This node itself is expelled: it takes and delivers nothing more."""
+
+    name: str
+    """Who has said so."""
+    by: str
+    """Who decided it."""
+    reason: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class TooLarge:
     """A payload of a peer was beyond our limit, and was not handed over."""
 
@@ -102,6 +130,8 @@ Report: TypeAlias = (
     | PeerBack
     | PeerLeft
     | Undeliverable
+    | PeerExpelled
+    | NodeFenced
     | TooLarge
     | Refused
     | Stranger

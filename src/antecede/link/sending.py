@@ -92,7 +92,7 @@ class Sending:
         if contact is None or self.unwritten > FLUSH_BYTES or not self.has_room():
             return 0
         session = contact.session
-        if session.is_gone() or len(payload) > session.largest:
+        if contact.expelled or session.is_gone() or len(payload) > session.largest:
             return 0
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns)

@@ -33,6 +33,7 @@ ADDRESS_FACTOR: Final = 3
 CREDIT_SENT: Final = 1
 BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
+NOTICES_SENT: Final = 8
 """Control of the link in a datagram that left, as bits; what is lost of it is sent again."""
 
 
@@ -58,6 +59,9 @@ class Session:
         "last_sent_ns",
         "marked",
         "name",
+        "notices_due",
+        "notices_told",
+        "noting",
         "outgoing",
         "paced_ns",
         "path",
@@ -71,6 +75,7 @@ class Session:
         "standing",
         "token_in",
         "token_out",
+        "unnoted",
     )
 
     def __init__(
@@ -118,6 +123,12 @@ class Session:
         self.paced_ns: i64 = NEVER_NS
         self._timer_ns: i64 = NEVER_NS
         self.last_sent_ns: i64 = 0
+        # Ids of the expelled that it has still to note, whether to say so now though nothing else
+        # leaves, and those that it has told us of and that we have noted.
+        self.unnoted: list[int] = []
+        self.notices_due = False
+        self.notices_told: i64 = 0
+        self.noting: list[int] = []
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 
@@ -240,6 +251,43 @@ class Session:
         self.standing.end()
         self.outgoing.clear()
 
+    # Expulsions.
+
+    def owe_notices(self, processes: list[int]) -> None:
+        """The peer is to be told of these; until it has noted them no message or permit leaves."""
+        for process in processes:
+            if process not in self.unnoted:
+                self.unnoted.append(process)
+        self.repeat_notices()
+        self.outgoing.hold(True)
+
+    def noted(self, processes: list[int]) -> None:
+        """The peer has noted these."""
+        self.unnoted = [process for process in self.unnoted if process not in processes]
+        self.outgoing.hold(len(self.unnoted) > 0)
+
+    def owe_noted(self, processes: list[int]) -> None:
+        """The peer is to be told that these are noted here."""
+        for process in processes:
+            if process not in self.noting:
+                self.noting.append(process)
+
+    def repeat_notices(self) -> None:
+        """Tell the peer of everything that it has still to note."""
+        self.notices_due = len(self.unnoted) > 0
+        self.notices_told = 0
+
+    def notices_left(self, told: i64, all_of_them: i64) -> None:
+        """So many of them have left, and wait to be noted."""
+        self.notices_told += told
+        self.notices_due = self.notices_told < all_of_them
+
+    def take_noting(self) -> list[int]:
+        """What is said to be noted now."""
+        noting = self.noting
+        self.noting = []
+        return noting
+
     # What leaves.
 
     def wants_to_write(self, now_ns: i64) -> bool:
@@ -248,6 +296,8 @@ class Session:
         if standing.phase != MET or self._allowance == 0:
             return False
         if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
+            return True
+        if self.notices_due or self.noting:
             return True
         if self.receipts.ack_at_ns <= now_ns or self.outgoing.has_control():
             return True
@@ -337,6 +387,8 @@ class Session:
                     self.outgoing.put(packet)
             if sent.controls & CREDIT_SENT:
                 self.credit.repeat_grant()
+            if sent.controls & NOTICES_SENT:
+                self.repeat_notices()
             if sent.controls & RELEASE_SENT:
                 self.standing.repeat_release()
             if sent.controls & BYE_SENT:

@@ -15,6 +15,10 @@ class Tokens:
     def fresh(self) -> int:
         """A number, 0 < number < 2**62, that was never given out before."""
 
+    def incarnation(self) -> int:
+        """A number for a new life of a node: higher than those of its lives before."""
+        return self.fresh()
+
 
 @final
 class RecalledTokens:

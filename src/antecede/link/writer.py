@@ -12,14 +12,24 @@ from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
+from antecede.link.fences import Fences
 from antecede.link.path.flight import Sent
-from antecede.link.session import BYE_SENT, CREDIT_SENT, RELEASE_SENT, Session
+from antecede.link.session import (
+    BYE_SENT,
+    CREDIT_SENT,
+    NOTICES_SENT,
+    RELEASE_SENT,
+    Session,
+)
 from antecede.wire.codec import write_packet
+from antecede.wire.fence import Tombstone, stones_size, write_stones
 from antecede.wire.frames import (
     BYE,
     CREDIT,
     HEADER_MOST,
     NO_KEY,
+    NOTED,
+    NOTICES,
     NUMBERS,
     PACKETS_MOST,
     PART,
@@ -55,9 +65,10 @@ class Datagram:
 class DatagramWriter:
     """Writes the datagrams of one node."""
 
-    __slots__ = ("_body_at", "_index", "_last", "_out", "_parts", "_size", "_writer")
+    __slots__ = ("_body_at", "_fences", "_index", "_last", "_out", "_parts", "_size", "_writer")
 
-    def __init__(self, parts: dict[int, bool], out: list[Datagram]) -> None:
+    def __init__(self, parts: dict[int, bool], out: list[Datagram], fences: Fences) -> None:
+        self._fences: Final = fences
         # Ids of our messages that are parts, and not the last, of a payload.
         self._parts: Final = parts
         self._out: Final = out
@@ -117,6 +128,8 @@ class DatagramWriter:
             writer.append(u8(NUMBERS))
             session.receipts.write(writer, now_ns)
         self._write_link_control(session, sent)
+        if session.notices_due or session.noting:
+            self._write_news(session, sent)
         if session.outgoing.has_control():
             self._write_control(session, sent, now_ns)
         if with_messages:
@@ -147,6 +160,31 @@ class DatagramWriter:
             sent.eliciting = True
         if sent.controls != 0:
             sent.eliciting = True
+
+    def _write_news(self, session: Session, sent: Sent) -> None:
+        """Append who is expelled, and which expulsions are noted here, as far as there is room."""
+        fences = self._fences
+        sent.eliciting = True
+        room = session.datagram_size - len(self._writer) - HEADER_MOST
+        if session.notices_due:
+            everything = fences.stones(session.unnoted)
+            stones = fitting(everything[session.notices_told :], room >> 1)
+            write_stones(self._writer, NOTICES, stones, True)
+            session.notices_left(len(stones), len(everything))
+            sent.controls |= NOTICES_SENT
+        noting = session.take_noting()
+        if noting:
+            # What finds no room is told again by the peer, and noted then.
+            write_stones(self._writer, NOTED, fitting(fences.stones(noting), room >> 1), False)
+
+    def write_expulsion(
+        self, session: Session, stone: Tombstone, address: object, now_ns: i64
+    ) -> None:
+        """Tell a peer that it is expelled itself; it will be told again if it goes on."""
+        sent = Sent(session.path.next_number(), now_ns)
+        self._begin(session, sent, now_ns)
+        write_stones(self._writer, NOTICES, [stone], True)
+        self._out.append(Datagram(address, self._finished(session, sent)))
 
     def _write_control(self, session: Session, sent: Sent, now_ns: i64) -> None:
         """Append what the core has to say beside messages."""
@@ -233,3 +271,18 @@ class DatagramWriter:
         short = session.datagram_size - len(self._writer)
         if 0 < short <= session.datagram_size >> PADDING_SHIFT and session.outgoing.has_messages():
             self._writer.write(bytes(short))
+
+
+def fitting(stones: list[Tombstone], room: i64) -> list[Tombstone]:
+    """As many of these as there is room for, and at least one, without words if need be."""
+    chosen: list[Tombstone] = []
+    for stone in stones:
+        size = stones_size([stone])
+        if size > room and chosen:
+            break
+        chosen.append(stone)
+        room -= size
+        if room < 0:
+            chosen[-1] = Tombstone(stone.name, stone.incarnation, "", "")
+            break
+    return chosen

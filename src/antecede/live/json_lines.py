@@ -18,11 +18,13 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict
 from typing import BinaryIO, Final, TextIO
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import Fenced, LocalError
 from antecede.link.inbox import InboundMessage
 from antecede.link.notation import duration_text
 from antecede.link.reports import (
+    NodeFenced,
     PeerBack,
+    PeerExpelled,
     PeerLeft,
     PeerMet,
     PeerMoved,
@@ -38,7 +40,7 @@ from antecede.live.addresses import Address
 from antecede.live.errors import Stranded
 from antecede.live.lines import InputLines, OutputFailed, OutputLines
 from antecede.live.metrics import serve_metrics
-from antecede.live.node import Linger, Node
+from antecede.live.node import Linger, Node, fenced_sentence
 from antecede.live.opening import Opening
 from antecede.live.settings import Settings
 
@@ -58,6 +60,8 @@ EVENTS: Final = {
     PeerBack: "back",
     PeerLeft: "left",
     Undeliverable: "undeliverable",
+    PeerExpelled: "expelled",
+    NodeFenced: "fenced",
     TooLarge: "too_large",
     Refused: "refused",
     Stranger: "stranger",
@@ -121,7 +125,7 @@ async def serve_lines(
     if reread is not None:
         loop.add_signal_handler(signal.SIGHUP, reload, node, reread, output)
     output.put({"event": "ready", "name": node.name, "address": str(node.address)})
-    node.on_event(lambda report: write_event(report, output))
+    node.on_event(lambda report: tell(report, output, lines))
     answering = loop.create_task(answer_lines(node, lines, output))
     deliveries = loop.create_task(write_deliveries(node, output))
     try:
@@ -137,6 +141,8 @@ async def serve_lines(
         await output.end()
     if output.failure is not None:
         raise OutputFailed(output.failure)
+    if node.fenced is not None:
+        raise Fenced(fenced_sentence(node.name, node.fenced))
 
 
 def reload(node: Node, reread: Callable[[], Settings], output: OutputLines) -> None:
@@ -148,6 +154,13 @@ def reload(node: Node, reread: Callable[[], Settings], output: OutputLines) -> N
         output.put({"error": f"not reloaded: {error}"})
     else:
         output.put({"event": "reloaded", "peers": list(node.peers)})
+
+
+def tell(report: Report, output: OutputLines, lines: InputLines) -> None:
+    """Write what a script should know; a node that is expelled reads no more."""
+    write_event(report, output)
+    if isinstance(report, NodeFenced):
+        lines.end()
 
 
 def leave(
@@ -192,16 +205,21 @@ def say_what_is_awaited(node: Node) -> None:
 async def answer_lines(node: Node, lines: InputLines, output: OutputLines) -> None:
     """Do what the lines ask for, one after the other."""
     while line := await lines.next_line():
-        output.put(await answer(node, line))
+        record = await answer(node, line)
+        if record is not None:
+            output.put(record)
         await output.room()
 
 
-async def answer(node: Node, line: bytes) -> dict[str, object]:
-    """Send what a line asks for; the record to answer with."""
+async def answer(node: Node, line: bytes) -> dict[str, object] | None:
+    """Do what a line asks for; the record to answer with, if no event tells of it."""
     try:
         if len(line) > (limit := line_limit(node)):
             raise BadLine(f"a line has at most {limit} bytes, or its payload is too large")
-        targets, payload, identity = read_request(line)
+        request = read_object(line)
+        if "expel" in request:
+            return await expel(node, request)
+        targets, payload, identity = read_request(request)
     except BadLine as error:
         return failure(error, error.identity)
     try:
@@ -209,6 +227,18 @@ async def answer(node: Node, line: bytes) -> dict[str, object]:
     except LocalError as error:
         return failure(error, identity)
     return {"sent": identity, "sequence": sequence}
+
+
+async def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
+    """Expel the peer that a line names; the event `expelled` tells that it is done."""
+    name, reason, identity = request["expel"], request.get("reason", ""), request.get("id")
+    if not isinstance(name, str) or not isinstance(reason, str):
+        raise BadLine('"expel" is the name of a peer, and "reason" a text', identity)
+    try:
+        await node.expel(name, reason)
+    except LocalError as error:
+        return failure(error, identity)
+    return None
 
 
 def line_limit(node: Node) -> int:
@@ -224,8 +254,8 @@ def failure(error: LocalError, identity: object) -> dict[str, object]:
     return record
 
 
-def read_request(line: bytes) -> tuple[list[str], bytes, object]:
-    """Targets, payload and id that a line asks for."""
+def read_object(line: bytes) -> dict[str, object]:
+    """The JSON object that a line is."""
     try:
         request = json.loads(line.decode().strip(), parse_constant=refuse_constant)
     except UnicodeDecodeError as error:
@@ -234,6 +264,11 @@ def read_request(line: bytes) -> tuple[list[str], bytes, object]:
         raise BadLine(f"not a JSON line: {error}") from None
     if not isinstance(request, dict):
         raise BadLine('a line is an object such as {"to": ["bob"], "text": "hello"}')
+    return request
+
+
+def read_request(request: dict[str, object]) -> tuple[list[str], bytes, object]:
+    """Targets, payload and id that a line asks for."""
     identity = request.get("id")
     targets = request.get("to")
     if isinstance(targets, str):

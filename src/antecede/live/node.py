@@ -14,17 +14,19 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
-from antecede.core.errors import BufferFull, LocalError
+from antecede.core.errors import BufferFull, Fenced, LocalError
 from antecede.link.directory import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
 from antecede.link.reports import (
+    NodeFenced,
     PeerBack,
     PeerMet,
     PeerRestarted,
     PeerSilent,
     Report,
     Stranger,
+    Undeliverable,
 )
 from antecede.link.rows import EventRows
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
@@ -91,6 +93,7 @@ class Node:
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed)
         self._progress = Notifier(self._loop)
         self._flush_planned = False
+        self._skipped: list[str] = []
         self._closing = False
         # Whether a message cannot just be sent: the node is closing, or a consumer is behind.
         self._careful = False
@@ -116,6 +119,11 @@ class Node:
         return self._transport.address
 
     @property
+    def fenced(self) -> NodeFenced | None:
+        """Who has expelled this node, and why; None if nobody has."""
+        return self._endpoint.fenced
+
+    @property
     def closed(self) -> bool:
         """Whether the node has left."""
         return self._closed
@@ -136,10 +144,7 @@ class Node:
         self._plan_flush()
 
     def remove_peer(self, name: str) -> None:
-        """Forget a peer that is gone for good; its messages are reported as undeliverable.
-
-        Only for peers that have really stopped: one that goes on could see effects before causes.
-        """
+        """Forget a peer that has left; one that has not is expelled first (see `expel`)."""
         if name not in self._endpoint.directory.by_name:
             raise UnknownPeer(name, self.peers)
         self._transport.found(self._endpoint.directory.by_name[name].address)
@@ -174,6 +179,20 @@ class Node:
                 self._introduce(name, settings.address_of(name))
         self._plan_flush()
 
+    async def expel(self, name: str, reason: str = "") -> None:
+        """Go on without a peer, for ever and whatever it does; all others are told, and follow.
+
+        For a peer that is dead or cannot be reached: what it owed counts as given, so nothing waits
+        for it any more. Should it live after all, it is told to stop (`Fenced` there); causal order
+        is kept everywhere, rightly or wrongly suspected. A new node of its name may come back.
+        """
+        self._check_open()
+        if name not in self._endpoint.directory.by_name:
+            raise UnknownPeer(name, self.peers)
+        self._endpoint.expel(name, reason, self._now())
+        self._after_step()
+        self._plan_flush()
+
     # Sending.
 
     async def send(self, target: str | Sequence[str], payload: bytes) -> int:
@@ -199,6 +218,7 @@ class Node:
                     f"{self._fullness(to_self)}; try later, or use send(), which waits"
                 )
             sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
+            self._report_skipped(sequence)
             if to_self:
                 self._deliveries.notify()
             if self._endpoint.sending.wants_flush():
@@ -391,6 +411,7 @@ class Node:
             # A target may have left meanwhile, or have been removed.
             contacts, to_self = self._resolve(target, payload)
         sequence = sending.send(contacts, to_self, payload, self._now())
+        self._report_skipped(sequence)
         self._plan_flush()
         if not sending.large_is_done():
             await self._wait_for_large()
@@ -418,6 +439,8 @@ class Node:
         self._transport.seek(resolved)
 
     def _check_open(self) -> None:
+        if self._endpoint.fenced is not None:
+            raise Fenced(fenced_sentence(self.name, self._endpoint.fenced))
         if self._closing:
             raise NodeClosed(self.name)
 
@@ -425,7 +448,17 @@ class Node:
         """Whom a message is for, if it can be sent."""
         self._check_open()
         directory = self._endpoint.directory
-        return chosen_targets(directory, self.name, target, payload, self.settings.payload_limit)
+        self._skipped = []
+        limit = self.settings.payload_limit
+        return chosen_targets(directory, self.name, target, payload, limit, self._skipped)
+
+    def _report_skipped(self, sequence: int) -> None:
+        """Targets that are gone do not keep a message from the others, but are not passed over."""
+        for name in self._skipped:
+            self._endpoint.reports.append(Undeliverable(name=name, sequences=(sequence,)))
+        if self._skipped:
+            self._skipped = []
+            self._announce()
 
     def _has_room_for(self, payload: bytes, to_self: bool) -> bool:
         sending = self._endpoint.sending
@@ -527,6 +560,9 @@ class Node:
         reports = list(self._endpoint.reports)
         self._endpoint.reports.clear()
         for report in reports:
+            if isinstance(report, NodeFenced):
+                self._closing = True
+                self._loop.call_soon(self._stop_fenced)
             self._follow(report)
             if not isinstance(report, Stranger) or self._has_let_in(report):
                 self._listeners.tell(report)
@@ -606,6 +642,11 @@ class Node:
         if self._trace_timer is not None:
             self._trace_timer.cancel()
 
+    def _stop_fenced(self) -> None:
+        """Others go on without this node: nothing that it did now would count."""
+        self._stop()
+        self._close_trace()
+
     def _close_trace(self) -> None:
         if self._trace is not None:
             self._trace.close()
@@ -617,3 +658,9 @@ class Node:
         follow_shared_clock(self._rows)
         self._trace.flush()
         self._trace_timer = self._loop.call_later(FLUSH_SECONDS, self._keep_trace)
+
+
+def fenced_sentence(name: str, fenced: NodeFenced) -> str:
+    """What a node says that others go on without."""
+    why = f": {fenced.reason}" if fenced.reason else ""
+    return f"{name} was expelled by {fenced.by}{why}; open a new node to rejoin"

@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import socket
+import time
 from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Final, Unpack
@@ -11,8 +12,8 @@ from typing import Final, Unpack
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Identity
 from antecede.link.endpoint import Endpoint
+from antecede.link.identity import Identity
 from antecede.link.limits import Limits
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
@@ -44,6 +45,10 @@ class SecretTokens(Tokens):
 
     def fresh(self) -> int:
         return secrets.randbits(61) + 1
+
+    def incarnation(self) -> int:
+        # By the clock, so that a node which kept nothing still counts on. It is no secret.
+        return time.time_ns() // 1_000
 
 
 class Opening:
@@ -127,7 +132,7 @@ def start_node(
     rows = None if trace is None else trace.rows
     me = Identity(
         settings.name,
-        incarnation=tokens.fresh(),
+        incarnation=tokens.incarnation(),
         process=process,
         window=settings.receive_window,
         payload_limit=settings.payload_limit,

@@ -8,9 +8,17 @@ from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
 
 
 def chosen_targets(
-    directory: Directory, me: str, target: object, payload: object, payload_limit: int
+    directory: Directory,
+    me: str,
+    target: object,
+    payload: object,
+    payload_limit: int,
+    skipped: list[str],
 ) -> tuple[list[Contact], bool]:
-    """The peers among the targets, and whether this node is one; a `LocalError` if none can be."""
+    """The peers among the targets, and whether this node is one; a `LocalError` if none can be.
+
+    Of several targets those that are gone go to `skipped`; if all are, that is an error.
+    """
     if not isinstance(payload, bytes):
         raise LocalError(f"the payload must be bytes, not {type(payload).__name__}; encode it")
     names = [target] if isinstance(target, str) else target
@@ -25,10 +33,15 @@ def chosen_targets(
             to_self = True
             continue
         contact = contact_called(name, directory, me, chosen)
-        contacts.append(contact)
         chosen.add(contact.name)
+        if contact.expelled or contact.session.is_gone():
+            skipped.append(contact.name)
+            continue
+        contacts.append(contact)
         if contact.session.met:
             limit = min(limit, contact.session.payload_limit)
+    if skipped and not contacts and not to_self:
+        raise PeerGone(skipped[0])
     if not contacts and not to_self:
         raise LocalError("no targets: a message needs at least one")
     if len(payload) > limit:
@@ -45,8 +58,6 @@ def contact_called(name: object, directory: Directory, me: str, before: set[str]
         if name == me:
             raise LocalError(f"{name!r} stands twice among the targets")
         raise UnknownPeer(name, tuple(directory.by_name))
-    if contact.session.is_gone():
-        raise PeerGone(name)
     if name in before:
         raise LocalError(f"{name!r} stands twice among the targets")
     return contact

@@ -18,9 +18,10 @@ from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Contact, Identity
+from antecede.link.directory import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
+from antecede.link.identity import Identity
 from antecede.link.limits import Limits
 from antecede.link.rows import NodeLog
 from antecede.link.session import ME

@@ -44,9 +44,12 @@ PING: Final = 0x84
 STOPPED: Final = 0x85
 PART: Final = 0x86
 PIECE: Final = 0x87
+NOTICES: Final = 0x88
+NOTED: Final = 0x89
 """Frames of the link: datagrams that came, credit granted, a bye, a release, a wish for an answer,
 the word that its sender has stopped and delivers nothing more; that the payload of the message in
-the next frame goes on in the next message; a piece of a frame that does not fit a datagram."""
+the next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
+expelled, which comes before every packet of its datagram; and that this has been noted."""
 
 
 def write_header(

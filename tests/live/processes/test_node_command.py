@@ -18,7 +18,7 @@ import antecede
 from antecede import blocking
 from antecede.audit import check_log
 from antecede.live.addresses import parse_address
-from antecede.live.json_lines import BadLine, read_request, write_deliveries
+from antecede.live.json_lines import BadLine, read_object, read_request, write_deliveries
 from antecede.live.lines import OutputLines
 from antecede.tools.child import WAIT_S, Child, Line
 from antecede.tools.proxy import Conditions, Proxy
@@ -302,7 +302,7 @@ def test_an_event_log_that_fails_is_one_clear_sentence_at_the_end(tmp_path: Path
 )
 def test_a_line_that_is_not_json_is_explained(line: bytes, complaint: str) -> None:
     with pytest.raises(BadLine, match=complaint):
-        read_request(line)
+        read_request(read_object(line))
 
 
 def test_what_the_configuration_says_of_lingering_is_done(tmp_path: Path) -> None:

@@ -242,6 +242,9 @@ class HybridNode(NodeProcess):
             raise LocalError(f"process {process} is known already")
         self._add_peer(process)
 
+    def can_expel(self) -> bool:
+        return True
+
     def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         if self._peer(process) is None:
             raise LocalError(f"process {process} is not one of the others")

@@ -1,0 +1,102 @@
+"""Who is expelled: incarnations without which this node goes on, whatever they do.
+
+The core knows processes by their ids, which are this node's own; on the wire an incarnation is its
+name and its number. Here one is turned into the other. Numbers of incarnations grow, so one number
+per name is enough to refuse that incarnation and all before it, for ever.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.packets import Noted, Notice
+from antecede.link.core_driver import CoreDriver
+from antecede.link.session import ME, Session
+from antecede.wire.fence import Tombstone
+
+
+@final
+class Fences:
+    """The expelled incarnations that one node knows of."""
+
+    __slots__ = ("_core", "_incarnation", "_name", "_newest", "_stones")
+
+    def __init__(self, name: str, incarnation: i64, core: CoreDriver) -> None:
+        self._name: Final = name
+        self._incarnation: Final[i64] = incarnation
+        self._core: Final = core
+        # What is told of each, by its id in the core.
+        self._stones: Final[dict[int, Tombstone]] = {}
+        # The newest expelled incarnation of each name.
+        self._newest: Final[dict[str, int]] = {}
+
+    def bars(self, name: str, incarnation: i64) -> bool:
+        """Whether this incarnation is expelled, or one that came after it."""
+        newest = self._newest.get(name)
+        return newest is not None and incarnation <= newest
+
+    def stone(self, process: int) -> Tombstone | None:
+        """What is known of an expelled process."""
+        return self._stones.get(process)
+
+    def stones(self, processes: list[int]) -> list[Tombstone]:
+        """What is to be told of these: of each name the newest, which stands for all before it."""
+        newest: dict[str, Tombstone] = {}
+        for process in processes:
+            stone = self._stones[process]
+            known = newest.get(stone.name)
+            if known is None or known.incarnation < stone.incarnation:
+                newest[stone.name] = stone
+        return list(newest.values())
+
+    def expel(self, session: Session, stone: Tombstone, now_ns: i64) -> None:
+        """This node decides to go on without a peer."""
+        self._remember(session.id, stone)
+        self._core.expel(session, now_ns)
+
+    def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
+        """A peer says who is expelled: nothing else of its datagram counts before that."""
+        processes: list[int] = []
+        for stone in stones:
+            for process in self._ids_up_to(stone):
+                processes.append(process)
+                self._remember(process, stone)
+        self._core.hear_news(session, Notice(processes, None), now_ns)
+
+    def read_noted(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
+        """A peer has taken note of these."""
+        known = [
+            process
+            for process, known in self._stones.items()
+            for stone in stones
+            if known.name == stone.name and known.incarnation <= stone.incarnation
+        ]
+        session.noted(known)
+        self._core.hear_news(session, Noted(known), now_ns)
+
+    def _remember(self, process: i64, stone: Tombstone) -> None:
+        if process not in self._stones:
+            self._stones[process] = stone
+        if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
+            self._newest[stone.name] = stone.incarnation
+
+    def _ids_up_to(self, stone: Tombstone) -> list[int]:
+        """The core's ids of an incarnation, and of those before it that are talked to."""
+        ids = [int(self._id_of(stone))]
+        for session in self._core.sessions.values():
+            if session.name == stone.name and 0 < session.incarnation < stone.incarnation:
+                ids.append(int(session.id))
+        return ids
+
+    def _id_of(self, stone: Tombstone) -> i64:
+        """The core's id of an incarnation; a new one if it was never heard of."""
+        # An earlier life of this node is just another incarnation.
+        if stone.name == self._name and stone.incarnation == self._incarnation:
+            return ME
+        for process, known in self._stones.items():
+            if known.name == stone.name and known.incarnation == stone.incarnation:
+                return process
+        for session in self._core.sessions.values():
+            if session.name == stone.name and session.incarnation == stone.incarnation:
+                return session.id
+        return self._core.new_id()

@@ -1,0 +1,52 @@
+"""Who a node is: what it tells its peers about itself."""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.wire.greeting import Greeting
+
+
+@final
+class Identity:
+    """What a node tells its peers about itself."""
+
+    __slots__ = (
+        "incarnation",
+        "name",
+        "order",
+        "payload_limit",
+        "process",
+        "socket_bytes",
+        "window",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        incarnation: int,
+        process: int,
+        window: int,
+        payload_limit: int,
+        socket_bytes: int,
+        order: str = "",
+    ) -> None:
+        self.name: Final = name
+        self.incarnation: Final[i64] = incarnation
+        self.process: Final[i64] = process
+        self.window: Final[i64] = window
+        self.payload_limit: Final[i64] = payload_limit
+        self.socket_bytes: Final[i64] = socket_bytes
+        self.order: Final = order
+
+    def greeting(self, target: str, token: i64, echo: i64) -> Greeting:
+        """A hello or welcome to `target`."""
+        greeting = Greeting(self.name, target, self.incarnation, token)
+        greeting.echo = echo
+        greeting.process = self.process
+        greeting.window = self.window
+        greeting.payload_limit = self.payload_limit
+        greeting.socket_bytes = self.socket_bytes
+        greeting.order = self.order
+        return greeting

@@ -1,0 +1,84 @@
+"""News of expulsions on the wire: who, by whom, and why.
+
+A list of incarnations, each a name and a number; in a notice also the name of the node that decided
+it, and its reason.
+"""
+
+from typing import Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from antecede.core.errors import RemoteError
+from antecede.wire.greeting import NAME_LIMIT, read_text, write_text
+from antecede.wire.varint import Reader, varint_size, write_varint
+
+FENCE_REASON_LIMIT: Final = 200
+"""Bytes of the reason of an expulsion."""
+
+STONES_MOST: Final = 256
+"""Incarnations in one frame."""
+
+
+@final
+class Tombstone:
+    """An expelled incarnation: it does not come back."""
+
+    __slots__ = ("by", "incarnation", "name", "reason")
+
+    def __init__(self, name: str, incarnation: i64, by: str, reason: str) -> None:
+        self.name: Final = name
+        self.incarnation: Final[i64] = incarnation
+        self.by: Final = by
+        self.reason: Final = reason
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tombstone)
+            and self.name == other.name
+            and self.incarnation == other.incarnation
+            and self.by == other.by
+            and self.reason == other.reason
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, int(self.incarnation)))
+
+    def __repr__(self) -> str:
+        return f"Tombstone({self.name!r}, {self.incarnation}, {self.by!r}, {self.reason!r})"
+
+
+def stones_size(stones: list[Tombstone]) -> i64:
+    """How many bytes at most a frame with these takes."""
+    size: i64 = 4
+    for stone in stones:
+        size += 6 + len(stone.name.encode()) + varint_size(stone.incarnation)
+        size += len(stone.by.encode()) + len(stone.reason.encode())
+    return size
+
+
+def write_stones(writer: BytesWriter, kind: i64, stones: list[Tombstone], told: bool) -> None:
+    """Append a frame with these; `told`: also by whom, and why."""
+    writer.append(u8(kind))
+    write_varint(writer, len(stones))
+    for stone in stones:
+        write_text(writer, stone.name)
+        write_varint(writer, stone.incarnation)
+        if told:
+            write_text(writer, stone.by)
+            write_text(writer, stone.reason)
+
+
+def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
+    """What `write_stones` wrote after the kind."""
+    count = reader.varint()
+    if count > STONES_MOST:
+        raise RemoteError(f"news of {count} expulsions at once; {STONES_MOST} are allowed")
+    stones: list[Tombstone] = []
+    for _ in range(count):
+        name = read_text(reader, NAME_LIMIT)
+        incarnation = reader.positive()
+        by = read_text(reader, NAME_LIMIT) if told else ""
+        reason = read_text(reader, FENCE_REASON_LIMIT) if told else ""
+        stones.append(Tombstone(name, incarnation, by, reason))
+    return stones

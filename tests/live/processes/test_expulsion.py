@@ -1,0 +1,94 @@
+"""Expulsion with real processes: `antecede node` is killed, expelled, fenced and comes back."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from antecede.tools.child import Child
+from tests.live.processes.groups import free_address
+
+NAMES = ("alice", "bob", "carol")
+
+
+@contextmanager
+def three() -> Iterator[tuple[dict[str, Child], dict[str, list[str]]]]:
+    """Three nodes that know each other, and how each was started."""
+    where = {name: free_address() for name in NAMES}
+    commands = {
+        name: ["node", "--name", name, "--bind", where[name]]
+        + [f"--peer={other}={where[other]}" for other in NAMES if other != name]
+        for name in NAMES
+    }
+    with ExitStack() as stack:
+        children = {
+            name: stack.enter_context(Child.python("antecede", *commands[name], name=name))
+            for name in NAMES
+        }
+        for name in NAMES:
+            others = [other for other in NAMES if other != name]
+            children[name].tell({"to": others, "text": "here"})
+        for name in NAMES:
+            children[name].hear_until("from")
+            children[name].hear_until("from")
+        yield children, commands
+
+
+def event(child: Child, name: str) -> dict[str, object]:
+    """The next event of this name."""
+    while (line := child.hear_until("event"))["event"] != name:
+        pass
+    return dict(line)
+
+
+def test_survivors_go_on_without_a_killed_node_and_end_well() -> None:
+    with three() as (children, _):
+        bob = children["bob"]
+        bob.signal(signal.SIGKILL)
+        bob.wait()
+        children["alice"].tell({"expel": "bob", "reason": "killed"})
+        for name in ("alice", "carol"):
+            told = event(children[name], "expelled")
+            assert (told["peer"], told["by"], told["reason"]) == ("bob", "alice", "killed")
+        children["alice"].tell({"to": ["bob", "carol"], "text": "after", "id": "a"})
+        assert children["alice"].hear_until("sent")["sent"] == "a"
+        assert children["carol"].hear_until("from")["text"] == "after"
+        for name in ("alice", "carol"):
+            children[name].end_input()
+        assert [children[name].wait() for name in ("alice", "carol")] == [0, 0]
+
+
+def test_a_living_node_that_is_expelled_says_fenced_and_fails() -> None:
+    with three() as (children, _):
+        children["alice"].tell({"expel": "bob", "reason": "by mistake"})
+        told = event(children["bob"], "fenced")
+        assert (told["by"], told["reason"]) == ("alice", "by mistake")
+        assert children["bob"].wait() != 0
+        for name in ("alice", "carol"):
+            children[name].end_input()
+        assert [children[name].wait() for name in ("alice", "carol")] == [0, 0]
+
+
+def test_an_expelled_name_comes_back_as_a_new_node() -> None:
+    with three() as (children, commands):
+        children["bob"].signal(signal.SIGKILL)
+        children["bob"].wait()
+        children["alice"].tell({"expel": "bob"})
+        event(children["alice"], "expelled")
+        with Child.python("antecede", *commands["bob"], name="bob") as bob:
+            bob.tell({"to": ["alice", "carol"], "text": "back"})
+            for name in ("alice", "carol"):
+                assert children[name].hear_until("from")["text"] == "back"
+            for child in (children["alice"], children["carol"], bob):
+                child.end_input()
+            assert [c.wait() for c in (children["alice"], children["carol"], bob)] == [0, 0, 0]
+
+
+def test_a_line_that_expels_nobody_is_an_error() -> None:
+    with three() as (children, _):
+        alice = children["alice"]
+        alice.tell({"expel": "dave", "id": 1})
+        assert "no peer is called 'dave'" in str(alice.hear_until("error")["error"])
+        alice.tell({"expel": ["bob"]})
+        assert "name of a peer" in str(alice.hear_until("error")["error"])
+        for child in children.values():
+            child.end_input()
