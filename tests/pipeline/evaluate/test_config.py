@@ -14,6 +14,8 @@ from antecede.pipeline.evaluate.config import (
     read_evaluation,
     with_replay,
 )
+from antecede.pipeline.evaluate.job import part_of
+from tests.pipeline.sweep.grids import grid_of
 
 WHOLE = """
 title = "A test"
@@ -21,6 +23,7 @@ protocols = ["hybrid", "rst"]
 networks = ["lan"]
 seeds = 3
 audited = ["hybrid"]
+audited_messages = "5k"
 quick.seeds = 1
 
 [trace.shop]
@@ -81,6 +84,7 @@ def test_evaluation_says_what_is_made_from_what(tmp_path: Path, data: Path) -> N
     evaluation = evaluation_of(tmp_path, WHOLE, data)
     assert evaluation.title == "A test"
     assert evaluation.audited == ("hybrid",)
+    assert evaluation.audited_messages == 5000
     assert evaluation.traces == {
         "shop": Trace(name="shop", paths=(str(data / "shop"),), form="jaeger", unit=None),
         "mail": Trace(
@@ -121,6 +125,23 @@ def test_what_is_grown_several_times_has_a_seed_each(tmp_path: Path, data: Path)
     assert scenario == {
         "replay": [str(tmp_path / name / "workload") for name in ("town", "town-2", "town-3")]
     }
+
+
+def test_only_scenarios_of_so_many_messages_are_recorded(tmp_path: Path) -> None:
+    text = """
+    protocols = ["hybrid", "rst"]
+    seeds = 2
+    [scenario.small]
+    messages = 100
+    [scenario.large]
+    messages = 101
+    """
+    recorded = part_of(grid_of(tmp_path, text), ("hybrid", "none"), 100)
+    assert recorded is not None
+    assert [(plan.scenario, plan.protocol, plan.seed) for plan in recorded.plans()] == [
+        ("small", "hybrid", 1)
+    ]
+    assert part_of(grid_of(tmp_path, text), ("hybrid",), 99) is None
 
 
 def test_quick_evaluation_does_less(tmp_path: Path, data: Path) -> None:

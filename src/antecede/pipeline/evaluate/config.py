@@ -4,6 +4,7 @@
     protocols = ["hybrid", "rst"]
     networks = ["lan", "wan"]
     audited = ["hybrid", "none"]                # whose first seed is recorded and judged
+    audited_messages = "50k"                    # where a scenario has no more of them
 
     [trace.shop]
     path = "shop/2023-01-29"                    # below the data folder
@@ -48,6 +49,9 @@ DATA_VARIABLE: Final = "ANTECEDE_DATA"
 QUICK: Final = "quick"
 REPLAY_KEYS: Final = ("run_id", "compress", "start", "span", "unicast")
 """What a scenario may say about the workload that it replays."""
+
+AUDITED_MESSAGES: Final = 1 << 40
+"""Everything is audited, if nothing else is said."""
 
 FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha", "messages")
 METHODS: Final = ("replicas", "overlay", "graph")
@@ -101,6 +105,8 @@ class Evaluation:
     grown: Mapping[str, Grown]
     audited: tuple[str, ...]
     """Protocols of which one run in each setting is recorded, judged and measured from its log."""
+    audited_messages: int
+    """Scenarios with more messages than this are not recorded."""
     profiled: bool
     """Whether the traces are profiled."""
     grid: Table
@@ -147,13 +153,14 @@ def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False
     audited = section.texts("audited", ()) if section.has("audited") else ()
     for protocol in audited:
         find_protocol(protocol)
-    own = ("title", "trace", "cut", "grown", "audited", "profiled")
+    own = ("title", "trace", "cut", "grown", "audited", "audited_messages", "profiled")
     evaluation = Evaluation(
         title=title,
         traces=traces,
         cuts=cuts,
         grown=grown,
         audited=audited,
+        audited_messages=section.count("audited_messages", AUDITED_MESSAGES),
         profiled=section.flag("profiled", True),
         grid={key: value for key, value in section.as_table().items() if key not in own},
         where=section.where,

@@ -92,7 +92,7 @@ def evaluate(
     clock = Clock(tell=tell)
     workloads = prepared(session, evaluation, out, clock)
     grid = evaluation.runs(workloads)
-    recorded = part_of(grid, evaluation.audited)
+    recorded = part_of(grid, evaluation.audited, evaluation.audited_messages)
     with clock.step("sweep", f"simulating {len(grid.plans())} runs"):
         sweep = out / "sweep"
         if recorded is not None:
@@ -151,10 +151,15 @@ def prepared(
     return folders
 
 
-def part_of(grid: Grid, protocols: Sequence[str]) -> Grid | None:
-    """The runs that are recorded: these protocols, with the first seed of each scenario."""
+def part_of(grid: Grid, protocols: Sequence[str], messages: int) -> Grid | None:
+    """The runs that are recorded: these protocols, with the first seed of each scenario.
+
+    Scenarios of more than so many messages are left out.
+    """
     scenarios = []
     for scenario in grid.scenarios:
+        if max(traffic.messages for traffic in scenario.traffics) > messages:
+            continue
         chosen = tuple(name for name in scenario.axes.protocols if name in protocols)
         if chosen:
             axes = Axes(
