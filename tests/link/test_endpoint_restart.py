@@ -361,8 +361,9 @@ def test_a_removed_peer_is_reported_undeliverable_and_refused() -> None:
     post, ann, bob = met_pair()
     sent = [submit(ann, [BOB], b"x", post.now_ns) for _ in range(3)]
     ann.remove_peer(BOB, post.now_ns)
-    [expelled] = ann.reports
+    expelled, undeliverable = ann.reports
     assert isinstance(expelled, PeerExpelled)
+    assert undeliverable == Undeliverable(name=BOB, sequences=tuple(sent))
     assert (expelled.by, expelled.undelivered) == (ANN, tuple(sent))
     assert (ann.buffered(), ann.sessions()) == (0, [])
     submit(bob, [ANN], b"b1", post.now_ns)

@@ -4,10 +4,10 @@ import json
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from antecede.cli.output import Console
 from antecede.cli.spark_session import need_spark
 from antecede.link.notation import duration_text
 

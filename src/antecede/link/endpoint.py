@@ -558,10 +558,7 @@ class Endpoint:
         self._expelled[session.token_in] = session
         if len(self._expelled) > FORMER_MOST:
             del self._expelled[next(iter(self._expelled))]
-        if stone.reason == RESTARTED and stone.by == self._me.name:
-            if whole:
-                self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
-        else:
+        if stone.reason != RESTARTED:
             self.reports.append(
                 PeerExpelled(
                     name=session.name,
@@ -572,6 +569,8 @@ class Endpoint:
                     unreceived=early,
                 )
             )
+        if whole:
+            self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
         self._await_successor(session, now_ns)
 
     def _await_successor(self, session: Session, now_ns: i64) -> None:
