@@ -103,7 +103,7 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("added by ordering to the mean latency of a copy")
     if shown:
-        axes.legend(loc="best", frameon=False)
+        figure.legend(loc="outside right upper", frameon=False)
     return figure
 
 
@@ -128,7 +128,7 @@ def metadata_plot(found: Sequence[Answer]) -> Figure:
     axes.yaxis.set_major_formatter(FuncFormatter(count_label))
     axes.set_xlabel("processes")
     axes.set_ylabel("bytes of metadata per message")
-    axes.legend(loc="upper left", frameon=False)
+    figure.legend(loc="outside right upper", frameon=False)
     return figure
 
 
