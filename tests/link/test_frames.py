@@ -14,6 +14,7 @@ from antecede.core.process import NodeProcess, Outbox
 from antecede.link.core_driver import CoreDriver
 from antecede.link.fences import Fences
 from antecede.link.inbox import Inbox
+from antecede.link.parts import CutFrame
 from antecede.link.path.flight import Sent
 from antecede.link.reader import ACK_DELAY_LIMIT_US, DatagramReader
 from antecede.link.session import Session
@@ -198,6 +199,21 @@ def test_a_datagram_that_is_cut_short_is_read_as_far_as_it_goes(
     assert core.arrived == packets[: len(core.arrived)]
 
 
+@given(data_packets(), st.integers(1, 60))
+def test_frames_in_pieces_are_read_as_if_they_were_whole(
+    packets: list[DataPacket], size: int
+) -> None:
+    data = b""
+    for packet in packets:
+        cut = CutFrame(packet.carried.sequence, encode(packet))
+        while not cut.is_taken():
+            offset = int(cut.offset)
+            piece = cut.take(size)
+            header = (int(cut.sequence), int(cut.size), offset, len(piece))
+            data += frame(PIECE, *header) + piece
+    assert read(data) == packets
+
+
 def test_control_is_handed_to_the_core() -> None:
     data = encode(Ack(5)) + encode(Permit(300)) + encode(Ask(4, 6))
     assert read(data) == [Ack(5), Permit(300), Ask(4, 6)]
@@ -279,6 +295,8 @@ UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
         (bytes([MESSAGE, 5, 6, 0]), "follows one before the first"),
         (bytes([MESSAGE, 5, 1, 9]), "9 bytes were announced, 0 follow"),
         (bytes([PART, MESSAGE, 5, 1]), "ends too early"),
+        (bytes([PIECE, 1, 5, 0, 5, PIECE, 1, 1, 0, 1]), "a piece in pieces"),
+        (bytes([PIECE, 1, 5, 9, 1, 0]), "a piece of 1 bytes at 9 of 5"),
         (frame(BYE, 2), "a good-bye of unknown kind 2"),
         (frame(NUMBERS, ACK_DELAY_LIMIT_US + 1, 1, 1, 0), "delayed by"),
         (frame(NUMBERS, 0, 1, 1, 0), "never sent"),

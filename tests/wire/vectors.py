@@ -16,6 +16,7 @@ from antecede.wire.frames import (
     CREDIT,
     NUMBERS,
     PART,
+    PIECE,
     PING,
     RELEASE,
     STOPPED,
@@ -148,6 +149,7 @@ def datagram_vectors() -> list[Row]:
         datagram(10, 9, [("bye, after the other's own", [BYE, 1]), ("permit", Permit(4))]),
         datagram(11, 11, [("release", [RELEASE])]),
         datagram(12, 12, [("stopped", [STOPPED])]),
+        datagram(13, 13, [("the last 3 of 9 bytes of message 7", [PIECE, 7, 9, 6, 3, 97, 98, 99])]),
     ]
 
 

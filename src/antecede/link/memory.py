@@ -50,6 +50,7 @@ class MemoryNetwork:
         "_faulty",
         "_places",
         "_seed",
+        "largest",
         "now_ns",
     )
 
@@ -65,6 +66,8 @@ class MemoryNetwork:
         self._arrivals: list[tuple[int, int, str, str, bytes]] = []
         self._count: i64 = 0
         self.now_ns: i64 = 1_000_000_000
+        # Datagrams larger than this vanish.
+        self.largest: i64 = 1 << 40
 
     def attach(self, address: str, endpoint: Endpoint) -> None:
         """From now on `endpoint` is what answers at `address`."""
@@ -93,6 +96,8 @@ class MemoryNetwork:
 
     def carry(self, source: str, target: str, data: bytes) -> None:
         """Take one datagram onto the network."""
+        if len(data) > self.largest:
+            return
         self._count += 1
         left_ns = self.now_ns
         if self._bottleneck is not None:

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Packet
 from antecede.link.credit import Credit
+from antecede.link.parts import CutFrame
 
 COMPACT_AT: Final = 1024
 """Packets that have left are dropped from the queue when there are so many of them."""
@@ -57,6 +58,7 @@ class Outgoing:
         "_repeats",
         "ack_due",
         "ask",
+        "cut",
         "permit_due",
     )
 
@@ -69,6 +71,8 @@ class Outgoing:
         self._repeats: list[Packet] = []
         self._repeat_head: i64 = 0
         self._repeating: set[int] = set()
+        # A message that has left in part: its frame does not fit a datagram.
+        self.cut: CutFrame | None = None
         self._highest_queued: i64 = 0
         self._highest_left: i64 = 0
         self._peer_delivered: i64 = 0
@@ -157,6 +161,8 @@ class Outgoing:
         """Whether a message waits that the peer has credit for."""
         if self._held:
             return False
+        if self.cut is not None:
+            return True
         return self.next_repeat() is not None or self.next_new() is not None
 
     def waits_for_credit(self) -> bool:
@@ -193,6 +199,15 @@ class Outgoing:
         self._highest_left = sequence
         self._head = forget_left(self._queue, self._head + 1)
 
+    def begin_cut(self, sequence: i64, frame: bytes) -> CutFrame:
+        """A message leaves in pieces, before anything else does."""
+        self.cut = CutFrame(sequence, frame)
+        return self.cut
+
+    def end_cut(self) -> None:
+        """Its last piece has left."""
+        self.cut = None
+
     def delivered_up_to(self, sequence: i64) -> None:
         """The peer says what it has: that need not be repeated any more."""
         if sequence > self._peer_delivered:
@@ -206,6 +221,7 @@ class Outgoing:
         self._repeat_head = 0
         self._repeating.clear()
         self._controls.clear()
+        self.cut = None
         self.ask = None
         self.ack_due = 0
         self.permit_due = 0

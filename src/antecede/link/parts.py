@@ -1,16 +1,24 @@
-"""Payloads that do not fit a datagram: cut into consecutive messages, and joined again.
+"""What does not fit a datagram: cut, and joined again.
 
-The parts are ordinary messages to the core. The last of them stands for the whole: its id is what
-the sender gets and what the receiver sees. Each part but the last is marked on the wire.
+A large payload is cut into *parts*, consecutive messages to the core. The last of them stands for
+the whole: its id is what the sender gets and what the receiver sees. Each part but the last is
+marked on the wire. A message that was in the core already when the way turned out to be narrower is
+cut into *pieces* of its frame, of which the core knows nothing.
 """
 
 from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.errors import RemoteError
+
 PARTS_LIMIT: Final = 1 << 17
 """Parts that have come before their turn; beyond that they are not noted, and the peer is not
 keeping to the window it was given."""
+
+FRAME_MOST: Final = 1 << 17
+PIECEMEAL_MOST: Final = 16
+"""The largest frame that comes in pieces, and how many of one peer may be under way."""
 
 
 @final
@@ -93,3 +101,82 @@ class Assembly:
     def is_empty(self) -> bool:
         """Whether nothing is under way."""
         return not self._pieces and not self._noted
+
+
+@final
+class CutFrame:
+    """A frame on its way to a peer, piece by piece."""
+
+    __slots__ = ("_data", "offset", "sequence", "size")
+
+    def __init__(self, sequence: i64, data: bytes) -> None:
+        self.sequence: Final[i64] = sequence
+        self._data: Final = data
+        self.size: Final[i64] = len(data)
+        self.offset: i64 = 0
+
+    def take(self, room: i64) -> bytes:
+        """The next piece, of at most so many bytes."""
+        start = self.offset
+        piece = self._data[start : start + room]
+        self.offset += len(piece)
+        return piece
+
+    def is_taken(self) -> bool:
+        """Whether that was the last one."""
+        return self.offset >= self.size
+
+
+@final
+class Joining:
+    """A frame of which some pieces have come."""
+
+    __slots__ = ("_pieces", "size")
+
+    def __init__(self, size: i64) -> None:
+        self.size: Final[i64] = size
+        self._pieces: dict[int, bytes] = {}
+
+    def add(self, offset: i64, piece: bytes) -> None:
+        """A piece has come; of two that begin in one place the longer one counts."""
+        before = self._pieces.get(offset)
+        if before is None or len(before) < len(piece):
+            self._pieces[offset] = piece
+
+    def whole(self) -> bytes | None:
+        """The frame, if nothing of it is missing."""
+        joined: list[bytes] = []
+        end: i64 = 0
+        for offset in sorted(self._pieces):
+            if offset > end:
+                return None
+            piece = self._pieces[offset][end - offset :]
+            joined.append(piece)
+            end += len(piece)
+        return b"".join(joined) if end == self.size else None
+
+
+@final
+class Pieces:
+    """The frames of one peer that come in pieces."""
+
+    __slots__ = ("_joining",)
+
+    def __init__(self) -> None:
+        self._joining: dict[int, Joining] = {}
+
+    def add(self, sequence: i64, size: i64, offset: i64, piece: bytes) -> bytes | None:
+        """A piece of the frame of message `sequence` has come; the whole, if it is complete."""
+        if size > FRAME_MOST or offset + len(piece) > size or not piece:
+            raise RemoteError(f"a piece of {len(piece)} bytes at {offset} of {size}")
+        joining = self._joining.get(sequence)
+        if joining is None or joining.size != size:
+            joining = Joining(size)
+            self._joining[sequence] = joining
+            if len(self._joining) > PIECEMEAL_MOST:
+                del self._joining[next(iter(self._joining))]
+        joining.add(offset, piece)
+        whole = joining.whole()
+        if whole is not None:
+            del self._joining[sequence]
+        return whole

@@ -26,6 +26,7 @@ from antecede.wire.frames import (
     NUMBERS,
     PADDING,
     PART,
+    PIECE,
     PING,
     RELEASE,
     STOPPED,
@@ -45,6 +46,7 @@ class DatagramReader:
         "_core",
         "_fences",
         "_index",
+        "_joined",
         "_last",
         "_number",
         "_part",
@@ -64,6 +66,8 @@ class DatagramReader:
         self._last: i64 = 0
         # Whether the next message is a part of its payload, and not the last.
         self._part = False
+        # Whether the frames at hand came in pieces.
+        self._joined = False
         # What the datagram contained: messages, acknowledgements, anything to be acknowledged, the
         # word that its sender has stopped.
         self.messages = False
@@ -79,11 +83,15 @@ class DatagramReader:
         self._index = 0
         self._last = 0
         self._part = False
+        self._joined = False
         self.messages = False
         self.numbers = False
         self.owed = False
         self.stopped = False
         self.news = False
+        self._perform(session, reader, now_ns)
+
+    def _perform(self, session: Session, reader: Reader, now_ns: i64) -> None:
         while reader.left() > 0:
             start = reader.position()
             kind = reader.byte()
@@ -100,6 +108,8 @@ class DatagramReader:
                 self._read_numbers(session, reader, now_ns)
             elif kind in (NOTICES, NOTED):
                 self._read_news(session, reader, kind, now_ns)
+            elif kind == PIECE:
+                self._read_piece(session, reader, now_ns)
             else:
                 self.owed = True
                 self._read_control(session, reader, kind)
@@ -141,6 +151,24 @@ class DatagramReader:
         self._core.arrive(session, packet, now_ns)
         if credit.delivered == delivered:
             credit.came_early(sequence, len(message.payload))
+
+    def _read_piece(self, session: Session, reader: Reader, now_ns: i64) -> None:
+        """Keep a piece of a frame; the last one brings the whole, which is then performed."""
+        if self._joined:
+            raise RemoteError("a piece in pieces")
+        self.owed = True
+        self.messages = True
+        sequence = reader.positive()
+        size = reader.varint()
+        offset = reader.varint()
+        frame = session.pieces.add(sequence, size, offset, reader.take(reader.varint()))
+        if frame is None:
+            return
+        self._last = 0
+        self._joined = True
+        self._perform(session, Reader(frame), now_ns)
+        self._joined = False
+        self._last = 0
 
     def _read_numbers(self, session: Session, reader: Reader, now_ns: i64) -> None:
         delay_us = reader.varint()

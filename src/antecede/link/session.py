@@ -14,7 +14,7 @@ from antecede.core.process import NEVER_NS
 from antecede.link.credit import Credit
 from antecede.link.guard import Seal
 from antecede.link.outgoing import Outgoing
-from antecede.link.parts import Assembly
+from antecede.link.parts import Assembly, Pieces
 from antecede.link.path.flight import Sent
 from antecede.link.path.path import Path
 from antecede.link.path.ranges import AckedNumbers
@@ -44,6 +44,7 @@ class Session:
     __slots__ = (
         "_allowance",
         "_fixed_address",
+        "_most",
         "_probing",
         "_proof_from",
         "_proven_address",
@@ -51,11 +52,9 @@ class Session:
         "address",
         "assembly",
         "credit",
-        "datagram_size",
         "datagrams_out",
         "id",
         "incarnation",
-        "largest",
         "last_sent_ns",
         "marked",
         "name",
@@ -66,6 +65,7 @@ class Session:
         "paced_ns",
         "path",
         "payload_limit",
+        "pieces",
         "ping_due",
         "receipts",
         "receiving_seal",
@@ -96,6 +96,7 @@ class Session:
         self.outgoing: Final = Outgoing(cumulative, self.credit)
         self.standing: Final = Standing()
         self.assembly: Final = Assembly()
+        self.pieces: Final = Pieces()
         self.rows: Final = rows
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
@@ -112,10 +113,9 @@ class Session:
         # the peer seals with instead. None: nothing is sealed.
         self.seal: Seal | None = None
         self.receiving_seal: Seal | None = None
-        self.datagram_size: i64 = datagram_size
-        # The largest payload that both sides allow, and that goes to it in one message.
+        self._most: Final[i64] = datagram_size
+        # The largest payload that both sides allow.
         self.payload_limit: i64 = payload_limit
-        self.largest: i64 = min(datagram_size - FRAME_ROOM, payload_limit)
         self.ping_due = False
         self._probing = False
         # Whether it waits to be written to, when the pace allows more, and when it is looked at.
@@ -146,6 +146,17 @@ class Session:
     def left(self) -> bool:
         """Whether the peer has said bye and wants nothing more."""
         return self.standing.theirs == LET_GO
+
+    @property
+    def datagram_size(self) -> i64:
+        """The largest datagram that is sent to it now."""
+        return self.path.sizes.size
+
+    @property
+    def largest(self) -> i64:
+        """The largest payload that goes to it in one message."""
+        room = self.path.sizes.size - FRAME_ROOM
+        return room if room < self.payload_limit else self.payload_limit
 
     def is_gone(self) -> bool:
         """Whether nothing can be sent to the peer any more."""
@@ -178,11 +189,9 @@ class Session:
     def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
         """Take in the limits of the peer, before anything leaves."""
         self.credit.extend(window)
-        self.path = Path(self.datagram_size, socket_bytes)
+        self.path = Path(self._most, socket_bytes)
         if payload_limit < self.payload_limit:
             self.payload_limit = payload_limit
-        if payload_limit < self.largest:
-            self.largest = payload_limit
 
     def moves_to(self, address: object, number: i64) -> bool:
         """Datagram `number` came from an address; whether the peer is found there from now on.
@@ -310,6 +319,10 @@ class Session:
         if self._probing or self.path.flight.size == 0:
             return True
         return self.path.room(now_ns) >= self.datagram_size
+
+    def size_to_try(self, now_ns: i64) -> i64:
+        """The size of a datagram that should find out whether it comes through, or 0."""
+        return self.path.sizes.trial(now_ns) if self.standing.phase == MET else 0
 
     def take_ping(self) -> bool:
         """Whether a ping is to be written."""

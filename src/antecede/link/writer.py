@@ -13,6 +13,8 @@ from mypy_extensions import i64, mypyc_attr, u8
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
 from antecede.link.fences import Fences
+from antecede.link.outgoing import sequence_of
+from antecede.link.parts import CutFrame
 from antecede.link.path.flight import Sent
 from antecede.link.session import (
     BYE_SENT,
@@ -21,11 +23,12 @@ from antecede.link.session import (
     RELEASE_SENT,
     Session,
 )
-from antecede.wire.codec import write_packet
+from antecede.wire.codec import encode, payload_size, write_packet
 from antecede.wire.fence import Tombstone, stones_size, write_stones
 from antecede.wire.frames import (
     BYE,
     CREDIT,
+    FRAME_ROOM,
     HEADER_MOST,
     NO_KEY,
     NOTED,
@@ -33,6 +36,7 @@ from antecede.wire.frames import (
     NUMBERS,
     PACKETS_MOST,
     PART,
+    PIECE,
     PING,
     RELEASE,
     STOPPED,
@@ -41,9 +45,13 @@ from antecede.wire.frames import (
 )
 from antecede.wire.greeting import UNKNOWN_SIZE
 from antecede.wire.hybrid import write_message
+from antecede.wire.varint import write_varint
 
 PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
+
+PIECE_HEADER_MOST: Final = 40
+"""Bytes around a piece, at most."""
 
 LEAVING_COPIES: Final = 3
 """How often a node that leaves sends each of its probes, and its last word."""
@@ -84,6 +92,9 @@ class DatagramWriter:
         """Put everything that may leave now into datagrams."""
         while session.wants_to_write(now_ns):
             self._write_datagram(session, now_ns)
+        trial = session.size_to_try(now_ns)
+        if trial > 0:
+            self._write_trial(session, trial, now_ns)
         session.has_written(now_ns)
 
     def write_last_word(self, session: Session, now_ns: i64) -> None:
@@ -212,12 +223,18 @@ class DatagramWriter:
 
     def _write_messages(self, session: Session, sent: Sent, now_ns: i64) -> None:
         outgoing = session.outgoing
+        if outgoing.cut is not None:
+            self._write_piece(session, outgoing.cut, sent)
+            return
         packet = outgoing.next_repeat()
         while packet is not None and self._has_written(session, packet, sent, now_ns):
             sent.repeats(self._last)
             outgoing.repeat_left()
             packet = outgoing.next_repeat()
         if packet is not None:
+            if self._is_too_large(session, packet):
+                outgoing.repeat_left()
+                self._cut(session, packet, sent, now_ns)
             return
         first: i64 = 0
         packet = outgoing.next_new()
@@ -228,6 +245,9 @@ class DatagramWriter:
             packet = outgoing.next_new()
         if first > 0:
             sent.carries(first, self._last)
+        elif packet is not None and self._is_too_large(session, packet):
+            outgoing.new_left(sequence_of(packet), payload_size(packet))
+            self._cut(session, packet, sent, now_ns)
 
     def _has_written(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> bool:
         """Append a message if it fits."""
@@ -256,6 +276,49 @@ class DatagramWriter:
             session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
         self._index += 1
         return True
+
+    def _is_too_large(self, session: Session, packet: Packet) -> bool:
+        """Whether a message fits no datagram, now that they are smaller, and this one is empty."""
+        return self._last == 0 and payload_size(packet) + FRAME_ROOM // 2 > session.datagram_size
+
+    def _cut(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
+        """Begin to send a message in pieces of its frame."""
+        sequence = sequence_of(packet)
+        frame = encode(packet)
+        if session.rows is not None:
+            session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
+        self._index += 1
+        if sequence in self._parts:
+            frame = bytes([PART]) + frame
+        self._write_piece(session, session.outgoing.begin_cut(sequence, frame), sent)
+
+    def _write_piece(self, session: Session, cut: CutFrame, sent: Sent) -> None:
+        """Append a piece, as large as there is room for."""
+        writer = self._writer
+        room = session.datagram_size - len(writer) - PIECE_HEADER_MOST
+        if room <= 0:
+            return
+        offset = cut.offset
+        piece = cut.take(room)
+        write_frame(writer, PIECE, cut.sequence)
+        write_varint(writer, cut.size)
+        write_varint(writer, offset)
+        write_varint(writer, len(piece))
+        writer.write(piece)
+        sent.carries(cut.sequence, cut.sequence)
+        if cut.is_taken():
+            session.outgoing.end_cut()
+
+    def _write_trial(self, session: Session, size: i64, now_ns: i64) -> None:
+        """Write a datagram that finds out whether one of this size comes through."""
+        sent = Sent(session.path.next_number(), now_ns)
+        sent.eliciting = True
+        sent.trial = True
+        self._begin(session, sent, now_ns)
+        self._writer.append(u8(PING))
+        self._writer.write(bytes(size - len(self._writer)))
+        self._out.append(Datagram(session.address, self._finished(session, sent)))
+        session.sent(sent, now_ns)
 
     def _write_packet(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
         """Append control."""

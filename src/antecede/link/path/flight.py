@@ -18,6 +18,8 @@ IN_FLIGHT: Final = 0
 ACKED: Final = 1
 LOST: Final = 2
 
+OLDEST_LOOKED_AT: Final = 16
+
 REORDERING_LEAST: Final = 3
 REORDERING_MOST: Final = 128
 """So many datagrams later at least, and at most, an earlier one counts as overtaken by a loss."""
@@ -46,6 +48,7 @@ class Sent:
         "sent_ns",
         "size",
         "state",
+        "trial",
     )
 
     def __init__(self, number: i64, now_ns: i64) -> None:
@@ -63,6 +66,8 @@ class Sent:
         self.packets: list[Packet] | None = None
         # Whether the peer owes an acknowledgement of it.
         self.eliciting = False
+        # Whether it only finds out whether a datagram of its size comes through.
+        self.trial = False
         self.probed = False
         self.state: i64 = IN_FLIGHT
 
@@ -97,8 +102,10 @@ class Flight:
     __slots__ = (
         "_loss_from",
         "acked_eliciting",
+        "acked_largest",
         "acked_sent_ns",
         "acked_size",
+        "acked_trial",
         "eliciting",
         "largest_acked",
         "lost_count",
@@ -124,6 +131,8 @@ class Flight:
         self.acked_size: i64 = 0
         self.acked_sent_ns: i64 = -1
         self.acked_eliciting = False
+        self.acked_largest: i64 = 0
+        self.acked_trial = False
         self.settled_controls: i64 = 0
         self.newly_lost: list[Sent] = []
 
@@ -147,6 +156,8 @@ class Flight:
         self.acked_size = 0
         self.acked_sent_ns = -1
         self.acked_eliciting = False
+        self.acked_largest = 0
+        self.acked_trial = False
         self.settled_controls = 0
         news = False
         for index in range(len(acked.lasts)):
@@ -201,6 +212,18 @@ class Flight:
             number += 1
         return None
 
+    def largest_of_oldest(self) -> i64:
+        """The size of the largest among the oldest few datagrams on the way."""
+        largest: i64 = 0
+        number = self.records.first
+        stop = number + OLDEST_LOOKED_AT
+        while number < self.records.next and number < stop:
+            sent = self.records.at(number)
+            if sent.state == IN_FLIGHT and sent.size > largest:
+                largest = sent.size
+            number += 1
+        return largest
+
     def forget_settled(self, before_ns: i64) -> None:
         """Slide over what is acknowledged, or lost for so long that it will not turn up."""
         records = self.records
@@ -224,6 +247,10 @@ class Flight:
         sent.state = ACKED
         sent.again = None
         sent.packets = None
+        if sent.size > self.acked_largest:
+            self.acked_largest = sent.size
+        if sent.trial:
+            self.acked_trial = True
         self.settled_controls |= sent.controls
         if sent.number > self.largest_acked and sent.sent_ns > self.acked_sent_ns:
             self.acked_sent_ns = sent.sent_ns

@@ -16,6 +16,7 @@ from antecede.link.path.flight import Flight, Sent
 from antecede.link.path.pace import UNPACED_NS, Pace
 from antecede.link.path.ranges import AckedNumbers
 from antecede.link.path.round_trip import RoundTrip
+from antecede.link.path.size import PathSize
 
 PROBE_DOUBLINGS_MAX: Final = 6
 """Probes without any answer come at intervals that grow at most 2 ** this."""
@@ -50,6 +51,7 @@ class Path:
         "lost",
         "probes",
         "round_trip",
+        "sizes",
     )
 
     def __init__(self, datagram_size: i64, window_cap: i64) -> None:
@@ -60,6 +62,7 @@ class Path:
         # What the peer's socket holds, as far as that is believed.
         self._window_cap: i64 = window_cap if window_cap < SOCKET_MOST else SOCKET_MOST
         self._pace: Final = Pace()
+        self.sizes: Final = PathSize(datagram_size)
         self._loss_check_ns: i64 = NEVER_NS
         self._probe_from_ns: i64 = 0
         self.probes: i64 = 0
@@ -123,6 +126,7 @@ class Path:
             self.congestion.acknowledged(flight.acked_size, sent_ns, now_ns, rtt_ns)
         self.probes = 0
         self._probe_from_ns = now_ns
+        self.sizes.came(flight.acked_largest, flight.acked_trial, now_ns)
         self._look_for_lost(now_ns)
 
     def wake_ns(self) -> i64:
@@ -144,6 +148,7 @@ class Path:
             self.probes += 1
             self._probe_from_ns = now_ns
             self._probe_wanted = True
+            self.sizes.suspect(self.probes, self.flight.largest_of_oldest(), now_ns)
             if self.probes == COLLAPSE_PROBES:
                 self.congestion.collapse()
 
@@ -182,4 +187,9 @@ class Path:
         lost = self.flight.newly_lost
         if lost:
             self.lost = lost.copy()
-            self.congestion.lost(lost[-1].sent_ns, now_ns)
+            trials = 0
+            for sent in lost:
+                self.sizes.was_lost(sent.size, sent.trial, now_ns)
+                trials += sent.trial
+            if trials < len(lost):  # A trial that fails says nothing about congestion.
+                self.congestion.lost(lost[-1].sent_ns, now_ns)

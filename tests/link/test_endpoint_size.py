@@ -1,0 +1,99 @@
+"""Ways that drop large datagrams without a word: found out, lived with, and grown out of."""
+
+import pytest
+
+from antecede.core.errors import RemoteError
+from antecede.link.faults import Faults
+from antecede.link.latency import Constant
+from antecede.link.limits import Limits
+from antecede.link.parts import FRAME_MOST, PIECEMEAL_MOST, Pieces
+from antecede.link.path.size import NARROW
+from tests.link.endpoints import ANN, BOB, MS, SECOND, Group, session_of
+
+WIDE = 60_000
+
+
+def group_with(largest: int, loss: float = 0.0, mtu: int = WIDE) -> Group:
+    faults = Faults(latency=Constant(2 * MS), loss=loss)
+    group = Group([ANN, BOB], faults, mtu=mtu, limits=Limits(heartbeat_ns=SECOND))
+    group.run_for(SECOND)
+    group.network.largest = largest
+    return group
+
+
+def size_of(group: Group) -> int:
+    return int(session_of(group.nodes[ANN], BOB).datagram_size)
+
+
+@pytest.mark.parametrize("largest", [1_452, 1_232, 9_000])
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_what_was_sent_before_the_way_proved_narrow_arrives(largest: int, loss: float) -> None:
+    """Messages that fit no datagram any more are cut; those after them are cut above the core."""
+    group = group_with(largest, loss)
+    payloads = [bytes([number]) * 50_000 for number in range(10)] + [b"small"] * 10
+    for payload in payloads:
+        group.send(ANN, [BOB], payload)
+    group.run_until(group.drained, within_ns=60 * SECOND)
+    group.run_for(SECOND)
+    assert group.payloads(BOB) == payloads
+    group.assert_all_is_well()
+
+
+def test_the_size_that_comes_through_is_found() -> None:
+    group = group_with(9_000)
+    for _ in range(20):
+        group.send(ANN, [BOB], bytes(20_000))
+    group.run_until(group.drained)
+    group.run_for(10 * SECOND)
+    assert 9_000 - 128 <= size_of(group) <= 9_000
+
+
+def test_a_way_that_becomes_wide_again_is_used() -> None:
+    group = group_with(1_452)
+    group.send(ANN, [BOB], bytes(50_000))
+    group.run_until(group.drained)
+    assert NARROW <= size_of(group) <= 1_452
+    group.network.largest = 1 << 20
+    group.run_for(200 * SECOND)
+    assert size_of(group) == WIDE
+    group.send(ANN, [BOB], bytes(50_000))
+    group.run_until(group.drained)
+    assert session_of(group.nodes[ANN], BOB).datagram_size == WIDE
+
+
+def test_an_ordinary_loss_narrows_nothing() -> None:
+    group = group_with(1 << 20, loss=0.2, mtu=1_400)
+    for _ in range(500):
+        group.send(ANN, [BOB], bytes(1_000))
+        group.run_for(MS)
+    group.run_until(group.drained)
+    assert size_of(group) == 1_400
+    group.assert_all_is_well()
+
+
+# Pieces.
+
+
+def test_pieces_are_joined_in_any_order_and_overlap() -> None:
+    pieces = Pieces()
+    assert pieces.add(7, 10, 6, b"6789") is None
+    assert pieces.add(7, 10, 6, b"67") is None
+    assert pieces.add(7, 10, 0, b"01234") is None
+    assert pieces.add(7, 10, 3, b"3456") == b"0123456789"
+    assert pieces.add(7, 10, 0, b"01234") is None, "it begins anew"
+
+
+@pytest.mark.parametrize(
+    ("size", "offset", "piece"), [(FRAME_MOST + 1, 0, b"x"), (5, 5, b"x"), (5, 0, b"")]
+)
+def test_pieces_that_make_no_sense_are_refused(size: int, offset: int, piece: bytes) -> None:
+    with pytest.raises(RemoteError, match="a piece of"):
+        Pieces().add(1, size, offset, piece)
+
+
+def test_few_frames_may_be_under_way_in_pieces() -> None:
+    pieces = Pieces()
+    for sequence in range(1, PIECEMEAL_MOST + 2):
+        assert pieces.add(sequence, 2, 0, b"a") is None
+    assert pieces.add(1, 2, 1, b"b") is None, "the oldest was given up"
+    assert pieces.add(PIECEMEAL_MOST + 1, 2, 1, b"b") == b"ab"
