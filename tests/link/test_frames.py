@@ -31,6 +31,7 @@ from antecede.wire.frames import (
     NUMBERS,
     PADDING,
     PART,
+    PIECE,
     PING,
     RELEASE,
     STOPPED,
