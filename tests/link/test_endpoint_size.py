@@ -1,21 +1,29 @@
 """Ways that drop large datagrams without a word: found out, lived with, and grown out of."""
 
+from collections.abc import Mapping
+from zlib import crc32
+
 import pytest
 
 from antecede.core.errors import RemoteError
 from antecede.link.faults import Faults
+from antecede.link.guard import Guard
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
-from antecede.link.parts import FRAME_MOST, PIECEMEAL_MOST, Pieces
+from antecede.link.parts import FRAME_MOST, PIECEMEAL_MOST, PIECES_MOST, Pieces
 from antecede.link.path.size import NARROW
 from tests.link.endpoints import ANN, BOB, MS, SECOND, Group, session_of
+from tests.live.security.guarded import everybody
 
 WIDE = 60_000
 
 
-def group_with(largest: int, loss: float = 0.0, mtu: int = WIDE) -> Group:
+def group_with(
+    largest: int, loss: float = 0.0, mtu: int = WIDE, guards: Mapping[str, Guard] | None = None
+) -> Group:
     faults = Faults(latency=Constant(2 * MS), loss=loss)
-    group = Group([ANN, BOB], faults, mtu=mtu, limits=Limits(heartbeat_ns=SECOND))
+    limits = Limits(heartbeat_ns=SECOND)
+    group = Group([ANN, BOB], faults, mtu=mtu, limits=limits, guards=guards)
     group.run_for(SECOND)
     group.network.largest = largest
     return group
@@ -36,6 +44,20 @@ def test_what_was_sent_before_the_way_proved_narrow_arrives(largest: int, loss: 
     group.run_until(group.drained, within_ns=60 * SECOND)
     group.run_for(SECOND)
     assert group.payloads(BOB) == payloads
+    group.assert_all_is_well()
+
+
+@pytest.mark.parametrize("largest", [1_200, 1_452])
+def test_sealed_datagrams_become_small_too(largest: int) -> None:
+    """A hello is sealed as well: with its seal no datagram is larger than one."""
+    group = group_with(largest, guards=everybody([ANN, BOB]))
+    payloads = [bytes([number]) * 50_000 for number in range(5)]
+    for payload in payloads:
+        group.send(ANN, [BOB], payload)
+    group.run_until(group.drained, within_ns=60 * SECOND)
+    group.run_for(20 * SECOND)
+    assert group.payloads(BOB) == payloads
+    assert NARROW <= size_of(group) <= largest - 16
     group.assert_all_is_well()
 
 
@@ -76,11 +98,20 @@ def test_an_ordinary_loss_narrows_nothing() -> None:
 
 def test_pieces_are_joined_in_any_order_and_overlap() -> None:
     pieces = Pieces()
-    assert pieces.add(7, 10, 6, b"6789") is None
-    assert pieces.add(7, 10, 6, b"67") is None
-    assert pieces.add(7, 10, 0, b"01234") is None
-    assert pieces.add(7, 10, 3, b"3456") == b"0123456789"
-    assert pieces.add(7, 10, 0, b"01234") is None, "it begins anew"
+    check = crc32(b"0123456789")
+    assert pieces.add(7, 10, check, 6, b"6789") is None
+    assert pieces.add(7, 10, check, 6, b"67") is None
+    assert pieces.add(7, 10, check, 0, b"01234") is None
+    assert pieces.add(7, 10, check, 3, b"3456") == b"0123456789"
+    assert pieces.add(7, 10, check, 0, b"01234") is None, "it begins anew"
+
+
+def test_pieces_of_a_message_that_is_written_otherwise_now_are_not_mixed() -> None:
+    """What a message says about others may change before it is sent again."""
+    pieces = Pieces()
+    assert pieces.add(7, 4, crc32(b"abcd"), 0, b"ab") is None
+    assert pieces.add(7, 4, crc32(b"ABCD"), 2, b"CD") is None
+    assert pieces.add(7, 4, crc32(b"ABCD"), 0, b"AB") == b"ABCD"
 
 
 @pytest.mark.parametrize(
@@ -88,12 +119,21 @@ def test_pieces_are_joined_in_any_order_and_overlap() -> None:
 )
 def test_pieces_that_make_no_sense_are_refused(size: int, offset: int, piece: bytes) -> None:
     with pytest.raises(RemoteError, match="a piece of"):
-        Pieces().add(1, size, offset, piece)
+        Pieces().add(1, size, 0, offset, piece)
 
 
 def test_few_frames_may_be_under_way_in_pieces() -> None:
     pieces = Pieces()
+    check = crc32(b"ab")
     for sequence in range(1, PIECEMEAL_MOST + 2):
-        assert pieces.add(sequence, 2, 0, b"a") is None
-    assert pieces.add(1, 2, 1, b"b") is None, "the oldest was given up"
-    assert pieces.add(PIECEMEAL_MOST + 1, 2, 1, b"b") == b"ab"
+        assert pieces.add(sequence, 2, check, 0, b"a") is None
+    assert pieces.add(1, 2, check, 1, b"b") is None, "the oldest was given up"
+    assert pieces.add(PIECEMEAL_MOST + 1, 2, check, 1, b"b") == b"ab"
+
+
+def test_a_frame_in_very_small_pieces_is_not_kept() -> None:
+    pieces = Pieces()
+    whole = bytes(PIECES_MOST + 1)
+    for offset in range(PIECES_MOST + 1):
+        assert pieces.add(1, len(whole), crc32(whole), offset, b"\0") is None
+    assert pieces.add(1, len(whole), crc32(whole), 0, whole) == whole

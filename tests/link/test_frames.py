@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Self
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -210,7 +211,7 @@ def test_frames_in_pieces_are_read_as_if_they_were_whole(
         while not cut.is_taken():
             offset = int(cut.offset)
             piece = cut.take(size)
-            header = (int(cut.sequence), int(cut.size), offset, len(piece))
+            header = (int(cut.sequence), int(cut.size), int(cut.check), offset, len(piece))
             data += frame(PIECE, *header) + piece
     assert read(data) == packets
 
@@ -283,6 +284,11 @@ def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool
     assert reader.numbers
 
 
+def in_one_piece(whole: bytes) -> bytes:
+    """A frame that comes as if in pieces."""
+    return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
+
+
 UNKNOWN_KINDS = (NOTED + 1, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
@@ -296,8 +302,9 @@ UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
         (bytes([MESSAGE, 5, 6, 0]), "follows one before the first"),
         (bytes([MESSAGE, 5, 1, 9]), "9 bytes were announced, 0 follow"),
         (bytes([PART, MESSAGE, 5, 1]), "ends too early"),
-        (bytes([PIECE, 1, 5, 0, 5, PIECE, 1, 1, 0, 1]), "a piece in pieces"),
-        (bytes([PIECE, 1, 5, 9, 1, 0]), "a piece of 1 bytes at 9 of 5"),
+        (in_one_piece(bytes([PIECE, 1, 1, 0, 0, 1])), "a piece in pieces"),
+        (bytes([PIECE, 1, 5, 0, 9, 1, 0]), "a piece of 1 bytes at 9 of 5"),
+        (bytes([PIECE, 1, 1, 0, 0, 1, 7]), "pieces that do not fit together"),
         (frame(BYE, 2), "a good-bye of unknown kind 2"),
         (frame(NUMBERS, ACK_DELAY_LIMIT_US + 1, 1, 1, 0), "delayed by"),
         (frame(NUMBERS, 0, 1, 1, 0), "never sent"),

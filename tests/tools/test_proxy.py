@@ -120,6 +120,7 @@ def test_conditions_change_under_way_and_the_rest_stays() -> None:
         ({"loss": 1.5}, "loss 1.5"),
         ({"los": 0.5}, "no condition is called 'los'"),
         ({"bytes_per_s": 5}, "needs queue_bytes"),
+        ({"datagram_bytes": -5}, "at least 0"),
         ({"bytes_per_s": -5, "queue_bytes": 1}, "at least 0"),
         ({"reordering": 0.1}, "needs reordering_ns"),
     ],

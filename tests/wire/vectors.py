@@ -149,7 +149,16 @@ def datagram_vectors() -> list[Row]:
         datagram(10, 9, [("bye, after the other's own", [BYE, 1]), ("permit", Permit(4))]),
         datagram(11, 11, [("release", [RELEASE])]),
         datagram(12, 12, [("stopped", [STOPPED])]),
-        datagram(13, 13, [("the last 3 of 9 bytes of message 7", [PIECE, 7, 9, 6, 3, 97, 98, 99])]),
+        datagram(
+            13,
+            13,
+            [
+                (
+                    "the last 3 of 9 bytes of message 7, whose CRC-32 is 5",
+                    [PIECE, 7, 9, 5, 6, 3, 97, 98, 99],
+                )
+            ],
+        ),
     ]
 
 

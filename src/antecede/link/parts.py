@@ -7,6 +7,7 @@ cut into *pieces* of its frame, of which the core knows nothing.
 """
 
 from typing import Final, final
+from zlib import crc32
 
 from mypy_extensions import i64
 
@@ -18,7 +19,9 @@ keeping to the window it was given."""
 
 FRAME_MOST: Final = 1 << 17
 PIECEMEAL_MOST: Final = 16
-"""The largest frame that comes in pieces, and how many of one peer may be under way."""
+PIECES_MOST: Final = 512
+"""The largest frame that comes in pieces, how many of one peer may be under way, and how many
+pieces of one are kept; those of a frame in more begin anew."""
 
 
 @final
@@ -107,12 +110,14 @@ class Assembly:
 class CutFrame:
     """A frame on its way to a peer, piece by piece."""
 
-    __slots__ = ("_data", "offset", "sequence", "size")
+    __slots__ = ("_data", "check", "offset", "sequence", "size")
 
     def __init__(self, sequence: i64, data: bytes) -> None:
         self.sequence: Final[i64] = sequence
         self._data: Final = data
         self.size: Final[i64] = len(data)
+        # A message that is sent again may be written otherwise: those pieces do not fit these.
+        self.check: Final[i64] = crc32(data)
         self.offset: i64 = 0
 
     def take(self, room: i64) -> bytes:
@@ -131,14 +136,17 @@ class CutFrame:
 class Joining:
     """A frame of which some pieces have come."""
 
-    __slots__ = ("_pieces", "size")
+    __slots__ = ("_pieces", "check", "size")
 
-    def __init__(self, size: i64) -> None:
+    def __init__(self, size: i64, check: i64) -> None:
         self.size: Final[i64] = size
+        self.check: Final[i64] = check
         self._pieces: dict[int, bytes] = {}
 
     def add(self, offset: i64, piece: bytes) -> None:
         """A piece has come; of two that begin in one place the longer one counts."""
+        if len(self._pieces) >= PIECES_MOST:
+            self._pieces.clear()
         before = self._pieces.get(offset)
         if before is None or len(before) < len(piece):
             self._pieces[offset] = piece
@@ -165,13 +173,13 @@ class Pieces:
     def __init__(self) -> None:
         self._joining: dict[int, Joining] = {}
 
-    def add(self, sequence: i64, size: i64, offset: i64, piece: bytes) -> bytes | None:
+    def add(self, sequence: i64, size: i64, check: i64, offset: i64, piece: bytes) -> bytes | None:
         """A piece of the frame of message `sequence` has come; the whole, if it is complete."""
         if size > FRAME_MOST or offset + len(piece) > size or not piece:
             raise RemoteError(f"a piece of {len(piece)} bytes at {offset} of {size}")
         joining = self._joining.get(sequence)
-        if joining is None or joining.size != size:
-            joining = Joining(size)
+        if joining is None or joining.size != size or joining.check != check:
+            joining = Joining(size, check)
             self._joining[sequence] = joining
             if len(self._joining) > PIECEMEAL_MOST:
                 del self._joining[next(iter(self._joining))]
@@ -179,4 +187,6 @@ class Pieces:
         whole = joining.whole()
         if whole is not None:
             del self._joining[sequence]
+            if crc32(whole) != check:
+                raise RemoteError("pieces that do not fit together")
         return whole

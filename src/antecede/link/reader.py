@@ -160,8 +160,9 @@ class DatagramReader:
         self.messages = True
         sequence = reader.positive()
         size = reader.varint()
+        check = reader.varint()
         offset = reader.varint()
-        frame = session.pieces.add(sequence, size, offset, reader.take(reader.varint()))
+        frame = session.pieces.add(sequence, size, check, offset, reader.take(reader.varint()))
         if frame is None:
             return
         self._last = 0

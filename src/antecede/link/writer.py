@@ -302,6 +302,7 @@ class DatagramWriter:
         piece = cut.take(room)
         write_frame(writer, PIECE, cut.sequence)
         write_varint(writer, cut.size)
+        write_varint(writer, cut.check)
         write_varint(writer, offset)
         write_varint(writer, len(piece))
         writer.write(piece)

@@ -84,6 +84,17 @@ def test_messages_larger_than_a_datagram_keep_their_place(tmp_path: Path) -> Non
         group.check_applications()
 
 
+def test_a_way_that_drops_large_datagrams_without_a_word_is_found_out(tmp_path: Path) -> None:
+    """On loopback datagrams have 60 000 bytes at first, and none of them comes through here."""
+    with group_of(2, tmp_path, Conditions(datagram_bytes=1_452)) as group:
+        group.talk(messages=10, sizes=[20, 5_000, 40_000], hops=1)
+        group.settle()
+        group.close()
+        group.check_applications()
+        counters = group.proxy.stop()
+    assert sum(link.oversized for links in counters.values() for link in links.values()) > 0
+
+
 def test_cut_links_hold_messages_back_and_healed_ones_let_them_go(tmp_path: Path) -> None:
     with group_of(4, tmp_path, SPREAD) as group:
         group.proxy.isolate("alice", "bob")

@@ -11,8 +11,11 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 
-NARROW: Final = 1200
+HELLO_BYTES: Final = 1200
 """A datagram of this size has come through: hellos are as large."""
+
+NARROW: Final = HELLO_BYTES - 16
+"""What datagrams have then: with the seal, where there are keys, they are as large as a hello."""
 
 SUSPECT_LOSSES: Final = 6
 SUSPECT_PROBES: Final = 2
@@ -45,7 +48,7 @@ class PathSize:
 
     def came(self, size: i64, trial: bool, now_ns: i64) -> None:
         """A datagram of this size has been acknowledged."""
-        if size > NARROW:
+        if size > HELLO_BYTES:
             self._losses = 0
         if trial and self._trial > self.size:
             self.size = self._trial
@@ -58,14 +61,14 @@ class PathSize:
             if self._trial > self.size:
                 self._failed = self._trial
             self._plan(now_ns)
-        elif size > NARROW:
+        elif size > HELLO_BYTES:
             self._losses += 1
             if self._losses >= SUSPECT_LOSSES:
                 self.narrow(now_ns)
 
     def suspect(self, probes: i64, largest: i64, now_ns: i64) -> None:
         """Nothing is answered, the oldest not even if it was this large: perhaps because it was."""
-        if probes >= SUSPECT_PROBES and largest > NARROW:
+        if probes >= SUSPECT_PROBES and largest > HELLO_BYTES:
             self.narrow(now_ns)
 
     def narrow(self, now_ns: i64) -> None:

@@ -31,6 +31,8 @@ class Conditions:
     """The bottleneck of each link, in each direction; 0: there is none."""
     queue_bytes: int = 0
     """What waits at the bottleneck; beyond it datagrams are dropped."""
+    datagram_bytes: int = 1 << 16
+    """Larger datagrams vanish, as on a way whose packets are small and whose errors get lost."""
 
     @classmethod
     def of(cls, settings: dict[str, Any], base: Self | None = None) -> Self:
@@ -49,6 +51,8 @@ class Conditions:
         self.faults().check()
         if self.bytes_per_s < 0 or self.queue_bytes < 0:
             raise LocalError("a bottleneck has a rate and a queue of at least 0 bytes")
+        if self.datagram_bytes < 0:
+            raise LocalError("datagrams have at least 0 bytes")
         if self.bytes_per_s > 0 and self.queue_bytes == 0:
             raise LocalError("a bottleneck needs queue_bytes: what may wait in front of it")
 
@@ -89,6 +93,8 @@ class Counters:
     overtaking: int = 0
     """Due before one that came in earlier; only counted where delays differ."""
     cut: int = 0
+    oversized: int = 0
+    """Dropped because they were larger than `datagram_bytes`."""
     overflowed: int = 0
     """Dropped because a queue was full: that of the bottleneck, or the proxy's own."""
     nowhere: int = 0
@@ -138,6 +144,9 @@ class Fates:
             counters.cut += 1
             return ()
         conditions = self.conditions
+        if size > conditions.datagram_bytes:
+            counters.oversized += 1
+            return ()
         if conditions.bytes_per_s > 0:
             if not self._queue_up(road, size, now_ns):
                 counters.overflowed += 1
