@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import click
 from rich.markup import escape
@@ -63,7 +63,9 @@ DIR gets
   rejects/       what could not be read: source, position, reason, excerpt
   summary.json   the counts and the clock offsets
 
-What was in them before is replaced. The exit status is 1 if no message was found.
+What was in them before is replaced. Up to half a million spans or lines on this machine are
+ingested at once, more on Spark, as is everything if --master is given; the tables are the same.
+The exit status is 1 if no message was found.
 """
 
 
@@ -105,26 +107,15 @@ def command(
     is a reply; producers and consumers exchange one-way messages. Clocks that disagree are repaired
     as far as possible. What cannot be read is set aside with the reason.
     """
-    need_spark()
-    from antecede.pipeline.ingest.job import ingest
-    from antecede.pipeline.ingest.sources import find_files
-
-    find_files(paths)  # a mistake in a path need not wait for Spark to start
-    check_writable(out)
     told = Console(stderr=True)
-    with spark_progress() as progress, spark_session(context, master) as session:
-        progress.watch(session)
-        summary = ingest(
-            session,
-            paths,
-            out,
-            form=form,
-            repair=not no_repair,
-            run_id=name_after(paths[0]) if run_id is None else run_id,
-            unit=time_unit,
-            keep=[name.strip() for name in keep.split(",") if name.strip()],
-            tell=progress.tell,
-        )
+    options: Options = {
+        "form": form,
+        "repair": not no_repair,
+        "run_id": name_after(paths[0]) if run_id is None else run_id,
+        "unit": time_unit,
+        "keep": [name.strip() for name in keep.split(",") if name.strip()],
+    }
+    summary = carried_out(context, paths, out, options, master)
     if as_json:
         click.echo(json.dumps(summary.as_object(), indent=2))
     else:
@@ -132,6 +123,42 @@ def command(
     if not summary.messages:
         told.print("No message was found.", style="red")
         context.exit(1)
+
+
+class Options(TypedDict):
+    """How to read."""
+
+    form: str
+    repair: bool
+    run_id: str
+    unit: str | None
+    keep: list[str]
+
+
+def carried_out(
+    context: click.Context,
+    paths: tuple[str, ...],
+    out: str,
+    options: Options,
+    master: str | None,
+) -> "Summary":
+    """Ingest: what fits into this process right here, all else on Spark."""
+    need_spark()
+    from antecede.pipeline.ingest.job import ingest
+    from antecede.pipeline.ingest.small_job import ingest_small
+    from antecede.pipeline.ingest.sources import find_files
+
+    find_files(paths)  # a mistake in a path need not wait for Spark to start
+    check_writable(out)
+    with spark_progress() as progress:
+        if master is None:
+            summary = ingest_small(paths, out, **options, tell=progress.tell)
+            if summary is not None:
+                return summary
+        progress.tell("starting Spark")
+        with spark_session(context, master) as session:
+            progress.watch(session)
+            return ingest(session, paths, out, **options, tell=progress.tell)
 
 
 def name_after(path: str) -> str:
@@ -145,7 +172,7 @@ def print_summary(console: Console, summary: "Summary", out: str) -> None:
     console.print(result_table(summary))
     if summary.rejects:
         console.print(rejects_table(summary))
-        console.print(f"Each with its place and an excerpt: {escape(out)}/rejects")
+        console.print(f"Each with its place and an excerpt: antecede rejects {escape(out)}")
     notes = notes_table(summary.counts)
     if notes.row_count:
         console.print(notes)

@@ -45,6 +45,7 @@ SUBCOMMANDS: Final = {
     "scenario": Subcommand("antecede.cli.scenario", "Tell one instructive run as a story."),
     "ingest": Subcommand("antecede.cli.ingest", "Read the traces of other systems."),
     "quality": Subcommand("antecede.cli.quality", "Say what traces are like, before any verdict."),
+    "rejects": Subcommand("antecede.cli.rejects", "Show what an ingest could not read."),
     "audit": Subcommand("antecede.cli.audit", "Judge causal order in event logs of any size."),
     "sweep": Subcommand("antecede.cli.sweep", "Run many simulations on Spark."),
     "metrics": Subcommand("antecede.cli.metrics", "Say what recorded runs cost."),

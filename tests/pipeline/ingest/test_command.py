@@ -4,11 +4,13 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
 from antecede.cli.ingest import name_after, period_text, print_summary
 from antecede.cli.main import main
@@ -65,7 +67,7 @@ def test_an_operator_reads_what_was_read_and_what_was_not() -> None:
         "7 rejected",
         "6 no spanId",
         "1 not JSON [at all]",
-        "Each with its place and an excerpt: out/dir/rejects",
+        "Each with its place and an excerpt: antecede rejects out/dir",
         "12 spans were recorded twice: the first record counts",
         "80 copies were received before they were sent, by the recorded clocks",
         "1 other files in the folders were passed over.",
@@ -134,29 +136,47 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(
-    "master",
-    [
-        "local[2]",
-        pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.long, id="real executors"),
-    ],
-)
-def test_the_command_reads_writes_and_tells(tmp_path: Path, master: str) -> None:
+def check_letters(tmp_path: Path, invoke: Callable[[list[str]], tuple[int, str, str]]) -> None:
+    """Ingest a small table, and look at what was said and left."""
     table = tmp_path / "letters.csv.gz"
     table.write_bytes(as_gzip(as_lines("a,b;c,1", "b,a,2", "b,a,3,2", "oops")))
     out = tmp_path / "out"
-    done = run(str(table), "--out", str(out), "--master", master)
+    status, said, whispered = invoke([str(table), "--out", str(out)])
 
-    assert done.returncode == 0, done.stderr
-    assert "3 │ messages" in done.stdout
-    assert "fewer than three columns" in done.stdout
-    assert "WARN" not in done.stderr
+    assert status == 0, whispered
+    assert "3 │ messages" in said
+    assert "fewer than three columns" in said
+    assert "WARN" not in whispered
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["messages"], summary["copies"], summary["processes"]) == (3, 4, 3)
     assert summary["rejects"] == 1
     assert summary["run_id"] == "letters"
     assert summary["clock_offsets_ns"].keys() == {"a", "b", "c"}
     assert (out / "events" / "run_id=letters").is_dir()
+
+
+@pytest.mark.parametrize("master", [["--master", "local[2]"], []], ids=["on Spark", "small"])
+def test_the_command_reads_writes_and_tells(
+    spark: SparkSession, tmp_path: Path, master: list[str]
+) -> None:
+    """On the session of all tests, if on any."""
+    assert spark.sparkContext.master == "local[2]"
+
+    def invoke(arguments: list[str]) -> tuple[int, str, str]:
+        done = CliRunner().invoke(main, ["ingest", *arguments, *master], prog_name="antecede")
+        return done.exit_code, done.stdout, done.stderr
+
+    check_letters(tmp_path, invoke)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+def test_the_command_starts_spark_and_real_executors(tmp_path: Path, master: str) -> None:
+    def invoke(arguments: list[str]) -> tuple[int, str, str]:
+        done = run(*arguments, "--master", master)
+        return done.returncode, done.stdout, done.stderr
+
+    check_letters(tmp_path, invoke)
 
 
 def test_a_missing_file_is_one_clear_sentence(tmp_path: Path) -> None:

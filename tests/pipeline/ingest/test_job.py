@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from antecede.audit.oracle import check_log
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.job import ingest
+from antecede.pipeline.ingest.small_job import ingest_small
 from antecede.pipeline.ingest.summary import FormatCount, Summary
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Replay
@@ -84,12 +85,25 @@ def write_samples(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, Path]:
-    """The samples, ingested once for the tests that only look."""
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace in every format."""
     folder = tmp_path_factory.mktemp("samples")
     write_samples(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["on Spark", "small"])
+def mixed(
+    request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Summary, Path]:
+    """The samples, ingested once each way for the tests that only look."""
     out = tmp_path_factory.mktemp("mixed")
-    return ingest(spark, [str(folder)], str(out), run_id="mixed run"), out
+    if request.param == "small":
+        small = ingest_small([str(samples)], str(out), run_id="mixed run")
+        assert small is not None
+        return small, out
+    spark = request.getfixturevalue("spark")
+    return ingest(spark, [str(samples)], str(out), run_id="mixed run"), out
 
 
 def by_route(out: Path) -> dict[tuple[str, str], list[WorkloadRow]]:
@@ -178,7 +192,7 @@ def test_rejects_say_where_they_stood(mixed: tuple[Summary, Path]) -> None:
         ("notes.txt", "", "none of the formats that are understood", "these are no message"),
         ("queued.jsonl", "line 3", "not JSON", "{oops\n"),
         ("shared.json.gz", "[3]", "no timestamp", '{"traceId": "ca11", '),
-        ("table", "line 3", "time is not a time", "y,x,soon"),
+        ("table", "line 3, column 3", "time is not a time", "y,x,soon"),
         ("two.csv", "line 6", "not 8 columns", "t,5,root,pod-b"),
     ]
     assert [row["source"] for row in rejects if "!" in row["source"]] == [

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
+from antecede.pipeline.ingest.containers import contents
+from antecede.pipeline.ingest.formats.catalogue import detected, unknown_content
 from antecede.pipeline.ingest.formats.records import LINE, Copy, UnreadableError
 from antecede.pipeline.ingest.formats.tables import time_of
 from tests.pipeline.ingest.samples import as_lines, copies_of, read, rejects_of
@@ -89,7 +91,7 @@ def test_without_a_header_the_longest_of_the_first_lines_tells_which_columns_the
     found = read(as_lines("a b 1", "b c 2 2.5", "c d 3 what is this"))
 
     assert copies_of(found) == [copy("a", "b", SECOND), copy("b", "c", 2 * SECOND, 5 * SECOND // 2)]
-    assert rejects_of(found) == [("line 3", "receive time is not a time")]
+    assert rejects_of(found) == [("line 3, column 4", "receive time is not a time")]
 
 
 def test_sizes_are_read() -> None:
@@ -185,21 +187,33 @@ def test_bad_lines_are_set_aside_and_the_others_are_read() -> None:
     assert len(copies_of(found)) == 1
     assert rejects_of(found) == [
         ("line 3", "fewer than three columns"),
-        ("line 4", "no sender"),
-        ("line 5", "no receiver"),
-        ("line 6", "time is not a time"),
-        ("line 7", "receive time is not a time"),
-        ("line 8", "size is not a number of bytes"),
-        ("line 9", "time is out of range"),
+        ("line 4, column 1", "no sender"),
+        ("line 5, column 2", "no receiver"),
+        ("line 6, column 3", "time is not a time"),
+        ("line 7, column 4", "receive time is not a time"),
+        ("line 8, column 5", "size is not a number of bytes"),
+        ("line 9, column 3", "time is more than 146 years from 1970, in its unit"),
         ("line 10", "quotes do not match"),
         ("line 11", "quotes do not match"),
-        ("line 12", "receiver is not UTF-8"),
+        ("line 12, column 2", "receiver is not UTF-8"),
     ]
 
 
 def test_a_file_that_is_no_table_is_one_reject() -> None:
     assert rejects_of(read(as_lines("dear reader,", "this is prose"), "messages")) == [
         ("line 1", "not a message table")
+    ]
+
+
+@pytest.mark.parametrize("form", ["auto", "messages"])
+def test_a_table_whose_times_do_not_fit_its_unit_says_where_and_why(form: str) -> None:
+    data = as_lines("# exported", "", "a,b,1700000000000000", "b,a,1700000000000001")
+    [content] = contents("file", io.BytesIO(data), [])
+    kind = detected(content.head, "s") if form == "auto" else form
+    found = [unknown_content(content.head, "s")] if kind is None else read(data, kind, "s")
+
+    assert rejects_of(list(found)) == [
+        ("line 3, column 3", "time is more than 146 years from 1970, in its unit")
     ]
 
 
@@ -226,7 +240,7 @@ def test_a_date_too_far_away_costs_one_row_of_a_parquet_table() -> None:
     dates = [datetime(9999, 12, 31, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)]
     found = read(as_parquet(sender=["a", "a"], receiver=["b", "b"], time=dates))
 
-    assert rejects_of(found) == [("row 1", "time is out of range")]
+    assert rejects_of(found) == [("row 1", "time is more than 146 years from 1970, in its unit")]
     assert copies_of(found) == [copy("a", "b", SECOND)]
 
 

@@ -4,7 +4,6 @@ On a hundred thousand events Spark spends seconds planning what one pass of the 
 fraction of one. The verdict is the same, as the judges are: a small log is one slice.
 """
 
-import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from antecede.audit.summary import (
     Method,
     Summary,
 )
+from antecede.pipeline.arrow_files import write_together
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import Integers
 from antecede.pipeline.audit.facts import check_separate
@@ -45,7 +45,6 @@ from antecede.pipeline.audit.sequential import judged
 from antecede.pipeline.audit.small_files import files_of
 from antecede.pipeline.audit.small_log import READ, SmallLog, read_small
 from antecede.pipeline.audit.small_tables import (
-    ArrowTable,
     Columns,
     Identities,
     channels_of,
@@ -56,13 +55,10 @@ from antecede.pipeline.audit.small_tables import (
 )
 from antecede.pipeline.audit.verdict import INVOLVED, SIDES, Moved
 from antecede.pipeline.audit.witnesses import violation_of, witnessed
-from antecede.trace.atomic import blaming, replacing_together
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
 
 SMALL_EVENTS: Final = 1_000_000
 """Logs with at most so many events are judged in one process: a few hundred megabytes."""
-
-PART: Final = "part-00000.parquet"
 
 
 def audit_small(
@@ -99,7 +95,8 @@ def audit_small(
     summary = summarise(log, findings, early, chosen, names)
     summary = replace(summary, unknown=unknown, cut_off=ends_of(log, cut, names))
     identities = identities_of(log, sources, worst_first) if TRACE in orders else {}
-    write_tables(Path(out), tables_of(findings, worst_first, names, identities), summary)
+    tables = tables_of(findings, worst_first, names, identities)
+    write_together(Path(out), tables, summary.as_object(), [*tables, SUMMARY])
     if explain:
         tell("looking for the reasons")
     worst = explained(log, worst_first, names, explain, chosen, identities)
@@ -251,16 +248,6 @@ def spans_of(
     names = ("trace_id", "span_id", "operation", "attributes")
     columns = [table[name].to_pylist() for name in names]
     return {(trace, span): (name, more) for trace, span, name, more in zip(*columns, strict=True)}
-
-
-def write_tables(out: Path, tables: dict[str, ArrowTable], summary: Summary) -> None:
-    """Replace the tables and the summary: all of them, or, if something goes wrong, none."""
-    with replacing_together(out, [*tables, SUMMARY]) as stage, blaming(out, "write"):
-        for name, table in tables.items():
-            (stage / name).mkdir()
-            pq.write_table(table, stage / name / PART, compression="zstd")
-        text = json.dumps(summary.as_object(), indent=2) + "\n"
-        (stage / SUMMARY).write_text(text, encoding="utf-8")
 
 
 def explained(

@@ -45,10 +45,10 @@ class Call(NamedTuple):
     sent_latest_ns: int | None
     received_ns: int | None
     received_earliest_ns: int | None
-    sent_in: str
-    sent_by: str
-    received_in: str
-    received_by: str
+    sent_in: str | None
+    sent_by: str | None
+    received_in: str | None
+    received_by: str | None
     answers: str | None
     one_way: bool
     label: str | None = None

@@ -12,7 +12,7 @@ implied. So a chain of calls has one cause each, and a join has as many as it jo
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
@@ -39,19 +39,23 @@ LOCAL: Final = (
 )
 
 
+Name: TypeAlias = int | str
+"""What a message, a trace or a span goes by: its name, or a hash of that."""
+
+
 class Local(NamedTuple):
     """A submission or a delivery, in the order of its process."""
 
     process: int
-    scope: int | None
+    scope: Name | None
     kind: str
     message_id: int
     time_ns: int
     target: int
     payload_bytes: int
-    handler: int | None
-    message: int
-    answers: int | None
+    handler: Name | None
+    message: Name
+    answers: Name | None
     label: str | None
     causes: list[str] | None
 
@@ -72,8 +76,8 @@ class Memory:
     def __init__(self, first_ns: int) -> None:
         self._first_ns: Final = first_ns
         self._heard: list[Heard] = []
-        self._by_handler: Final[dict[int, list[Heard]]] = {}
-        self._asked: Final[dict[int, int]] = {}
+        self._by_handler: Final[dict[Name, list[Heard]]] = {}
+        self._asked: Final[dict[Name, int]] = {}
         """By request sent: how many deliveries came before it."""
         self._labelled: Final[dict[str, Heard]] = {}
         self._count = 0

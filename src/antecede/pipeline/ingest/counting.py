@@ -1,63 +1,22 @@
 """Counts what the stages went through: the only actions of the job besides writing."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
+from antecede.pipeline.ingest.known import (
+    BACKWARDS,
+    CLAMPED,
+    MUTUAL,
+    Calling,
+    Placing,
+    Reading,
+)
 from antecede.pipeline.ingest.order import SUBMITTED
 from antecede.pipeline.ingest.summary import FormatCount
 
 INVOLVED: Final = ("span.process", "copy.sender", "copy.receiver")
-
-BACKWARDS: Final = "received_before_sent"
-CLAMPED: Final = "clamped"
-MUTUAL: Final = "mutual_at_one_time"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What was read."""
-
-    formats: list[FormatCount]
-    rejects_by_reason: dict[str, int]
-    spans: int
-    copies: int
-    linked: int
-    """Spans that name causes besides their parent."""
-    processes: frozenset[str]
-    """Everything that a span ran in, or that sent or received something."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calling:
-    """What spans came to."""
-
-    copies: int
-    one_way: int
-    tallies: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
-    """What became of the events."""
-
-    messages: dict[int, int]
-    """How many each process submitted."""
-    copies: int
-    first_ns: int | None
-    last_ns: int | None
-    counts: dict[str, int]
-
-    def first_ids(self) -> list[tuple[int, int]]:
-        """The number of each process's first message, if all messages are numbered from 0."""
-        ids: list[tuple[int, int]] = []
-        following = 0
-        for process, messages in sorted(self.messages.items()):
-            ids.append((process, following))
-            following += messages
-        return ids
 
 
 def counted_reading(records: DataFrame) -> Reading:

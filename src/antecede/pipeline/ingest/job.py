@@ -6,7 +6,6 @@ all, `summary.json`: while that is missing, the rest is unfinished.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
@@ -14,24 +13,18 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.ingest.calls import TALLIES
 from antecede.pipeline.ingest.causes import COUNTED, workload
 from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
-from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
-from antecede.pipeline.ingest.counting import (
-    Placing,
-    Reading,
-    counted_calls,
-    counted_placing,
-    counted_reading,
-)
+from antecede.pipeline.ingest.constraints import repaired_clocks
+from antecede.pipeline.ingest.counting import counted_calls, counted_placing, counted_reading
 from antecede.pipeline.ingest.formats.catalogue import AUTO
+from antecede.pipeline.ingest.known import Known, Placing, summary_of
 from antecede.pipeline.ingest.layouts import COPIES, LONG, PARTS, REJECTS, SPANS, table
 from antecede.pipeline.ingest.names import names_of
 from antecede.pipeline.ingest.order import local_events, sequenced
 from antecede.pipeline.ingest.outputs import Outputs
 from antecede.pipeline.ingest.reading import read_parts
-from antecede.pipeline.ingest.sources import Found, find_files, parts_of
+from antecede.pipeline.ingest.sources import find_files, parts_of
 from antecede.pipeline.ingest.spans import (
     calls_of_spans,
     copies_of_tables,
@@ -39,7 +32,7 @@ from antecede.pipeline.ingest.spans import (
     linked_calls,
     named_spans,
 )
-from antecede.pipeline.ingest.summary import Summary, contradictions_of
+from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
 
@@ -47,22 +40,6 @@ READING_TASKS_MAX: Final = 256
 """Reading is spread over so many tasks at most, each with many files where there are many."""
 
 MESSAGE_IDS: Final = table(sender=LONG, first_message_id=LONG)
-
-REPEATED: Final = "repeated_receptions"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known when events can be put in order."""
-
-    copies: DataFrame
-    reading: Reading
-    tallies: dict[str, int]
-    rows: int
-    """How many copies there were before repeated receptions were dropped."""
-    names: dict[str, str]
-    gaps: list[Gap]
-    clocks: Clocks
 
 
 def ingest(
@@ -92,16 +69,16 @@ def ingest(
         tasks = min(len(parts), READING_TASKS_MAX)
         spread = spark.createDataFrame(parts, PARTS).repartition(tasks)
         records = kept(read_parts(spread, form, unit, frozenset(keep)), stack)
-        known = learnt(records, repair, stack, tell)
+        copies, known = learnt(records, repair, stack, tell)
         tell("putting events in order")
-        events = kept(ordered(spark, known, stack), stack)
+        events = kept(ordered(copies, known, stack), stack)
         placing = counted_placing(events)
         tell("writing")
         outputs.clear()
         outputs.write_run("events", events.select(*EVENTS.names))
         outputs.write_processes(known.names.values())
         if known.reading.spans:
-            clocks = spark.createDataFrame(clock_rows(known), CLOCKS)
+            clocks = spark.createDataFrame(known.clock_rows(), CLOCKS)
             outputs.write_run("spans", named_spans(records, clocks).select(*SPANS.names))
         rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
         outputs.write("rejects", rejects.select(*REJECTS.names))
@@ -124,7 +101,7 @@ def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
 
 def learnt(
     records: DataFrame, repair: bool, stack: ExitStack, tell: Callable[[str], None]
-) -> Known:
+) -> tuple[DataFrame, Known]:
     """The copies in the records, and what the clocks say about them."""
     reading = counted_reading(records)
     tell("finding messages")
@@ -142,8 +119,7 @@ def learnt(
     names = names_of(reading.processes)
     tell("repairing clocks" if repair else "reading clocks")
     found = collected_gaps(gaps(copies)) if repair else []
-    return Known(
-        copies=copies,
+    known = Known(
         reading=reading,
         tallies=tallies,
         rows=rows,
@@ -151,6 +127,7 @@ def learnt(
         gaps=found,
         clocks=repaired_clocks(found),
     )
+    return copies, known
 
 
 def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) -> list[DataFrame]:
@@ -163,9 +140,9 @@ def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) ->
     return [copies.where(~F.col("one_way")), repeated.transform(first_receptions)]
 
 
-def ordered(spark: SparkSession, known: Known, stack: ExitStack) -> DataFrame:
+def ordered(copies: DataFrame, known: Known, stack: ExitStack) -> DataFrame:
     """The events of every process in order."""
-    placed = instants(known.copies, spark.createDataFrame(clock_rows(known), CLOCKS))
+    placed = instants(copies, copies.sparkSession.createDataFrame(known.clock_rows(), CLOCKS))
     ties = kept(ranks(placed), stack)
     count = ties.count()
     if count == 0:
@@ -173,12 +150,6 @@ def ordered(spark: SparkSession, known: Known, stack: ExitStack) -> DataFrame:
     else:
         tied = ranked(placed, F.broadcast(ties) if count <= RANKS_BROADCAST_MAX else ties)
     return tied.transform(sequenced).transform(local_events)
-
-
-def clock_rows(known: Known) -> list[tuple[str, int, int]]:
-    """The rows of `CLOCKS`: what records call a process, its number and its offset."""
-    offsets = known.clocks.offsets_ns
-    return [(key, number, offsets.get(key, 0)) for number, key in enumerate(known.names)]
 
 
 def write_workload(
@@ -191,38 +162,3 @@ def write_workload(
     planned = workload(events, ids, placing.first_ns or 0).observe(seen, *sums)
     outputs.write_run("workload", planned.select(*WORKLOAD.names))
     return {name: int(seen.get[name]) for name in COUNTED}
-
-
-def summary_of(
-    run_id: str,
-    found: Found,
-    repair: bool,
-    known: Known,
-    placing: Placing,
-    waiting: dict[str, int],
-) -> Summary:
-    """Everything there is to say."""
-    counts = {
-        **dict.fromkeys(TALLIES, 0),
-        **known.tallies,
-        REPEATED: known.rows - placing.copies,
-        **placing.counts,
-        **waiting,
-    }
-    offsets = known.clocks.offsets_ns
-    return Summary(
-        run_id=run_id,
-        messages=sum(placing.messages.values()),
-        copies=placing.copies,
-        processes=len(known.names),
-        rejects=sum(known.reading.rejects_by_reason.values()),
-        first_ns=placing.first_ns,
-        last_ns=placing.last_ns,
-        read=known.reading.formats,
-        rejects_by_reason=known.reading.rejects_by_reason,
-        counts=counts,
-        repaired=repair,
-        clock_offsets_ns={name: offsets.get(key, 0) for key, name in known.names.items()},
-        contradictions=contradictions_of(known.gaps, known.clocks, known.names),
-        passed_over=list(found.passed_over),
-    )

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
-from antecede.pipeline.ingest.job import clock_rows, kept, learnt, ordered
+from antecede.pipeline.ingest.job import kept, learnt, ordered
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN
 from antecede.pipeline.schemas import EVENTS, PROCESSES
 
@@ -60,9 +60,9 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     session = spans.sparkSession
     with ExitStack() as stack:
         records = kept(as_records(spans), stack)
-        known = learnt(records, repair, stack, lambda _: None)
-        events = kept(ordered(session, known, stack), stack).select(*EVENTS.names)
-        rows = [(number, known.names[key]) for key, number, _ in clock_rows(known)]
+        copies, known = learnt(records, repair, stack, lambda _: None)
+        events = kept(ordered(copies, known, stack), stack).select(*EVENTS.names)
+        rows = [(number, known.names[key]) for key, number, _ in known.clock_rows()]
         return Traffic(
             events=events,
             processes=session.createDataFrame(rows, PROCESSES),

@@ -11,6 +11,7 @@ from pyarrow import parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.sources import filesystem
 from antecede.trace.atomic import replacing
@@ -19,7 +20,6 @@ from antecede.trace.processes import FOLDER as BESIDE_EVENTS
 from antecede.trace.processes import processes_schema
 
 TABLES: Final = ("events", "workload", "processes", "spans", "rejects")
-SUMMARY: Final = "summary.json"
 PART: Final = "processes.parquet"
 
 

@@ -124,7 +124,11 @@ def found_in_part(
                     if kind is not None:
                         yield content.name, kind, read_content(content, kind, unit, keep)
                     elif content.head or not damages:
-                        yield content.name, UNRECOGNISED, iter([unknown_content(content.head)])
+                        yield (
+                            content.name,
+                            UNRECOGNISED,
+                            iter([unknown_content(content.head, unit)]),
+                        )
     except OSError as error:
         damages.append(Damage(part.path, f"cannot be read: {error.strerror or error}"))
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
@@ -10,6 +11,10 @@ from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_o
 from antecede.pipeline.ingest.calls import calls_of_trace
 from antecede.pipeline.ingest.formats.records import CONSUMER, LINE, PRODUCER, Span
 from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN
+
+RECEPTIONS: Final = ("received_ns", "received_by", "sender", "sent_ns", "sent_latest_ns")
+"""How receptions of one message by one process are sorted. Spans that share an id may both be the
+sender: then who is chosen must not depend on how Spark has spread them."""
 
 
 def calls_of_spans(records: DataFrame) -> DataFrame:
@@ -117,7 +122,7 @@ def first_receptions(one_way: DataFrame) -> DataFrame:
 
     In, out: the columns of COPIES.
     """
-    order = Window.partitionBy("message", "receiver").orderBy("received_ns", "received_by")
+    order = Window.partitionBy("message", "receiver").orderBy(*RECEPTIONS)
     return (
         one_way.withColumn("turn", F.row_number().over(order))
         .where(F.col("turn") == 1)

@@ -1,5 +1,6 @@
 """Which formats there are, how to tell them apart, and how each is read."""
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -130,7 +131,9 @@ def read_lines(
         return
     layout = tables.layout_of(sample, unit)
     if layout is None:
-        yield Reject("line 1", "not a message table", excerpt_of(first))
+        yield almost_a_table(head, unit) or Reject(
+            "line 1", "not a message table", excerpt_of(first)
+        )
         return
     yield from tables.copies_in(
         layout, without_header(lines, first, layout.headed and first_byte is None)
@@ -146,9 +149,19 @@ def without_header(lines: Iterator[Line], header: str, headed: bool) -> Iterator
             yield line
 
 
-def unknown_content(head: bytes) -> Reject:
-    """That a file is in no format that is understood."""
+def unknown_content(head: bytes, unit: str | None) -> Reject:
+    """That a file is in no format that is understood, and why, if it is almost in one."""
     if not head:
         return Reject("", EMPTY, "")
     reason = NO_TIMES if DEPENDENCIES.search(head) else UNKNOWN
-    return Reject("", reason, excerpt_of(first_lines(head)[0]))
+    return almost_a_table(head, unit) or Reject("", reason, excerpt_of(first_lines(head)[0]))
+
+
+def almost_a_table(head: bytes, unit: str | None) -> Reject | None:
+    """Why the first likely line of a message table cannot be read, and where it stands."""
+    almost = tables.almost_a_line(first_lines(head), unit)
+    if almost is None:
+        return None
+    line, reject = almost
+    number = next(one.number for one in lines_of(io.BytesIO(head)) if one.text.strip() == line)
+    return reject._replace(position=f"line {number}{reject.position}")

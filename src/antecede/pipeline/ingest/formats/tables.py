@@ -16,7 +16,7 @@ table without ids, the number of its line of data in the same file, from 1.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -64,6 +64,11 @@ ALIASES: Final = {
 
 ROLES: Final = {alias: role for role, aliases in ALIASES.items() for alias in aliases}
 POSITIONAL: Final = (SENDER, RECEIVERS, TIME, RECEIVED, CAUSES)
+
+TOO_FAR: Final = "is more than 146 years from 1970, in its unit"
+
+COLUMNS_MIN: Final = 3
+"""Sender, receivers and time there must be."""
 
 DELIMITERS: Final = (",", "\t", ";")
 SEPARATORS: Final = re.compile(r"[;|,]")
@@ -121,14 +126,7 @@ def positional_layout(
     """The layout of a table without a header, if most of its first rows can be read with it."""
     layouts = []
     for row in rows:
-        unit_ns = UNITS_NS[unit or likely_unit(row[2] if len(row) > 2 else None)]
-        layout = Layout(
-            delimiter=delimiter,
-            places={role: place for place, role in enumerate(POSITIONAL[: len(row)])},
-            time_unit_ns=unit_ns,
-            received_unit_ns=unit_ns,
-            headed=False,
-        )
+        layout = positional(row, delimiter, unit)
         try:
             copies_of_cells(row, layout, 1)
         except UnreadableError:
@@ -137,6 +135,18 @@ def positional_layout(
     if not layouts or 2 * len(layouts) < len(rows):
         return None
     return max(layouts, key=lambda layout: len(layout.places))
+
+
+def positional(row: Sequence[str], delimiter: str | None, unit: str | None) -> Layout:
+    """The layout of a table without a header that has a row like this."""
+    unit_ns = UNITS_NS[unit or likely_unit(row[2] if len(row) >= COLUMNS_MIN else None)]
+    return Layout(
+        delimiter=delimiter,
+        places={role: place for place, role in enumerate(POSITIONAL[: len(row)])},
+        time_unit_ns=unit_ns,
+        received_unit_ns=unit_ns,
+        headed=False,
+    )
 
 
 def named_layout(
@@ -187,7 +197,56 @@ def copies_in(layout: Layout, lines: Iterator[Line]) -> Iterator[Copy | Reject]:
         try:
             yield from copies_of_cells(cells_of(line.text, layout.delimiter), layout, number)
         except UnreadableError as error:
-            yield Reject(line.position, str(error), excerpt_of(line.text))
+            where = line.position + column_at_fault(line.text, layout)
+            yield Reject(where, str(error), excerpt_of(line.text))
+
+
+def column_at_fault(text: str, layout: Layout) -> str:
+    """Which column of a line cannot be read, for its position; nothing if it is none of them."""
+    cells = readable_cells(text, layout.delimiter)
+    readers: dict[str, Callable[[str], object]] = {
+        TIME: lambda cell: time_of(cell, layout.time_unit_ns, TIME),
+        RECEIVED: lambda cell: cell and time_of(cell, layout.received_unit_ns, RECEIVED),
+        SENDER: lambda cell: name_of(cell, SENDER),
+        RECEIVERS: lambda cell: [name_of(part, RECEIVERS) for part in parts_of(cell) or [""]],
+        LABEL: lambda cell: cell and name_of(cell, LABEL),
+        CAUSES: lambda cell: [name_of(part, CAUSES) for part in parts_of(cell)],
+        BYTES: size_of,
+    }
+    for role, reader in readers.items():
+        place = layout.places.get(role, len(cells))
+        try:
+            if len(cells) >= COLUMNS_MIN and place < len(cells):
+                reader(cells[place])
+        except UnreadableError:
+            return f", column {place + 1}"
+    return ""
+
+
+def almost_a_line(lines: Sequence[str], unit: str | None) -> tuple[str, Reject] | None:
+    """Which of these lines looks like one of a message table that cannot be read, and why not.
+
+    None if none does: three columns or more, and a number in the third, make a likely one.
+    """
+    for delimiter in (*DELIMITERS, None):
+        for line in lines:
+            cells = readable_cells(line, delimiter)
+            if len(cells) < COLUMNS_MIN or not is_number(cells[2]):
+                continue
+            layout = positional(cells, delimiter, unit)
+            try:
+                copies_of_cells(cells, layout, 1)
+            except UnreadableError as error:
+                return line, Reject(column_at_fault(line, layout), str(error), excerpt_of(line))
+    return None
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number in some notation."""
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
 
 
 def without_comments(lines: Iterator[Line]) -> Iterator[Line]:
@@ -198,7 +257,7 @@ def without_comments(lines: Iterator[Line]) -> Iterator[Line]:
 def copies_of_cells(cells: Sequence[str], layout: Layout, number: int) -> list[Copy]:
     """The copies that a line of these cells stands for; it is the one with this number."""
     places = layout.places
-    if len(cells) < 3:
+    if len(cells) < COLUMNS_MIN:
         raise UnreadableError("fewer than three columns")
     values = {role: cells[place] for role, place in places.items() if place < len(cells)}
     sent_ns = time_of(values.get(TIME), layout.time_unit_ns, "time")
@@ -302,12 +361,12 @@ def fraction_of(text: str, unit_ns: int, what: str) -> int:
     except InvalidOperation:
         raise UnreadableError(f"{what} is not a time") from None
     if not number.is_finite() or number.adjusted() > 20:
-        raise UnreadableError(f"{what} is out of range")
+        raise UnreadableError(f"{what} {TOO_FAR}")
     return in_range(round(number * unit_ns), what)
 
 
 def in_range(time_ns: int, what: str) -> int:
     """The time if it is one that can be calculated with."""
     if abs(time_ns) > TIME_NS_MAX:
-        raise UnreadableError(f"{what} is out of range")
+        raise UnreadableError(f"{what} {TOO_FAR}")
     return time_ns

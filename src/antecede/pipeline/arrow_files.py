@@ -1,0 +1,31 @@
+"""Tables in memory and a summary, written to a folder of this machine: all of them, or none."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow.parquet as pq
+
+from antecede.audit.summary import SUMMARY
+from antecede.trace.atomic import blaming, replacing_together
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+PART: Final = "part-00000.parquet"
+
+
+def write_together(
+    out: Path, tables: Mapping[str, ArrowTable], summary: object, replaced: Sequence[str]
+) -> None:
+    """Write tables, each under its path below `out`, and the summary.
+
+    `replaced` are the names in `out` that change hands, all together, once everything is written.
+    """
+    with replacing_together(out.absolute(), replaced) as stage, blaming(out, "write"):
+        for name, table in tables.items():
+            (stage / name).mkdir(parents=True)
+            pq.write_table(table, stage / name / PART, compression="zstd")
+        text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
+        (stage / SUMMARY).write_text(text, encoding="utf-8")

@@ -1,0 +1,112 @@
+"""What is known about some traces while they are ingested, and the summary that follows from it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from antecede.pipeline.ingest.calls import TALLIES
+from antecede.pipeline.ingest.constraints import Clocks, Gap
+from antecede.pipeline.ingest.sources import Found
+from antecede.pipeline.ingest.summary import FormatCount, Summary, contradictions_of
+
+REPEATED: Final = "repeated_receptions"
+
+BACKWARDS: Final = "received_before_sent"
+CLAMPED: Final = "clamped"
+MUTUAL: Final = "mutual_at_one_time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was read."""
+
+    formats: list[FormatCount]
+    rejects_by_reason: dict[str, int]
+    spans: int
+    copies: int
+    linked: int
+    """Spans that name causes besides their parent."""
+    processes: frozenset[str]
+    """Everything that a span ran in, or that sent or received something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """What spans came to."""
+
+    copies: int
+    one_way: int
+    tallies: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """What became of the events."""
+
+    messages: dict[int, int]
+    """How many each process submitted."""
+    copies: int
+    first_ns: int | None
+    last_ns: int | None
+    counts: dict[str, int]
+
+    def first_ids(self) -> list[tuple[int, int]]:
+        """The number of each process's first message, if all messages are numbered from 0."""
+        ids: list[tuple[int, int]] = []
+        following = 0
+        for process, messages in sorted(self.messages.items()):
+            ids.append((process, following))
+            following += messages
+        return ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known when events can be put in order."""
+
+    reading: Reading
+    tallies: dict[str, int]
+    rows: int
+    """How many copies there were before repeated receptions were dropped."""
+    names: dict[str, str]
+    gaps: list[Gap]
+    clocks: Clocks
+
+    def clock_rows(self) -> list[tuple[str, int, int]]:
+        """The rows of `CLOCKS`: what records call a process, its number and its offset."""
+        offsets = self.clocks.offsets_ns
+        return [(key, number, offsets.get(key, 0)) for number, key in enumerate(self.names)]
+
+
+def summary_of(
+    run_id: str,
+    found: Found,
+    repair: bool,
+    known: Known,
+    placing: Placing,
+    waiting: dict[str, int],
+) -> Summary:
+    """Everything there is to say."""
+    counts = {
+        **dict.fromkeys(TALLIES, 0),
+        **known.tallies,
+        REPEATED: known.rows - placing.copies,
+        **placing.counts,
+        **waiting,
+    }
+    offsets = known.clocks.offsets_ns
+    return Summary(
+        run_id=run_id,
+        messages=sum(placing.messages.values()),
+        copies=placing.copies,
+        processes=len(known.names),
+        rejects=sum(known.reading.rejects_by_reason.values()),
+        first_ns=placing.first_ns,
+        last_ns=placing.last_ns,
+        read=known.reading.formats,
+        rejects_by_reason=known.reading.rejects_by_reason,
+        counts=counts,
+        repaired=repair,
+        clock_offsets_ns={name: offsets.get(key, 0) for key, name in known.names.items()},
+        contradictions=contradictions_of(known.gaps, known.clocks, known.names),
+        passed_over=list(found.passed_over),
+    )

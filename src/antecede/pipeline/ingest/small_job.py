@@ -1,0 +1,277 @@
+"""Ingests traces that fit into this process: the same tables and summary, without Spark.
+
+On a few hundred thousand spans Spark spends most of its time on starting and planning. What it
+would do is done by the same readers, the same `calls`, `constraints`, `ties` and `causes`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from antecede.audit.summary import SUMMARY
+from antecede.pipeline.arrow_files import write_together
+from antecede.pipeline.ingest import known
+from antecede.pipeline.ingest.arrow_rows import Row, arrow_schema
+from antecede.pipeline.ingest.calls import Call
+from antecede.pipeline.ingest.causes import COUNTED, Local, planned_messages
+from antecede.pipeline.ingest.constraints import repaired_clocks
+from antecede.pipeline.ingest.formats.catalogue import AUTO
+from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
+from antecede.pipeline.ingest.layouts import REJECTS, SPANS
+from antecede.pipeline.ingest.names import names_of
+from antecede.pipeline.ingest.outputs import TABLES, Outputs
+from antecede.pipeline.ingest.reading import read_part
+from antecede.pipeline.ingest.small_copies import (
+    Placed,
+    call_of_copy,
+    calls_among,
+    first_receptions,
+    gaps_among,
+    linked_among,
+    placed,
+)
+from antecede.pipeline.ingest.sources import Found, find_files, parts_of
+from antecede.pipeline.ingest.summary import FormatCount, Summary
+from antecede.pipeline.schemas import WORKLOAD
+from antecede.trace.datasets import partition_folder
+from antecede.trace.events import KINDS
+from antecede.trace.parquet import event_schema
+from antecede.trace.processes import FOLDER as BESIDE_EVENTS
+from antecede.trace.processes import processes_schema
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+SMALL_RECORDS: Final = 500_000
+"""Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
+
+SMALL_BYTES: Final = 256 << 20
+"""Files that are larger than this, all together, are not even tried."""
+
+
+@dataclass(slots=True)
+class Records:
+    """What was read."""
+
+    spans: list[Span] = field(default_factory=list)
+    copies: list[tuple[str, Copy]] = field(default_factory=list)
+    """Each with its file."""
+    rejects: list[tuple[str, Reject]] = field(default_factory=list)
+    files: Counter[str] = field(default_factory=Counter)
+    """By format."""
+    counted: Counter[str] = field(default_factory=Counter)
+    """Records in them, by format."""
+
+    def reading(self) -> known.Reading:
+        """The counts of it."""
+        reasons = Counter(reject.reason for _, reject in self.rejects)
+        involved = {span.process for span in self.spans}
+        for _, copy in self.copies:
+            involved.update((copy.sender, copy.receiver))
+        return known.Reading(
+            formats=[
+                FormatCount(format=form, files=files, records=self.counted[form])
+                for form, files in sorted(self.files.items())
+            ],
+            rejects_by_reason=dict(sorted(reasons.items(), key=lambda one: (-one[1], one[0]))),
+            spans=len(self.spans),
+            copies=len(self.copies),
+            linked=sum(bool(span.links) for span in self.spans),
+            processes=frozenset(involved),
+        )
+
+
+def ingest_small(
+    paths: Sequence[str],
+    out: str,
+    *,
+    form: str = AUTO,
+    repair: bool = True,
+    run_id: str = "ingested",
+    unit: str | None = None,
+    keep: Sequence[str] = (),
+    records_max: int = SMALL_RECORDS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Summary | None:
+    """Ingest these traces if they are files here, of few records; None if they are not.
+
+    The tables in the folder `out` are replaced, as by `antecede.pipeline.ingest.job.ingest`.
+    """
+    if any("://" in path for path in (*paths, out)):
+        return None
+    found = find_files(paths)
+    if sum(size for _, size in found.files) > SMALL_BYTES:
+        return None
+    outputs = Outputs(out, run_id)
+    outputs.check_apart(path for path, _ in found.files)
+    outputs.make_folder()
+    tell(f"reading {len(found.files):,} files")
+    records = read_records(found, form, unit, frozenset(keep), records_max)
+    if records is None:
+        return None
+    tell("finding messages")
+    calls, facts = understood(records, repair)
+    numbers = {key: number for key, number, _ in facts.clock_rows()}
+    order = placed(calls, numbers, facts.clocks.offsets_ns)
+    counts = counted_placing(calls, numbers, order)
+    rows = list(planned(calls, numbers, order, counts))
+    waiting = {name: sum(row[-2 + turn] for row in rows) for turn, name in enumerate(COUNTED)}
+    summary = known.summary_of(run_id, found, repair, facts, counts, waiting)
+    tell("writing")
+    tables = {
+        **by_run("events", run_id, events_table(calls, numbers, order)),
+        **by_run("workload", run_id, table_of(sorted(row[:-2] for row in rows), WORKLOAD)),
+        **processes_tables(facts.names.values(), run_id),
+        **(by_run("spans", run_id, spans_table(records, numbers)) if records.spans else {}),
+        "rejects": table_of([(source, *reject) for source, reject in records.rejects], REJECTS),
+    }
+    write_together(Path(out), tables, summary.as_object(), [*TABLES, SUMMARY])
+    return summary
+
+
+def read_records(
+    found: Found, form: str, unit: str | None, keep: frozenset[str], records_max: int
+) -> Records | None:
+    """Everything in these files; None if it is too much."""
+    records = Records()
+    for part in parts_of(found.files, form, unit):
+        for _, _, source, record in read_part(part, form, unit, keep):
+            if isinstance(record, Span):
+                records.spans.append(record)
+            elif isinstance(record, Copy):
+                records.copies.append((source, record))
+            elif isinstance(record, Reject):
+                records.rejects.append((source, record))
+            else:
+                kind, count = record
+                records.files[kind] += 1
+                records.counted[kind] += count
+            if len(records.spans) + len(records.copies) + len(records.rejects) > records_max:
+                return None
+    return records
+
+
+def understood(records: Records, repair: bool) -> tuple[list[Call], known.Known]:
+    """The copies in the records, and what the clocks say about them."""
+    reading = records.reading()
+    tally: Counter[str] = Counter()
+    found = calls_among(records.spans, tally) + linked_among(records.spans)
+    calls = list(first_receptions(found))
+    calls += [call_of_copy(source, copy) for source, copy in records.copies]
+    gaps = gaps_among(calls) if repair else []
+    return calls, known.Known(
+        reading=reading,
+        tallies=dict(tally),
+        rows=len(found) + len(records.copies),
+        names=names_of(reading.processes),
+        gaps=gaps,
+        clocks=repaired_clocks(gaps),
+    )
+
+
+def counted_placing(calls: Sequence[Call], numbers: dict[str, int], order: Placed) -> known.Placing:
+    """The counts of the events in order."""
+    messages = dict.fromkeys(sorted(set(order.process)), 0)
+    for call, sequence in zip(calls, order.sequence.tolist(), strict=True):
+        sender = numbers[call.sender]
+        messages[sender] = max(messages[sender], sequence)
+    return known.Placing(
+        messages=messages,
+        copies=len(calls),
+        first_ns=min(order.time_ns, default=None),
+        last_ns=max(order.time_ns, default=None),
+        counts={
+            known.BACKWARDS: order.backwards,
+            known.CLAMPED: order.clamped,
+            known.MUTUAL: order.mutual,
+        },
+    )
+
+
+def planned(
+    calls: Sequence[Call], numbers: dict[str, int], order: Placed, counts: known.Placing
+) -> Iterator[Row]:
+    """What each message waits for: the workload, and what could not be kept of it."""
+    first_ids = dict(counts.first_ids())
+    sequences = order.sequence.tolist()
+    groups: dict[tuple[int, str | None], list[Local]] = {}
+    for place, is_delivery, process, time_ns in zip(
+        order.copy, order.is_delivery, order.process, order.time_ns, strict=True
+    ):
+        call = calls[place]
+        scope = call.received_in if is_delivery else call.sent_in
+        event = Local(
+            process=process,
+            scope=scope,
+            kind=KINDS[3] if is_delivery else KINDS[0],
+            message_id=first_ids[numbers[call.sender]] + sequences[place] - 1,
+            time_ns=time_ns,
+            target=numbers[call.receiver],
+            payload_bytes=call.payload_bytes,
+            handler=call.received_by if is_delivery else call.sent_by,
+            message=call.message,
+            answers=call.answers,
+            label=call.label,
+            causes=call.causes,
+        )
+        groups.setdefault((process, scope), []).append(event)
+    for events in groups.values():
+        yield from planned_messages(events, counts.first_ns or 0)
+
+
+def events_table(calls: Sequence[Call], numbers: dict[str, int], order: Placed) -> ArrowTable:
+    """The event log."""
+    ends = list(zip([calls[place] for place in order.copy], order.is_delivery, strict=True))
+    count = len(ends)
+    columns = {
+        "process": order.process,
+        "position": order.position,
+        "kind": [KINDS[3] if is_delivery else KINDS[0] for _, is_delivery in ends],
+        "sender": [numbers[call.sender] for call, _ in ends],
+        "sequence": order.sequence[order.copy] if count else [],
+        "target": [numbers[call.receiver] for call, _ in ends],
+        "packet": [None] * count,
+        "packet_kind": [None] * count,
+        "time_ns": order.time_ns,
+        "payload_bytes": [call.payload_bytes for call, _ in ends],
+        "metadata_bytes": np.zeros(count, np.int32),
+        "trace_id": [call.received_in if at_end else call.sent_in for call, at_end in ends],
+        "span_id": [call.received_span if at_end else call.sent_span for call, at_end in ends],
+    }
+    schema = event_schema()
+    return pa.table([pa.array(columns[one.name], one.type) for one in schema], schema=schema)
+
+
+def spans_table(records: Records, numbers: dict[str, int]) -> ArrowTable:
+    """What each span is called."""
+    rows = [
+        (span.trace, span.span, numbers[span.process], span.operation, span.attributes)
+        for span in records.spans
+    ]
+    return table_of(rows, SPANS)
+
+
+def processes_tables(names: Iterable[str], run_id: str) -> dict[str, ArrowTable]:
+    """What the processes 0, 1, 2, … are called, also where readers of events look."""
+    called = list(names)
+    columns = [pa.array(range(len(called)), pa.int32()), pa.array(called, pa.string())]
+    table = pa.table(columns, schema=processes_schema())
+    return by_run("processes", run_id, table) | by_run(f"events/{BESIDE_EVENTS}", run_id, table)
+
+
+def by_run(name: str, run_id: str, table: ArrowTable) -> dict[str, ArrowTable]:
+    """The table, under its path in a dataset of runs."""
+    return {str(partition_folder(Path(name), run_id)): table}
+
+
+def table_of(rows: Sequence[Row], schema: Any) -> ArrowTable:  # noqa: ANN401 a Spark schema
+    """Rows as a table of this schema."""
+    target = arrow_schema(schema)
+    columns = zip(*rows, strict=True) if rows else ([] for _ in target)
+    arrays = [pa.array(list(values), one.type) for values, one in zip(columns, target, strict=True)]
+    return pa.table(arrays, schema=target)
