@@ -9,10 +9,13 @@ DEMO ?=
 TIMES ?= 10
 BUSY ?= 3
 MUTANTS ?=
+# How hard the C compiler tries for `make wheels`: 0 builds in a third of the time, to try it out.
+OPTIMIZE ?= 3
 
 SHELL := /bin/bash
 VENV := .venv
 INSTALLED := $(VENV)/.installed
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 COMPILED_TREE := build/compiled
 COMPILED := build/compiled.stamp
 COMPILED_PYTHON := PYTHONPATH="$(CURDIR)/$(COMPILED_TREE)" $(VENV)/bin/python
@@ -32,7 +35,7 @@ BOTH_BUILDS := $(addprefix tests/,audit core fuzz lab link papers properties sim
 
 .DELETE_ON_ERROR:
 .PHONY: help test test-interpreted test-compiled test-full test-stability coverage mutants check \
-    compile compile-tests proofs demo docs bench format pin clean
+    compile compile-tests wheels proofs demo docs bench format pin clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -80,6 +83,10 @@ compile-tests: $(TESTED)
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
 
+wheels: $(INSTALLED) ## Build the archives of a release into dist, and try each in a clean environment
+	$(PIP) -c constraints.txt --group wheels
+	$(VENV)/bin/python .ci/wheels.py --optimize $(OPTIMIZE)
+
 proofs: $(INSTALLED) ## Check the proofs of the guarantee; needs coqc and spin
 	ANTECEDE_MUST_RUN=Coq,Spin $(VENV)/bin/python $(PYTEST) tests/proofs
 
@@ -109,8 +116,8 @@ clean: ## Remove everything that make has made
 $(INSTALLED): pyproject.toml constraints.txt setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"antecede needs Python 3.11 or newer; $(PYTHON) is {sys.version.split()[0]}. Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools mypy
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(PIP) -c constraints.txt pip setuptools mypy # a pip that knows groups, which Python may not bring
+	$(PIP) -c constraints.txt --no-build-isolation -e '.[all]' --group dev
 	@touch $@
 
 # The compiled build lives beside the sources, never among them. Contents decide whether it is
@@ -123,8 +130,7 @@ build/sources.cksum: FORCE
 $(COMPILED) $(TESTED): build/%.stamp: build/sources.cksum $(INSTALLED)
 	rm -rf build/$*
 	ANTECEDE_COMPILE=require ANTECEDE_OPTIMIZE=$(if $(filter tested,$*),0,3) \
-	    $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --no-deps --no-build-isolation --target build/$* .
+	    $(PIP) --no-deps --no-build-isolation --target build/$* .
 	@touch $@
 
 FORCE:

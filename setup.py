@@ -6,6 +6,8 @@ Everything about the package that does not concern compilation is in pyproject.t
 does not try, `require` makes a failure to compile a failure to install. An editable install is
 never compiled: an extension module beside the sources would shadow every later edit of them.
 
+A package that stays interpreted brings the reason along, for `antecede --version` to show.
+
 `ANTECEDE_OPTIMIZE` is 3 if unset. With 0 the C compiler hurries: for tests, which then run the
 same translation to C in a third of the time to build it.
 """
@@ -40,6 +42,9 @@ COMPILED = (
 
 GROUP = "antecede"
 """Names the shared library, `antecede__mypyc`, that all compiled modules live in."""
+
+REASON = Path("antecede/not_compiled.txt")
+"""Where an interpreted package says why it is one; `antecede/build_mode.py` reads it."""
 
 
 def compiled_sources(source: Path) -> list[str]:
@@ -119,6 +124,11 @@ class FreshBuild(build):
         super().initialize_options()
         self.build_base = fresh_folder()
 
+    def run(self) -> None:
+        super().run()
+        if compile_mode() == "0":
+            leave_reason(self.build_lib, "ANTECEDE_COMPILE was 0 when it was installed")
+
 
 class CompileIfPossible(build_ext):
     """Compiles the hot layers, or explains on standard error why they stay interpreted."""
@@ -153,6 +163,7 @@ class CompileIfPossible(build_ext):
         wheel = self.distribution.command_obj.get("bdist_wheel")
         if wheel is not None:
             wheel.root_is_pure = True  # type: ignore[attr-defined]
+        leave_reason(self.build_lib, reason_of(error))
         say(
             f"NOT COMPILED: {reason_of(error)}\n"
             "antecede: installing pure Python instead: same behaviour, several times slower.\n"
@@ -165,6 +176,13 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return "mypyc refused the sources, for the reasons above"
     return textwrap.shorten(str(error), 160) or type(error).__name__
+
+
+def leave_reason(build_lib: str, reason: str) -> None:
+    """Put into the package why it is not compiled."""
+    place = Path(build_lib, REASON)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(reason + "\n", encoding="utf-8")
 
 
 def say(text: str) -> None:

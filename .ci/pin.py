@@ -10,15 +10,18 @@ import sys
 from pathlib import Path
 
 HEADER = """\
-# Every version that `.[all,bench,dev]` needs, directly or not. Written by `make pin`, not by hand.
+# Every version that `.[all]` and the groups need, directly or not. `make pin` writes it.
 # Python 3.11 decides: what runs there runs on every later version that we support.
 """
+
+GROUPS = ("dev", "bench", "wheels")
 
 
 def resolve() -> dict[str, str]:
     """Name to version, as pip would install them into an empty environment."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--report", "-"]
-    command += ["--ignore-installed", "--no-build-isolation", ".[all,bench,dev]"]
+    command += ["--ignore-installed", "--no-build-isolation", ".[all]"]
+    command += [word for group in GROUPS for word in ("--group", group)]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     found = [item["metadata"] for item in report["install"]]
     return {item["name"].lower().replace("_", "-"): item["version"] for item in found}

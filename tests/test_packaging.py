@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,6 +17,9 @@ from sysconfig import get_platform
 from types import ModuleType
 
 import pytest
+import yaml
+
+import antecede
 
 ROOT = Path(__file__).parent.parent
 
@@ -107,6 +111,27 @@ class BuiltWheel:
         return answer
 
 
+IN_USE = """
+from antecede.build_mode import warn_if_fallen_back, why_interpreted
+print(why_interpreted(), flush=True)
+warn_if_fallen_back()
+warn_if_fallen_back()
+"""
+
+
+def said_in_use(installed: Path) -> list[str]:
+    """Why a package is not compiled, and what opening nodes would warn of."""
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_USE],
+        env=os.environ | {"PYTHONPATH": str(installed)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.splitlines()
+
+
 def machine_code(folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.suffix in (".so", ".pyd", ".c", ".o")]
 
@@ -120,6 +145,7 @@ def test_with_a_compiler_the_hot_layers_are_compiled(project: Path, tmp_path: Pa
         "antecede__mypyc",
     ]
     assert built.mode(tmp_path / "installed") == "True"
+    assert said_in_use(tmp_path / "installed") == [""]
     assert machine_code(project) == []
     assert not (project / "build").exists()
 
@@ -136,6 +162,10 @@ def test_without_a_compiler_the_install_succeeds_and_says_so(
     assert built.said[0].startswith("antecede: NOT COMPILED: ")
     assert "pure Python" in built.said[1]
     assert built.mode(tmp_path / "installed") == "False"
+    reason, *warnings = said_in_use(tmp_path / "installed")
+    assert reason in built.said[0]
+    assert len(warnings) == 1
+    assert reason in warnings[0]
 
 
 def test_source_that_cannot_be_compiled_is_installed_as_it_is(project: Path) -> None:
@@ -153,11 +183,13 @@ def test_compilation_can_be_required(project: Path) -> None:
     assert built.wheel is None
 
 
-def test_compilation_can_be_declined(project: Path) -> None:
+def test_compilation_can_be_declined(project: Path, tmp_path: Path) -> None:
     built = build(project, ANTECEDE_COMPILE="0", CC="false")
     assert built.status == 0
     assert built.is_pure()
     assert built.said == []
+    assert built.mode(tmp_path / "installed") == "False"
+    assert said_in_use(tmp_path / "installed") == ["ANTECEDE_COMPILE was 0 when it was installed"]
 
 
 def test_unknown_wish_is_refused(project: Path) -> None:
@@ -210,9 +242,52 @@ def test_a_release_is_optimised_and_a_build_for_tests_need_not_be(
         module.optimisation()
 
 
+def test_who_uses_it_is_offered_no_tools_of_those_who_work_on_it() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = settings["project"]["optional-dependencies"]
+    assert {"dev", "docs", "bench"} <= settings["dependency-groups"].keys()
+    assert not {"dev", "docs", "bench"} & extras.keys()
+    named = extras["all"][0].removeprefix("antecede[").removesuffix("]").split(",")
+    assert named == sorted(extras.keys() - {"all"})
+
+
+def test_exact_versions_stand_in_the_constraints_only() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    requirements = [line for line in text.splitlines() if "platform_system" not in line]
+    assert [line for line in requirements if "==" in line.partition("#")[0]] == []
+    pinned = {line.partition("==")[0] for line in constraints()}
+    assert {"librt", "mypy", "pip", "setuptools"} <= pinned
+
+
+def constraints() -> list[str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def test_a_release_whose_tag_or_addresses_are_not_true_is_refused() -> None:
+    check = load("release_check", ROOT / ".ci" / "release_check.py")
+    wrong = check.complaints("v0.0.7")
+    assert wrong[0] == f"the tag is v0.0.7, the version is {antecede.__version__}"
+    assert [line for line in wrong if line.endswith("is a placeholder")]
+    assert "the tag" not in check.complaints(f"v{antecede.__version__}")[0]
+
+
+def test_a_release_is_attested_and_needs_no_password() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    publish = workflow["jobs"]["publish"]
+    assert publish["permissions"]["id-token"] == "write"
+    assert set(publish["needs"]) == workflow["jobs"].keys() - {"publish"}
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+
+
 def load_setup() -> ModuleType:
     """setup.py as a module; it only builds when it is run."""
-    spec = spec_from_file_location("antecede_setup", ROOT / "setup.py")
+    return load("antecede_setup", ROOT / "setup.py")
+
+
+def load(name: str, file: Path) -> ModuleType:
+    """A program outside every package, as a module."""
+    spec = spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

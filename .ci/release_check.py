@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Refuses a release that says something untrue about itself: release_check.py v1.2.3
+
+The tag must be the version, the changelog must have a part for it, and the addresses in
+pyproject.toml must be real ones.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def complaints(tag: str, root: Path = ROOT) -> list[str]:
+    """What is wrong; empty if nothing is."""
+    source = (root / "src/antecede/__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'__version__: Final = "(.+)"', source)
+    version = found[1] if found else "none"
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    wrong = [] if tag == f"v{version}" else [f"the tag is {tag}, the version is {version}"]
+    if not re.search(rf"^## {re.escape(version)}\b", changelog, re.MULTILINE):
+        wrong.append(f"CHANGELOG.md has nothing about {version}")
+    wrong += [
+        f"the address of {name}, {url}, is a placeholder"
+        for name, url in project["urls"].items()
+        if ".example" in url
+    ]
+    return wrong
+
+
+if __name__ == "__main__":
+    if found := complaints(sys.argv[1]):
+        sys.exit("\n".join(found))
