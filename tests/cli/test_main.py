@@ -45,7 +45,7 @@ class Failing:
 
 
 def test_version_says_which_build_runs() -> None:
-    build = "compiled" if compiled() else "interpreted"
+    build = "compiled" if compiled() else "interpreted: it runs from its sources"
     result = invoke("--version")
     assert (result.exit_code, result.output) == (0, f"antecede {__version__} ({build})\n")
 

@@ -58,6 +58,34 @@ def test_replicas_differ_without_order() -> None:
     assert len({replica.partition(": ")[2] for replica in replicas}) > 1
 
 
+@pytest.mark.parametrize(("order", "too_early"), [("hybrid", 0), ("none", 8)])
+def test_comments_overtake_the_document_only_without_order(order: str, too_early: int) -> None:
+    """The copies are equal in the end in both cases: that much the CRDT does alone."""
+    pytest.importorskip("pycrdt")
+    assert output_of("crdt_document.py", order).splitlines() == [
+        "all copies are equal: True",
+        "alice: 0 comments on what was not there yet",
+        "bob: 0 comments on what was not there yet",
+        f"carol: {too_early} comments on what was not there yet",
+    ]
+
+
+def test_an_outbox_loses_nothing_and_repeats_nothing_over_crashes() -> None:
+    services = ("billing", "stock", "mail")
+    assert output_of("outbox.py").splitlines() == [
+        f"{service} did 20 orders, in order: True" for service in services
+    ]
+
+
+def test_examples_are_short() -> None:
+    sizes = {file.name: written_lines(file) for file in EXAMPLES.glob("*.py")}
+    assert {name: lines for name, lines in sizes.items() if lines >= 100} == {}
+
+
+def written_lines(file: Path) -> int:
+    return len([line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()])
+
+
 def test_journal_hears_of_every_question_before_its_answer() -> None:
     assert output_of("rpc_dag.py").splitlines() == [
         "20 requests, 80 answers given by services",

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from antecede.cli.main import main
 from antecede.core import Message, RemoteError
 from antecede.core.catalogue import ProtocolInfo, find_protocol
+from antecede.lab.scenarios.catalogue import TRIANGLE
+from antecede.lab.scenarios.stage import perform
 from antecede.link import over_lossy
 from antecede.sim.run import simulate
 from antecede.sim.workloads.poisson import Poisson
@@ -74,6 +76,20 @@ def test_program_of_the_guide_says_what_it_should(folder: Path, module: str, sai
     script = f"import sys; sys.path[:] = {path}; import {module}"
     ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert said in ran.stdout
+
+
+def test_story_of_the_guide_is_told_in_causal_order() -> None:
+    """Whoever answers has read what is answered, and the story shows it in this order."""
+    performance = perform(TRIANGLE, find_protocol("patient:INFO"))
+    [asked], [hinted] = (
+        performance.when("delivered", "question"),
+        performance.when("delivered", "hint"),
+    )
+    [wanted], [answered] = (
+        performance.when("submitted", "answer"),
+        performance.when("delivered", "answer"),
+    )
+    assert asked < hinted < wanted < answered
 
 
 def test_one_condition_less_is_caught_by_the_checker(folder: Path) -> None:

@@ -73,7 +73,7 @@ TRIANGLE: Final = Script(
     sends=(
         send(0.0, "alice", "carol", "question", 5.0),
         send(0.1, "alice", "bob", "hint"),
-        send(1.5, "bob", "carol", "answer"),
+        Send(at=0.4, sender="bob", targets=("carol",), name="answer", after="hint"),
     ),
 )
 
@@ -81,7 +81,7 @@ AS_MULTICAST: Final = Script(
     processes=("alice", "bob", "carol"),
     sends=(
         send(0.0, "alice", "bob carol", "news", bob=1.0, carol=5.0),
-        send(1.5, "bob", "carol", "comment"),
+        Send(at=0.5, sender="bob", targets=("carol",), name="comment", after="news"),
     ),
 )
 
@@ -90,7 +90,7 @@ AS_UNICASTS: Final = Script(
     sends=(
         send(0.0, "alice", "bob", "news for bob"),
         send(0.0, "alice", "carol", "news for carol", 5.0),
-        send(1.5, "bob", "carol", "comment"),
+        Send(at=0.5, sender="bob", targets=("carol",), name="comment", after="news for bob"),
     ),
 )
 
