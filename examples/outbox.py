@@ -95,7 +95,8 @@ async def some_turns() -> None:
 async def main(folder: Path) -> None:
     """Twenty orders and four crashes."""
     shop = Shop(folder)
-    everybody = {"shop": shop, **{name: Service(name, folder) for name in SERVICES}}
+    services = {name: Service(name, folder) for name in SERVICES}
+    everybody: dict[str, Shop | Service] = {"shop": shop, **services}
     async with TestNetwork(BAD, seed=4) as network:
         for one in everybody.values():
             await one.open(network)
@@ -108,7 +109,7 @@ async def main(folder: Path) -> None:
         while shop.table.execute("select count(*) from outbox").fetchone()[0]:
             await network.settle()
     for name in SERVICES:
-        done = [n for (n,) in everybody[name].table.execute("select id from done order by rowid")]
+        done = [n for (n,) in services[name].table.execute("select id from done order by rowid")]
         print(f"{name} did {len(done)} orders, in order: {done == list(range(1, 21))}")
 
 
