@@ -8,12 +8,15 @@ from collections.abc import Callable
 from time import process_time
 
 from antecede.core.errors import RemoteError
-from antecede.live.security.guarding import KeyGuard, SessionSeal, check_key, check_of
+from antecede.link.sealing import CipherKey, Seal
+from antecede.live.security.guarding import KeyGuard, check_key, check_of
 from antecede.live.security.keys import SecretKey
+from antecede.live.security.primitives import CipherName, cipher_key
 from antecede.live.security.rings import PeerRing
+from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
 
-TIMES = 500
+TIMES = 2000
 HEADER = bytes(12)
 ONE, OTHER = SecretKey(bytes([1] * 32)), SecretKey(bytes([2] * 32))
 
@@ -26,15 +29,19 @@ def microseconds(work: Callable[[int], object]) -> float:
     return (process_time() - start) / TIMES * 1e6
 
 
-def seal_and_open(size: int) -> tuple[float, float]:
+def seal_and_open(cipher: CipherName, size: int) -> tuple[float, float]:
     """Of a datagram with so many bytes."""
+
+    def make(key: bytes) -> CipherKey:
+        return cipher_key(cipher, key)
+
     there, back = bytes(32), bytes([1] * 32)
-    sending, receiving = SessionSeal(there, back, 0), SessionSeal(back, there, 0)
-    body = bytes(size)
+    sending, receiving = Seal(make, there, back, b"", 0), Seal(make, back, there, b"", 0)
+    data = bytes([DATAGRAM, sending.mark(0)]) + bytes(size - 2)
+    body_at = len(HEADER)
     sealed: list[bytes] = []
-    sealing = microseconds(lambda number: sealed.append(sending.seal(number, HEADER, body)))
-    mark = sending.mark(0)
-    opening = microseconds(lambda number: receiving.open(mark, number, HEADER, sealed[number - 1]))
+    sealing = microseconds(lambda number: sealed.append(sending.sealed(data, body_at, number)))
+    opening = microseconds(lambda number: receiving.opened(sealed[number - 1], body_at, number))
     return sealing, opening
 
 
@@ -63,9 +70,11 @@ def made_up(guard: KeyGuard, *, knows_the_key: bool) -> None:
 
 def main() -> None:
     """Print everything."""
-    for size in (100, 1384, 60_000):
-        sealing, opening = seal_and_open(size)
-        print(f"{size:6} B: seal {sealing:5.1f} us, open {opening:5.1f} us")
+    ciphers: tuple[CipherName, ...] = ("AESGCM", "ChaChaPoly")
+    for cipher in ciphers:
+        for size in (100, 1384, 60_000):
+            sealing, opening = seal_and_open(cipher, size)
+            print(f"{cipher:10} {size:6} B: seal {sealing:5.1f} us, open {opening:5.1f} us")
     one = KeyGuard(PeerRing(ONE, {"other": [OTHER.public]}))
     other = KeyGuard(PeerRing(OTHER, {"one": [ONE.public]}))
     both = microseconds(lambda number: handshake(one, other, number))

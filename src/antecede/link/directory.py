@@ -16,10 +16,11 @@ from mypy_extensions import i64
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.link.fences import Fences
-from antecede.link.guard import OFFERS_MOST, Guard, Letter, Offer, Seal
+from antecede.link.guard import OFFERS_MOST, Guard, Letter, Offer
 from antecede.link.identity import Identity
 from antecede.link.refusals import Refusals
 from antecede.link.reports import Refused, Report, Stranger
+from antecede.link.sealing import Seal
 from antecede.link.session import Session
 from antecede.link.standing import STAYING
 from antecede.link.tokens import RecalledTokens, Tokens

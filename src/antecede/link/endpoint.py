@@ -19,7 +19,7 @@ from antecede.core.reports import Expelled, Stopped, Unconfirmed
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Candidate, Contact, Directory
 from antecede.link.fences import Fences
-from antecede.link.guard import Guard, Letter, Seal, SealedDatagram
+from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity
 from antecede.link.inbox import InboundMessage, Inbox
 from antecede.link.limits import Limits
@@ -37,6 +37,7 @@ from antecede.link.reports import (
     Undeliverable,
 )
 from antecede.link.rows import NodeLog, SessionRows
+from antecede.link.sealing import Seal
 from antecede.link.sending import Sending
 from antecede.link.session import ME, Session
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING

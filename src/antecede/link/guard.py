@@ -11,28 +11,12 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.errors import RemoteError
+from antecede.link.sealing import Seal
 from antecede.wire.frames import NO_KEY, NUMBER_AT
 from antecede.wire.varint import Reader
 
 OFFERS_MOST: Final = 4
 """Seals offered to one peer that it may still use; the oldest gives way."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Seal:
-    """The keys of one session, one for each direction."""
-
-    @abstractmethod
-    def mark(self, now_ns: int) -> int:
-        """Which key the next datagram is sealed with; never `NO_KEY`."""
-
-    @abstractmethod
-    def seal(self, number: int, header: bytes, body: bytes) -> bytes:
-        """The body, hidden; both are vouched for. Numbers only grow, or it raises."""
-
-    @abstractmethod
-    def open(self, mark: int, number: int, header: bytes, sealed: bytes) -> bytes:
-        """The body; `RemoteError` if anything was changed, and nothing has happened."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -114,20 +98,19 @@ class Offer:
 class SealedDatagram:
     """A datagram whose seal is still to be opened."""
 
-    __slots__ = ("_header", "_mark", "_sealed", "number")
+    __slots__ = ("_body_at", "_data", "number")
 
     def __init__(self, data: bytes) -> None:
-        reader = Reader(data, NUMBER_AT)
-        self._mark: Final[i64] = data[1]
-        self.number: Final[i64] = reader.positive()
-        self._header: Final = data[: reader.position()]
-        self._sealed: Final = reader.rest()
-        if self._mark == NO_KEY:
+        if data[1] == NO_KEY:
             raise RemoteError("a datagram without a seal, where keys are required")
+        reader = Reader(data, NUMBER_AT)
+        self.number: Final[i64] = reader.positive()
+        self._body_at: Final[i64] = reader.position()
+        self._data: Final = data
 
     def opened_with(self, seal: Seal) -> bytes:
         """The body; `RemoteError` if this is not its seal."""
-        return seal.open(self._mark, self.number, self._header, self._sealed)
+        return seal.opened(self._data, self._body_at, self.number)
 
     def opened_with_one_of(self, offers: list[Offer], token: i64) -> tuple[bytes, Offer] | None:
         """The body and whose seal it was, of the offers that go with a token."""

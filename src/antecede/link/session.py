@@ -12,7 +12,6 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.link.credit import Credit
-from antecede.link.guard import Seal
 from antecede.link.outgoing import Outgoing
 from antecede.link.parts import Assembly, Pieces
 from antecede.link.path.flight import Sent
@@ -20,6 +19,7 @@ from antecede.link.path.path import Path
 from antecede.link.path.ranges import AckedNumbers
 from antecede.link.path.receipts import Receipts
 from antecede.link.rows import SessionRows
+from antecede.link.sealing import Seal
 from antecede.link.standing import LET_GO, MET, OVER, STAYING, UNMET, Standing
 from antecede.wire.frames import FRAME_ROOM
 

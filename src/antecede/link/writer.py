@@ -122,8 +122,7 @@ class DatagramWriter:
             self._writer.write(bytes(UNKNOWN_SIZE - len(self._writer)))
         data = self._writer.getvalue()
         if seal is not None:
-            header = data[: self._body_at]
-            data = header + seal.seal(sent.number, header, data[self._body_at :])
+            data = seal.sealed(data, self._body_at, sent.number)
         sent.size = len(data)
         return data
 

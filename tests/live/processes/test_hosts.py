@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from antecede.link.sealing import SEAL_BYTES
 from antecede.live.security.keys import new_secret, write_key_file
-from antecede.live.security.sealing import SEAL_BYTES
 from antecede.tools.proxy import Conditions, Proxy
 from tests.live.processes.groups import NAMES, Group, Member
 from tests.live.processes.hosts import HUB, Hosts, hosts, objection

@@ -4,23 +4,29 @@ from itertools import pairwise
 
 import pytest
 
-from antecede.live.security.primitives import AuthenticationFailed
-from antecede.live.security.sealing import (
+from antecede.core.errors import RemoteError
+from antecede.link.sealing import (
     AHEAD,
     MARKS,
-    REKEY_DATAGRAMS,
     REKEY_NS,
     SEAL_BYTES,
+    CipherKey,
     ReceivingKey,
+    Seal,
     SendingKey,
     mark_of,
 )
+from antecede.live.security.primitives import CipherName, cipher_key
 
 KEY = bytes(range(32))
 
 
-def pair() -> tuple[SendingKey, ReceivingKey]:
-    return SendingKey("AESGCM", KEY, 0), ReceivingKey("AESGCM", KEY)
+def aes(key: bytes) -> CipherKey:
+    return cipher_key("AESGCM", key)
+
+
+def pair(rekey_after: int = 1 << 20) -> tuple[SendingKey, ReceivingKey]:
+    return SendingKey(aes, KEY, 0, rekey_after), ReceivingKey(aes, KEY)
 
 
 def test_what_is_sealed_is_opened_and_not_legible() -> None:
@@ -46,7 +52,7 @@ def test_a_changed_header_number_body_or_mark_is_noticed() -> None:
         (mark_of(5), 7, b"header", sealed),
         (0, 7, b"header", sealed),
     ):
-        with pytest.raises(AuthenticationFailed):
+        with pytest.raises(RemoteError):
             receiving.open(*asked)
     assert receiving.epoch == 0
     assert receiving.open(mark, 7, b"header", sealed) == b"body"
@@ -79,17 +85,45 @@ def test_an_old_key_is_not_taken_back() -> None:
     for number in (2, 3):
         mark = sending.mark(number * REKEY_NS)
         receiving.open(mark, number, b"", sending.seal(number, b"", b""))
-    with pytest.raises(AuthenticationFailed):
+    with pytest.raises(RemoteError):
         receiving.open(*old)
 
 
-def test_keys_follow_each_other_by_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("antecede.live.security.sealing.REKEY_DATAGRAMS", 3)
-    assert REKEY_DATAGRAMS == 1 << 20
-    sending, receiving = pair()
+def test_keys_follow_each_other_by_count() -> None:
+    sending, receiving = pair(rekey_after=3)
     marks = []
     for number in range(1, 8):
         mark = sending.mark(0)
         marks.append(mark)
         assert receiving.open(mark, number, b"", sending.seal(number, b"", b"x")) == b"x"
     assert marks == [mark_of(epoch) for epoch in (0, 0, 0, 1, 1, 1, 2)]
+
+
+@pytest.mark.parametrize("again", [7, 6, 1, 0, -1])
+def test_a_number_that_is_not_above_all_before_it_is_never_sealed_with(again: int) -> None:
+    """Not after a new key either: a nonce cannot be used twice, whoever asks for it."""
+    sending, _ = pair(rekey_after=1)
+    sending.seal(7, b"", b"first")
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="its nonce was used"):
+            sending.seal(again, b"", b"second")
+        sending.mark(0)
+
+
+@pytest.mark.parametrize("cipher", ["AESGCM", "ChaChaPoly"])
+@pytest.mark.parametrize("size", [0, 1, 1_400, 60_000])
+def test_whole_datagrams_are_sealed_and_opened(cipher: CipherName, size: int) -> None:
+    def make(key: bytes) -> CipherKey:
+        return cipher_key(cipher, key)
+
+    there, back = bytes(32), bytes([1] * 32)
+    ann, bob = Seal(make, there, back, b"bob", 0), Seal(make, back, there, b"ann", 0)
+    data = bytes([0xA0, ann.mark(0)]) + bytes(9) + b"secret" * (size // 6)
+    sealed = ann.sealed(data, 11, 1)
+    assert (sealed[:11], len(sealed)) == (data[:11], len(data) + SEAL_BYTES)
+    assert bob.opened(sealed, 11, 1) == data[11:]
+    for at in {1, 5, 11 % len(sealed), len(sealed) - 1}:
+        changed = bytearray(sealed)
+        changed[at] ^= 1
+        with pytest.raises(RemoteError):
+            bob.opened(bytes(changed), 11, 1)

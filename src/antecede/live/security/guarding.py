@@ -19,11 +19,11 @@ from hmac import compare_digest
 from typing import Final
 
 from antecede.core.errors import RemoteError
-from antecede.link.guard import Guard, Letter, Seal
+from antecede.link.guard import Guard, Letter
+from antecede.link.sealing import SEAL_BYTES, CipherKey, Seal
 from antecede.live.security.noise import FIRST_BYTES, Initiator, Responder
-from antecede.live.security.primitives import AuthenticationFailed, CipherName
+from antecede.live.security.primitives import AuthenticationFailed, CipherName, cipher_key
 from antecede.live.security.rings import KeyRing
-from antecede.live.security.sealing import SEAL_BYTES, ReceivingKey, SendingKey
 from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO, KEYED_WELCOME
 
 FORM: Final = 1
@@ -49,24 +49,9 @@ AWAITED_MOST: Final = 12
 NOT_FROM_THERE: Final = "an envelope that its sender cannot have made"
 
 
-class SessionSeal(Seal):
-    """The two keys of one handshake; used for one session, whose numbers only grow."""
-
-    def __init__(self, sending: bytes, receiving: bytes, now_ns: int) -> None:
-        self._sending: Final = SendingKey(CIPHER, sending, now_ns)
-        self._receiving: Final = ReceivingKey(CIPHER, receiving)
-
-    def mark(self, now_ns: int) -> int:
-        return self._sending.mark(now_ns)
-
-    def seal(self, number: int, header: bytes, body: bytes) -> bytes:
-        return self._sending.seal(number, header, body)
-
-    def open(self, mark: int, number: int, header: bytes, sealed: bytes) -> bytes:
-        try:
-            return self._receiving.open(mark, number, header, sealed)
-        except AuthenticationFailed as error:
-            raise plain_error(error) from None
+def session_key(key: bytes) -> CipherKey:
+    """A key of datagrams."""
+    return cipher_key(CIPHER, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +226,7 @@ class HelloLetter(Letter):
 
     def seal(self, now_ns: int) -> Seal:
         theirs, ours = self._responder.keys()
-        return SessionSeal(ours, theirs, now_ns)
+        return Seal(session_key, ours, theirs, self._responder.initiator, now_ns)
 
 
 class AnswerLetter(Letter):
@@ -272,7 +257,7 @@ class AnswerLetter(Letter):
 
     def seal(self, now_ns: int) -> Seal:
         ours, theirs = self._initiator.keys()
-        return SessionSeal(ours, theirs, now_ns)
+        return Seal(session_key, ours, theirs, self._initiator.responder, now_ns)
 
 
 def plain_error(error: AuthenticationFailed) -> RemoteError:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
+from antecede.link.sealing import KEY_BYTES
 from antecede.live.errors import BadConfiguration
-from antecede.live.security.primitives import KEY_BYTES, keyed_hash, public_of
+from antecede.live.security.primitives import keyed_hash, public_of
 
 PUBLIC: Final = "ante_pub_"
 SECRET: Final = "ante_sec_"

@@ -16,11 +16,10 @@ be acted upon but by answering it.
 import secrets
 from typing import Final, final
 
+from antecede.link.sealing import KEY_BYTES, TAG_BYTES
 from antecede.live.security.primitives import (
     HASH_BYTES,
     HASHES,
-    KEY_BYTES,
-    TAG_BYTES,
     AuthenticationFailed,
     Cipher,
     CipherName,
@@ -176,14 +175,14 @@ class Initiator(HandshakeSide):
             hash_name=hash_name,
             ephemeral=ephemeral,
         )
-        self._responder: Final = responder
+        self.responder: Final = responder
 
     def first(self, payload: bytes = b"") -> bytes:
         """The first message: e, es, s, ss."""
         shown = self._show_ephemeral()
-        self._transcript.mix_key(agree(self._ephemeral, self._responder))
+        self._transcript.mix_key(agree(self._ephemeral, self.responder))
         hidden = self._transcript.seal(public_of(self._secret))
-        self._transcript.mix_key(agree(self._secret, self._responder))
+        self._transcript.mix_key(agree(self._secret, self.responder))
         return shown + hidden + self._transcript.seal(payload)
 
     def finish(self, second: bytes) -> bytes:

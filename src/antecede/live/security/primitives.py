@@ -7,65 +7,53 @@ standard library. This is the only module that imports `cryptography`, and only 
 import hashlib
 import hmac
 from collections.abc import Callable
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from antecede.core.errors import LocalError, RemoteError
+from antecede.link.sealing import NOT_GENUINE, CipherKey
 
 CipherName: TypeAlias = Literal["AESGCM", "ChaChaPoly"]
 HashName: TypeAlias = Literal["BLAKE2s", "SHA256"]
 
-KEY_BYTES: Final = 32
-TAG_BYTES: Final = 16
 HASH_BYTES: Final = 32
-NONCE_LIMIT: Final = (1 << 64) - 1
-"""Noise keeps the highest nonce for making the next key."""
 
 
 class AuthenticationFailed(RemoteError):  # noqa: N818 - said of what happened, as the others are
     """Bytes that whoever they claim to be from did not make, or did not make now."""
 
 
-class Aead(Protocol):
-    """Encryption that notices changes, as `cryptography` offers it."""
-
-    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
-        """The data, hidden and sealed."""
-
-    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
-        """The data, or InvalidTag."""
-
-
 class Cipher:
-    """One key of one cipher; a nonce is a number, and must never be used twice with it."""
+    """One key of one cipher, as a handshake uses it."""
 
-    __slots__ = ("_aead", "_big_endian", "_invalid")
+    __slots__ = ("_key",)
 
     def __init__(self, name: CipherName, key: bytes) -> None:
-        ensure_cryptography()
-        from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
-
-        self._aead: Aead = AESGCM(key) if name == "AESGCM" else ChaCha20Poly1305(key)
-        self._big_endian = name == "AESGCM"
-        self._invalid = InvalidTag
-
-    def _nonce(self, number: int) -> bytes:
-        return bytes(4) + number.to_bytes(8, "big" if self._big_endian else "little")
+        self._key = cipher_key(name, key)
 
     def seal(self, number: int, associated: bytes, plain: bytes) -> bytes:
         """`plain`, hidden, with a tag that also vouches for `associated`."""
-        return self._aead.encrypt(self._nonce(number), plain, associated)
+        return self._key.seal(number, associated, plain)
 
     def open(self, number: int, associated: bytes, sealed: bytes) -> bytes:
         """What was sealed under this number, or `AuthenticationFailed`."""
         try:
-            return self._aead.decrypt(self._nonce(number), sealed, associated)
-        except self._invalid:
-            raise AuthenticationFailed("not made by whom it claims to be from") from None
+            return self._key.open(number, associated, sealed)
+        except RemoteError as error:
+            raise AuthenticationFailed(str(error)) from None
 
     def next_key(self) -> bytes:
         """The key that follows this one (Noise: REKEY); from it, this one cannot be found."""
-        return self.seal(NONCE_LIMIT, b"", bytes(KEY_BYTES))[:KEY_BYTES]
+        return self._key.next_key()
+
+
+def cipher_key(name: CipherName, key: bytes) -> CipherKey:
+    """A key of a cipher that `cryptography` has."""
+    ensure_cryptography()
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+
+    aead = AESGCM(key) if name == "AESGCM" else ChaCha20Poly1305(key)
+    return CipherKey(aead.encrypt, aead.decrypt, InvalidTag, name == "AESGCM")
 
 
 HASHES: Final[dict[HashName, Callable[[bytes], bytes]]] = {
@@ -106,7 +94,7 @@ def agree(secret: bytes, public: bytes) -> bytes:
         own = X25519PrivateKey.from_private_bytes(secret)
         return own.exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:  # A point of small order: the result would be known to everybody.
-        raise AuthenticationFailed("not made by whom it claims to be from") from None
+        raise AuthenticationFailed(NOT_GENUINE) from None
 
 
 def ensure_cryptography() -> None:
