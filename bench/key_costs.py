@@ -9,7 +9,8 @@ from time import process_time
 
 from antecede.core.errors import RemoteError
 from antecede.link.sealing import CipherKey, Seal
-from antecede.live.security.guarding import KeyGuard, check_key, check_of
+from antecede.live.security.cookies import PROOF_BYTES
+from antecede.live.security.guarding import CHECK_BYTES, KeyGuard, check_key, check_of
 from antecede.live.security.keys import SecretKey
 from antecede.live.security.primitives import CipherName, cipher_key
 from antecede.live.security.rings import PeerRing
@@ -17,8 +18,11 @@ from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
 
 TIMES = 2000
+SECOND_NS = 1_000_000_000
 HEADER = bytes(12)
 ONE, OTHER = SecretKey(bytes([1] * 32)), SecretKey(bytes([2] * 32))
+
+CHECK_KEY = check_key(OTHER.public.raw)
 
 
 def microseconds(work: Callable[[int], object]) -> float:
@@ -57,15 +61,19 @@ def handshake(one: KeyGuard, other: KeyGuard, number: int) -> None:
     answered.seal(0)
 
 
-def made_up(guard: KeyGuard, *, knows_the_key: bool) -> None:
-    """A hello of somebody without a key."""
-    start = bytes([KEYED_HELLO, 1]) + os.urandom(GREETING_SIZE - 18)
-    check = check_of(check_key(guard.ring.secret.public.raw), start) if knows_the_key else bytes(16)
+def made_up(guard: KeyGuard, number: int, *, knows_the_key: bool) -> None:
+    """A hello of somebody without a key, the last of so many in the same second."""
+    start = bytes([KEYED_HELLO, 1]) + os.urandom(GREETING_SIZE - 2 - CHECK_BYTES - PROOF_BYTES)
+    check = check_of(CHECK_KEY, start)
+    if not knows_the_key:
+        check = bytes(CHECK_BYTES)
+    envelope = start + check + bytes(PROOF_BYTES)
     try:
-        guard.open(start + check)
+        if not guard.challenge(envelope, ("192.0.2.1", 9), number):
+            guard.open(envelope)
     except RemoteError:
         return
-    raise AssertionError("nobody can make up a hello")
+    assert knows_the_key, "nobody can make up a hello"
 
 
 def main() -> None:
@@ -79,10 +87,12 @@ def main() -> None:
     other = KeyGuard(PeerRing(OTHER, {"one": [ONE.public]}))
     both = microseconds(lambda number: handshake(one, other, number))
     print(f"handshake, both sides: {both:.0f} us")
-    stranger = microseconds(lambda _: made_up(other, knows_the_key=False))
+    stranger = microseconds(lambda number: made_up(other, number, knows_the_key=False))
     print(f"a made-up hello: {stranger:.0f} us")
-    knowing = microseconds(lambda _: made_up(other, knows_the_key=True))
-    print(f"the same, by somebody who knows the public key (and makes the check): {knowing:.0f} us")
+    few = microseconds(lambda number: made_up(other, number * SECOND_NS, knows_the_key=True))
+    print(f"by somebody who knows the public key (and makes the check): {few:.0f} us")
+    many = microseconds(lambda _: made_up(other, TIMES * SECOND_NS, knows_the_key=True))
+    print(f"the same, when there are too many, and cookies are asked for: {many:.0f} us")
 
 
 if __name__ == "__main__":

@@ -23,8 +23,28 @@ def show(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+SECURE = (
+    "antecede-1400",
+    "antecede-1400-sealed",
+    "antecede-handler-1400",
+    "antecede-handler-1400-sealed",
+    "antecede",
+    "antecede-sealed",
+    "zmq",
+    "zmq-curve",
+    "tcp-20",
+    "tls-20",
+)
+"""Those that encrypt, each beside what it is like in plaintext."""
+
+
+def contest(rounds: int, keys: tuple[str, ...] = tuple(PEERS)) -> dict[str, Json]:
+    """Everybody, or these."""
+    return run_contest(Plan(keys=keys, rounds=rounds), show).document()
+
+
 PARTS: dict[str, Callable[[int], dict[str, Json]]] = {
-    "contest": lambda rounds: run_contest(Plan(keys=tuple(PEERS), rounds=rounds), show).document(),
+    "contest": contest,
     "distance": lambda rounds: run_distance(DistancePlan(rounds=rounds), show),
     "crowd": lambda rounds: run_crowd(CrowdPlan(rounds=rounds), show),
     "tracing": lambda rounds: run_tracing(TracingPlan(rounds=rounds), show),
@@ -37,7 +57,10 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    parser.add_argument("--secure", action="store_true", help="contest: what encryption costs")
     chosen = parser.parse_args()
+    if chosen.secure:
+        PARTS["contest"] = lambda rounds: contest(rounds, SECURE)
     for name in chosen.names:
         if name not in PARTS:
             parser.error(f"there is no {name}; there are {', '.join(PARTS)}")

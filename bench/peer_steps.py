@@ -13,7 +13,7 @@ import antecede.core
 import antecede.link
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
-from antecede.link.directory import Contact
+from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.identity import Identity
 from antecede.link.limits import Limits

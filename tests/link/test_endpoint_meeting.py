@@ -7,7 +7,8 @@ from librt.strings import BytesWriter
 
 from antecede.core import LocalError
 from antecede.core.process import NEVER_NS
-from antecede.link.directory import HELLO_DOUBLINGS_MAX, HELLO_NS, PEERS_LIMIT
+from antecede.link.contacts import HELLO_DOUBLINGS_MAX, HELLO_NS
+from antecede.link.directory import PEERS_LIMIT
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.limits import Limits

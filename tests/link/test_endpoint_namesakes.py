@@ -1,6 +1,6 @@
 """Two living nodes of one name: the later one is talked to, the earlier one told why it is not."""
 
-from antecede.link.directory import REPLACED_MOST
+from antecede.link.contacts import REPLACED_MOST
 from antecede.link.reports import PeerMet, PeerRestarted, Undeliverable
 from tests.link.endpoints import (
     ANN,

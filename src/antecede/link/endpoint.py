@@ -16,8 +16,9 @@ from mypy_extensions import i64
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess
 from antecede.core.reports import Expelled, Stopped, Unconfirmed
+from antecede.link.contacts import Candidate, Contact
 from antecede.link.core_driver import CoreDriver
-from antecede.link.directory import Candidate, Contact, Directory
+from antecede.link.directory import Directory
 from antecede.link.fences import Fences
 from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity

@@ -72,6 +72,17 @@ class Guard:
         """
 
     @abstractmethod
+    def challenge(self, envelope: bytes, address: object, now_ns: int) -> bytes:
+        """What to answer to a hello instead of opening it, because there are too many of them.
+
+        Empty if it is to be opened; `RemoteError` if it deserves no answer. Nothing is remembered.
+        """
+
+    @abstractmethod
+    def heed(self, envelope: bytes, now_ns: int) -> str:
+        """Such an answer to a hello of ours has come: whom to greet again at once, or nobody."""
+
+    @abstractmethod
     def open(self, envelope: bytes) -> Letter | None:
         """What is inside; `RemoteError` if it is not for us, or not from whom it must be.
 

@@ -9,9 +9,10 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.sliding import SlidingArray
+from antecede.link.contacts import Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Contact, Directory
+from antecede.link.directory import Directory
 from antecede.link.inbox import Inbox
 from antecede.link.limits import Limits
 from antecede.link.parts import LargePayload

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
 from antecede.core.errors import BufferFull, Fenced, LocalError
-from antecede.link.directory import Contact
+from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
 from antecede.link.reports import (

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from antecede.core.errors import LocalError
-from antecede.link.directory import Contact, Directory
+from antecede.link.contacts import Contact
+from antecede.link.directory import Directory
 from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
 
 

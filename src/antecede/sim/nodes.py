@@ -17,8 +17,8 @@ from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
+from antecede.link.contacts import Contact
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.directory import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
 from antecede.link.identity import Identity

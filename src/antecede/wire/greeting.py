@@ -25,7 +25,9 @@ UNKNOWN: Final = 0xA4
 
 KEYED_HELLO: Final = 0xA5
 KEYED_WELCOME: Final = 0xA6
-"""The first byte of an envelope: a hello, and an answer to one, that only one node can read."""
+KEYED_COOKIE: Final = 0xA7
+"""The first byte of an envelope: a hello, and an answer to one, that only one node can read; and
+what is answered instead where there are too many hellos: come again with this."""
 
 MAGIC: Final = b"antecede"
 VERSION: Final = 2
@@ -106,7 +108,7 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
 
 def is_keyed(data: bytes) -> bool:
     """Whether a greeting is in an envelope."""
-    return data[0] in (KEYED_HELLO, KEYED_WELCOME)
+    return data[0] in (KEYED_HELLO, KEYED_WELCOME, KEYED_COOKIE)
 
 
 def read_versions(reader: Reader) -> tuple[int, int]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2s
+from random import Random
 
 from antecede.link.endpoint import Endpoint
-from antecede.live.security.guarding import KeyGuard
+from antecede.live.security.cookies import PROOF_BYTES
+from antecede.live.security.guarding import CHECK_BYTES, KeyGuard, check_key, check_of
 from antecede.live.security.keys import SecretKey
 from antecede.live.security.rings import PeerRing
+from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
 from tests.link.endpoints import ANN, BOB, MS, Post, introduce, make_endpoint, session_of
 
 
@@ -68,6 +71,16 @@ def met_keyed_pair() -> tuple[Post, Endpoint, Endpoint]:
     ann.reports.clear()
     bob.reports.clear()
     return post, ann, bob
+
+
+def made_up_hello(random: Random, target: str, *, knows_the_key: bool) -> bytes:
+    """A keyed hello by somebody who has no key, and perhaps knows the public one of its target."""
+    room = GREETING_SIZE - 2 - CHECK_BYTES - PROOF_BYTES
+    start = bytes([KEYED_HELLO, 1]) + random.randbytes(room)
+    check = check_of(check_key(secret_of(target).public.raw), start)
+    if not knows_the_key:
+        check = random.randbytes(CHECK_BYTES)
+    return start + check + random.randbytes(PROOF_BYTES)
 
 
 def state_of(endpoint: Endpoint) -> list[object]:

@@ -7,21 +7,12 @@ import pytest
 from antecede.link.faults import Faults
 from antecede.link.latency import Constant
 from antecede.link.reports import PeerMet
-from antecede.live.security.guarding import CHECK_BYTES, check_key, check_of
-from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO, KEYED_WELCOME
+from antecede.wire.greeting import KEYED_HELLO, KEYED_WELCOME
 from tests.link.endpoints import ANN, BOB, MS, SECOND, Group, address_of, submit
-from tests.live.security.guarded import everybody, keyed_pair, secret_of, state_of
+from tests.live.security.guarded import everybody, keyed_pair, made_up_hello, state_of
 
 CAMPAIGN = 1_000_000
 """Datagrams in all that a long campaign disturbs."""
-
-
-def made_up_hello(random: Random, target: str, *, knows_the_key: bool) -> bytes:
-    """A keyed hello by somebody who has no key, and perhaps knows the public one of its target."""
-    start = bytes([KEYED_HELLO, 1]) + random.randbytes(GREETING_SIZE - CHECK_BYTES - 2)
-    if knows_the_key:
-        return start + check_of(check_key(secret_of(target).public.raw), start)
-    return start + random.randbytes(CHECK_BYTES)
 
 
 @pytest.mark.parametrize("knows_the_key", [False, True])

@@ -11,6 +11,7 @@ from antecede.live.security.primitives import (
     Cipher,
     CipherName,
     HashName,
+    PrivateKey,
     public_of,
 )
 
@@ -72,9 +73,14 @@ def pair(
     prologue: bytes = b"",
 ) -> tuple[Initiator, Responder]:
     alice = Initiator(
-        ALICE, public_of(BOB), psk=psk, prologue=prologue, cipher=cipher, hash_name=hash_name
+        PrivateKey(ALICE),
+        public_of(BOB),
+        psk=psk,
+        prologue=prologue,
+        cipher=cipher,
+        hash_name=hash_name,
     )
-    bob = Responder(BOB, psk=psk, prologue=prologue, cipher=cipher, hash_name=hash_name)
+    bob = Responder(PrivateKey(BOB), psk=psk, prologue=prologue, cipher=cipher, hash_name=hash_name)
     return alice, bob
 
 
@@ -92,7 +98,7 @@ def test_published_vectors_are_reproduced(
 ) -> None:
     responder_static = bytes.fromhex(RESPONDER_STATIC)
     alice = Initiator(
-        bytes.fromhex(INITIATOR_STATIC),
+        PrivateKey(bytes.fromhex(INITIATOR_STATIC)),
         public_of(responder_static),
         psk=psk,
         prologue=PROLOGUE,
@@ -101,7 +107,7 @@ def test_published_vectors_are_reproduced(
         ephemeral=bytes.fromhex(INITIATOR_EPHEMERAL),
     )
     bob = Responder(
-        responder_static,
+        PrivateKey(responder_static),
         psk=psk,
         prologue=PROLOGUE,
         cipher=cipher,
@@ -175,7 +181,7 @@ def test_every_changed_bit_of_a_message_is_noticed() -> None:
         changed = bytearray(first)
         changed[index // 8] ^= 1 << index % 8
         with pytest.raises(AuthenticationFailed):
-            Responder(BOB).take(bytes(changed))
+            Responder(PrivateKey(BOB)).take(bytes(changed))
     bob.take(first)
     second = bytearray(bob.second(b"welcome"))
     second[-1] ^= 1
@@ -197,30 +203,30 @@ def test_a_forged_answer_does_not_keep_the_true_one_out() -> None:
 @pytest.mark.parametrize("length", [0, 1, 31, 95])
 def test_a_short_first_message_is_refused(length: int) -> None:
     with pytest.raises(AuthenticationFailed):
-        Responder(BOB).take(bytes(length))
+        Responder(PrivateKey(BOB)).take(bytes(length))
 
 
 def test_a_point_of_small_order_is_refused() -> None:
     with pytest.raises(AuthenticationFailed):
-        Responder(BOB).take(bytes(32) + bytes(64))
+        Responder(PrivateKey(BOB)).take(bytes(32) + bytes(64))
 
 
 def test_somebody_else_s_secret_cannot_answer() -> None:
-    alice = Initiator(ALICE, public_of(BOB))
-    mallory = Responder(bytes(range(50, 82)))
+    alice = Initiator(PrivateKey(ALICE), public_of(BOB))
+    mallory = Responder(PrivateKey(bytes(range(50, 82))))
     with pytest.raises(AuthenticationFailed):
         mallory.take(alice.first())
 
 
 def test_who_has_no_shared_key_cannot_read_the_first_message() -> None:
-    first = Initiator(ALICE, public_of(BOB), psk=PSK).first()
+    first = Initiator(PrivateKey(ALICE), public_of(BOB), psk=PSK).first()
     with pytest.raises(AuthenticationFailed):
-        Responder(BOB).take(first)
+        Responder(PrivateKey(BOB)).take(first)
 
 
 def test_who_has_another_shared_key_cannot_finish() -> None:
-    alice = Initiator(ALICE, public_of(BOB), psk=PSK)
-    bob = Responder(BOB, psk=PSK[::-1])
+    alice = Initiator(PrivateKey(ALICE), public_of(BOB), psk=PSK)
+    bob = Responder(PrivateKey(BOB), psk=PSK[::-1])
     bob.take(alice.first())
     second = bob.second()
     with pytest.raises(AuthenticationFailed):
@@ -228,17 +234,17 @@ def test_who_has_another_shared_key_cannot_finish() -> None:
 
 
 def test_another_prologue_is_another_handshake() -> None:
-    alice = Initiator(ALICE, public_of(BOB), prologue=b"to bob")
+    alice = Initiator(PrivateKey(ALICE), public_of(BOB), prologue=b"to bob")
     with pytest.raises(AuthenticationFailed):
-        Responder(BOB, prologue=b"to carol").take(alice.first())
+        Responder(PrivateKey(BOB), prologue=b"to carol").take(alice.first())
 
 
 def test_a_replayed_first_message_never_gives_the_same_keys() -> None:
-    alice = Initiator(ALICE, public_of(BOB))
+    alice = Initiator(PrivateKey(ALICE), public_of(BOB))
     first = alice.first()
     keys = []
     for _ in range(2):
-        bob = Responder(BOB)
+        bob = Responder(PrivateKey(BOB))
         bob.take(first)
         bob.second()
         keys.append(bob.keys())

@@ -1,11 +1,15 @@
 """Hellos and welcomes in envelopes, and the seals that they agree on.
 
     hello     kind, form, handle (8 bytes), Noise first message (96 bytes and the greeting), 16-byte
-              check that only who knows the receiver's public key can make
+              check that only who knows the receiver's public key can make, 16-byte proof of the
+              sender's address, zeros unless it was asked for
     welcome   kind, form, the hello's handle, Noise second message (48 bytes and the greeting)
+    cookie    kind, form, the hello's handle, 16-byte cookie, 16-byte check as above: say hello
+              again, with the proof that this was received
 
 The handle is a random number of one handshake. The check costs a hash: strangers who do not even
-know the public key are not worth a key agreement. Inside a hello, before the greeting, is the time
+know the public key are not worth a key agreement, and where there are many who do, only those
+are who have shown that they are where they say. Inside a hello, before the greeting, is the time
 at which it was made. A node answers no hello that is older than the last one it has answered to the
 same key, so a recorded one gets nothing; the last one itself gets the very same answer again.
 """
@@ -21,10 +25,23 @@ from typing import Final
 from antecede.core.errors import RemoteError
 from antecede.link.guard import Guard, Letter
 from antecede.link.sealing import SEAL_BYTES, CipherKey, Seal
+from antecede.live.security.cookies import (
+    COOKIE_BYTES,
+    COOKIE_NS,
+    NO_PROOF,
+    PROOF_BYTES,
+    Cookies,
+    proof_of,
+)
 from antecede.live.security.noise import FIRST_BYTES, Initiator, Responder
-from antecede.live.security.primitives import AuthenticationFailed, CipherName, cipher_key
+from antecede.live.security.primitives import (
+    AuthenticationFailed,
+    CipherName,
+    PrivateKey,
+    cipher_key,
+)
 from antecede.live.security.rings import KeyRing
-from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO, KEYED_WELCOME
+from antecede.wire.greeting import GREETING_SIZE, KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME
 
 FORM: Final = 1
 """The form of envelopes; a byte that later versions may change."""
@@ -37,11 +54,14 @@ START_BYTES: Final = 2 + HANDLE_BYTES
 CHECK_BYTES: Final = 16
 STAMP_BYTES: Final = 8
 
-HELLO_BYTES: Final = START_BYTES + FIRST_BYTES + STAMP_BYTES + CHECK_BYTES
+HELLO_BYTES: Final = START_BYTES + FIRST_BYTES + STAMP_BYTES + CHECK_BYTES + PROOF_BYTES
 """What an envelope adds to a hello."""
 
 RENEWED_NS: Final = 5_000_000_000
 """After so long without an answer a hello is made anew."""
+
+COOKIE_SIZE: Final = START_BYTES + COOKIE_BYTES + CHECK_BYTES
+"""A cookie in its envelope."""
 
 AWAITED_MOST: Final = 12
 """Handshakes with one peer that may still be answered; the oldest gives way."""
@@ -63,30 +83,49 @@ class Answered:
     answer: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Awaited:
     """A hello of ours that may be answered."""
 
     name: str
     initiator: Initiator
+    has_cookie: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was last said to a peer: the greeting, its envelopes, and when."""
+    """What was last said to a peer: the greeting, its envelopes for each key but for the proof at
+    their ends, and when."""
 
     text: bytes
-    envelopes: list[bytes]
+    envelopes: list[tuple[bytes, bytes]]
     made_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cookie:
+    """What the owner of a key wants to see the proof of, and when it said so."""
+
+    cookie: bytes
+    came_ns: int
 
 
 class KeyGuard(Guard):
     """The keys of one node at work."""
 
-    def __init__(self, ring: KeyRing, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        ring: KeyRing,
+        clock: Callable[[], int] = time.time_ns,
+        cookies: Cookies | None = None,
+    ) -> None:
         self._ring = ring
         self._clock: Final = clock
-        self._check_key = check_key(ring.secret.public.raw)
+        self._cookies: Final = Cookies() if cookies is None else cookies
+        # Of those who have asked for one, by their keys.
+        self._given: Final[dict[bytes, Cookie]] = {}
+        self._private = PrivateKey(ring.secret.raw)
+        self._check_key = check_key(self._private.public)
         self._last_stamp = 0
         self._said: Final[dict[str, Said]] = {}
         self._awaited: Final[dict[bytes, Awaited]] = {}
@@ -100,9 +139,11 @@ class KeyGuard(Guard):
     def use(self, ring: KeyRing) -> None:
         """Use these keys from now on; sessions that exist go on with what they agreed on."""
         self._ring = ring
-        self._check_key = check_key(ring.secret.public.raw)
+        self._private = PrivateKey(ring.secret.raw)
+        self._check_key = check_key(self._private.public)
         self._said.clear()
         self._awaited.clear()
+        self._given.clear()
 
     def greeting_size(self) -> int:
         return GREETING_SIZE - HELLO_BYTES
@@ -112,11 +153,38 @@ class KeyGuard(Guard):
 
     def hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
         said = self._said.get(name)
-        if said is not None and said.text == text and now_ns - said.made_ns < RENEWED_NS:
-            return said.envelopes
-        envelopes = [self._hello(name, key, text) for key in self._ring.keys_of(name)]
-        self._said[name] = Said(text, envelopes, now_ns)
-        return envelopes
+        if said is None or said.text != text or now_ns - said.made_ns >= RENEWED_NS:
+            keys = self._ring.keys_of(name)
+            said = Said(text, [(key, self._hello(name, key, text)) for key in keys], now_ns)
+            self._said[name] = said
+        return [hello + self._proof(key, hello, now_ns) for key, hello in said.envelopes]
+
+    def challenge(self, envelope: bytes, address: object, now_ns: int) -> bytes:
+        hello = self._checked(envelope)
+        cookies = self._cookies
+        if not cookies.are_needed(now_ns):
+            return b""
+        if not cookies.is_proven(address, hello, envelope[-PROOF_BYTES:], now_ns):
+            start = bytes([KEYED_COOKIE, FORM]) + envelope[2:START_BYTES]
+            start += cookies.cookie_for(address, now_ns)
+            return start + check_of(self._check_key, start)
+        if not cookies.may_open(address, now_ns):
+            raise RemoteError("more hellos from one host than it may send")
+        return b""
+
+    def heed(self, envelope: bytes, now_ns: int) -> str:
+        awaited = self._awaited.get(envelope[2:START_BYTES])
+        if len(envelope) != COOKIE_SIZE or envelope[1] != FORM or awaited is None:
+            raise RemoteError("a cookie that nobody waits for")
+        start, check = envelope[:-CHECK_BYTES], envelope[-CHECK_BYTES:]
+        key = awaited.initiator.responder
+        if not compare_digest(check, check_of(check_key(key), start)):
+            raise RemoteError(NOT_FROM_THERE)
+        self._given[key] = Cookie(start[START_BYTES:], now_ns)
+        again = not awaited.has_cookie
+        # Once: or who can read our hellos could make us say them all the time.
+        awaited.has_cookie = True
+        return awaited.name if again else ""
 
     def open(self, envelope: bytes) -> Letter | None:
         if len(envelope) < START_BYTES or envelope[1] != FORM:
@@ -131,7 +199,7 @@ class KeyGuard(Guard):
     def forget(self, name: str) -> None:
         self._said.pop(name, None)
         for handle in self._handles_of(name):
-            del self._awaited[handle]
+            self._given.pop(self._awaited.pop(handle).initiator.responder, None)
 
     def remember(self, key: bytes, answered: Answered) -> None:
         """This is the last hello of that key that was answered."""
@@ -141,7 +209,7 @@ class KeyGuard(Guard):
 
     def _hello(self, name: str, key: bytes, text: bytes) -> bytes:
         initiator = Initiator(
-            self._ring.secret.raw, key, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
+            self._private, key, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
         )
         handle = secrets.token_bytes(HANDLE_BYTES)
         self._last_stamp = max(self._last_stamp + 1, self._clock())
@@ -152,22 +220,35 @@ class KeyGuard(Guard):
         self._awaited[handle] = Awaited(name, initiator)
         return start + check_of(check_key(key), start)
 
+    def _proof(self, key: bytes, hello: bytes, now_ns: int) -> bytes:
+        """That we have received what the owner of that key has asked us to show."""
+        given = self._given.get(key)
+        if given is None or now_ns - given.came_ns >= COOKIE_NS:
+            return NO_PROOF
+        return proof_of(given.cookie, hello)
+
     def _handles_of(self, name: str) -> list[bytes]:
         return [handle for handle, awaited in self._awaited.items() if awaited.name == name]
 
-    def _open_hello(self, envelope: bytes) -> Letter:
-        start, check = envelope[:-CHECK_BYTES], envelope[-CHECK_BYTES:]
-        if len(envelope) < GREETING_SIZE:
-            raise RemoteError("a hello smaller than its answer may be")
+    def _checked(self, envelope: bytes) -> bytes:
+        """All of a hello but the proof; `RemoteError` if its sender does not know our key."""
+        if len(envelope) < GREETING_SIZE or envelope[1] != FORM:
+            raise RemoteError("a hello smaller than its answer may be, or of unknown form")
+        hello = envelope[:-PROOF_BYTES]
+        start, check = hello[:-CHECK_BYTES], hello[-CHECK_BYTES:]
         if not compare_digest(check, check_of(self._check_key, start)):
-            raise AuthenticationFailed(NOT_FROM_THERE)
+            raise RemoteError(NOT_FROM_THERE)
+        return hello
+
+    def _open_hello(self, envelope: bytes) -> Letter:
+        start = self._checked(envelope)[:-CHECK_BYTES]
         responder = Responder(
-            self._ring.secret.raw, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
+            self._private, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
         )
         inside = responder.take(start[START_BYTES:])
         if len(inside) <= STAMP_BYTES:
             raise RemoteError("an empty envelope")
-        return HelloLetter(self, envelope, responder, inside)
+        return HelloLetter(self, envelope[:-PROOF_BYTES], responder, inside)
 
     # Welcomes.
 
@@ -192,6 +273,7 @@ class HelloLetter(Letter):
         self, guard: KeyGuard, envelope: bytes, responder: Responder, inside: bytes
     ) -> None:
         self._guard: Final = guard
+        # All of it but the proof: the same hello may come with and without.
         self._envelope: Final = envelope
         self._responder: Final = responder
         self._stamp: Final = int.from_bytes(inside[:STAMP_BYTES], "little")

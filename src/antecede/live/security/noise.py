@@ -24,9 +24,8 @@ from antecede.live.security.primitives import (
     Cipher,
     CipherName,
     HashName,
-    agree,
+    PrivateKey,
     derive,
-    public_of,
 )
 
 FIRST_BYTES: Final = KEY_BYTES + KEY_BYTES + TAG_BYTES + TAG_BYTES
@@ -108,7 +107,7 @@ class HandshakeSide:
 
     def __init__(
         self,
-        secret: bytes,
+        secret: PrivateKey,
         responder: bytes,
         *,
         psk: bytes | None,
@@ -122,15 +121,22 @@ class HandshakeSide:
         self._secret: Final = secret
         self._psk: Final = psk
         # Tests give one, to compare with published vectors; everybody else must not.
-        self._ephemeral: Final = secrets.token_bytes(KEY_BYTES) if ephemeral is None else ephemeral
+        self._ephemeral_bytes: Final = ephemeral
+        self._ephemeral: PrivateKey | None = None
         self._transcript = Transcript(protocol, cipher, hash_name)
         self._transcript.add(prologue)
         self._transcript.add(responder)
 
     def _show_ephemeral(self) -> bytes:
-        public = public_of(self._ephemeral)
-        self._take_ephemeral(public)
-        return public
+        # Only now: most of those who are asked to answer a stranger never come so far.
+        key = PrivateKey(self._ephemeral_bytes or secrets.token_bytes(KEY_BYTES))
+        self._ephemeral = key
+        self._take_ephemeral(key.public)
+        return key.public
+
+    def _agree_ephemeral(self, public: bytes) -> bytes:
+        assert self._ephemeral is not None, "it was shown before"
+        return self._ephemeral.agree(public)
 
     def _take_ephemeral(self, public: bytes) -> None:
         self._transcript.add(public)
@@ -157,7 +163,7 @@ class Initiator(HandshakeSide):
 
     def __init__(
         self,
-        secret: bytes,
+        secret: PrivateKey,
         responder: bytes,
         *,
         psk: bytes | None = None,
@@ -180,9 +186,9 @@ class Initiator(HandshakeSide):
     def first(self, payload: bytes = b"") -> bytes:
         """The first message: e, es, s, ss."""
         shown = self._show_ephemeral()
-        self._transcript.mix_key(agree(self._ephemeral, self.responder))
-        hidden = self._transcript.seal(public_of(self._secret))
-        self._transcript.mix_key(agree(self._secret, self.responder))
+        self._transcript.mix_key(self._agree_ephemeral(self.responder))
+        hidden = self._transcript.seal(self._secret.public)
+        self._transcript.mix_key(self._secret.agree(self.responder))
         return shown + hidden + self._transcript.seal(payload)
 
     def finish(self, second: bytes) -> bytes:
@@ -202,8 +208,8 @@ class Initiator(HandshakeSide):
     def _open_second(self, second: bytes) -> bytes:
         theirs = second[:KEY_BYTES]
         self._take_ephemeral(theirs)
-        self._transcript.mix_key(agree(self._ephemeral, theirs))
-        self._transcript.mix_key(agree(self._secret, theirs))
+        self._transcript.mix_key(self._agree_ephemeral(theirs))
+        self._transcript.mix_key(self._secret.agree(theirs))
         self._mix_psk()
         return self._transcript.open(second[KEY_BYTES:])
 
@@ -214,7 +220,7 @@ class Responder(HandshakeSide):
 
     def __init__(
         self,
-        secret: bytes,
+        secret: PrivateKey,
         *,
         psk: bytes | None = None,
         prologue: bytes = b"",
@@ -224,7 +230,7 @@ class Responder(HandshakeSide):
     ) -> None:
         super().__init__(
             secret,
-            public_of(secret),
+            secret.public,
             psk=psk,
             prologue=prologue,
             cipher=cipher,
@@ -243,16 +249,16 @@ class Responder(HandshakeSide):
             raise AuthenticationFailed("too short for a handshake")
         self._theirs = first[:KEY_BYTES]
         self._take_ephemeral(self._theirs)
-        self._transcript.mix_key(agree(self._secret, self._theirs))
+        self._transcript.mix_key(self._secret.agree(self._theirs))
         hidden_end = KEY_BYTES + KEY_BYTES + TAG_BYTES
         self.initiator = self._transcript.open(first[KEY_BYTES:hidden_end])
-        self._transcript.mix_key(agree(self._secret, self.initiator))
+        self._transcript.mix_key(self._secret.agree(self.initiator))
         return self._transcript.open(first[hidden_end:])
 
     def second(self, payload: bytes = b"") -> bytes:
         """The second message: e, ee, se, and the pre-shared key if there is one."""
         shown = self._show_ephemeral()
-        self._transcript.mix_key(agree(self._ephemeral, self._theirs))
-        self._transcript.mix_key(agree(self._ephemeral, self.initiator))
+        self._transcript.mix_key(self._agree_ephemeral(self._theirs))
+        self._transcript.mix_key(self._agree_ephemeral(self.initiator))
         self._mix_psk()
         return shown + self._transcript.seal(payload)

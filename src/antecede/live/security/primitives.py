@@ -78,23 +78,31 @@ def derive(name: HashName, chaining_key: bytes, material: bytes, count: int) -> 
     return keys
 
 
+class PrivateKey:
+    """An X25519 key, made ready once: that takes as long as agreeing with it does."""
+
+    __slots__ = ("_key", "public")
+
+    def __init__(self, secret: bytes) -> None:
+        ensure_cryptography()
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+        self._key = X25519PrivateKey.from_private_bytes(secret)
+        self.public: Final = self._key.public_key().public_bytes_raw()
+
+    def agree(self, public: bytes) -> bytes:
+        """What the owners of both keys, and nobody else, can compute; refuses degenerate keys."""
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+        try:
+            return self._key.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError:  # A point of small order: the result would be known to everybody.
+            raise AuthenticationFailed(NOT_GENUINE) from None
+
+
 def public_of(secret: bytes) -> bytes:
     """The public half of an X25519 key."""
-    ensure_cryptography()
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
-
-
-def agree(secret: bytes, public: bytes) -> bytes:
-    """What the owners of both keys, and nobody else, can compute; refuses degenerate keys."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-
-    try:
-        own = X25519PrivateKey.from_private_bytes(secret)
-        return own.exchange(X25519PublicKey.from_public_bytes(public))
-    except ValueError:  # A point of small order: the result would be known to everybody.
-        raise AuthenticationFailed(NOT_GENUINE) from None
+    return PrivateKey(secret).public
 
 
 def ensure_cryptography() -> None:

@@ -7,7 +7,7 @@ from antecede.core.errors import LocalError
 from antecede.tools.bench.peer import Peer
 from antecede.tools.bench.peers.antecede_node import AntecedeNode
 from antecede.tools.bench.peers.nats_client import Nats
-from antecede.tools.bench.peers.tcp_streams import TcpStreams
+from antecede.tools.bench.peers.tcp_streams import TcpStreams, TlsStreams
 from antecede.tools.bench.peers.zenoh_session import Zenoh
 from antecede.tools.bench.peers.zmq_asyncio import ZmqAsyncioDealerRouter, ZmqAsyncioPushPull
 from antecede.tools.bench.peers.zmq_blocking import ZmqCurve, ZmqDealerRouter, ZmqPushPull
@@ -30,11 +30,15 @@ PEERS: Final[dict[str, Peer]] = {
     "antecede-1400-sealed": AntecedeNode("iterate", 1400, sealed=True),
     "antecede-handler-1400-sealed": AntecedeNode("handler", 1400, sealed=True),
     "zmq-curve": ZmqCurve(),
+    "tls": TlsStreams(),
+    "tls-20": TlsStreams(per_write=20),
     "nats": Nats(),
     "zenoh": Zenoh(),
 }
 
-ENCRYPTED: Final = tuple(key for key in PEERS if key.endswith(("-sealed", "-curve")))
+ENCRYPTED: Final = tuple(
+    key for key in PEERS if key.endswith(("-sealed", "-curve")) or "tls" in key
+)
 """Those that encrypt: measured beside those that do the same in plaintext, if that is asked for."""
 
 PLAIN: Final = tuple(key for key in PEERS if key not in ENCRYPTED)

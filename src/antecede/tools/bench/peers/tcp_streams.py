@@ -1,12 +1,14 @@
-"""The standard library's asyncio streams over TCP, each message after its length."""
+"""The standard library's asyncio streams, over TCP or TLS, each message after its length."""
 
 import asyncio
+import ssl
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
 from antecede.tools.bench.peer import Peer, Stage
+from antecede.tools.bench.peers.certificate import client_context, server_context
 
 LENGTH_BYTES: Final = 4
 
@@ -19,6 +21,14 @@ class TcpStreams(Peer):
     def __init__(self, per_write: int = 1) -> None:
         self._per_write = per_write
         self.name = "asyncio TCP" if per_write == 1 else f"asyncio TCP, {per_write} per write"
+
+    def protect(self) -> tuple[ssl.SSLContext | None, str]:
+        """What the one who listens encrypts with, and what others have to know to believe it."""
+        return None, ""
+
+    def trust(self, known: str) -> ssl.SSLContext | None:
+        """What the other one encrypts with."""
+        return client_context(known) if known else None
 
     def sink(self, stage: Stage, tally: Tally) -> None:
         asyncio.run(self._listen(stage, tally))
@@ -34,21 +44,26 @@ class TcpStreams(Peer):
             writer.close()
             done.set()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        context, known = self.protect()
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
         async with server:
-            stage.announce(str(server.sockets[0].getsockname()[1]))
+            stage.announce(f"{server.sockets[0].getsockname()[1]} {known}")
             await done.wait()
 
     def source(self, stage: Stage, volley: Volley) -> None:
         asyncio.run(self._source(stage, volley))
 
     async def _source(self, stage: Stage, volley: Volley) -> None:
-        _, writer = await asyncio.open_connection("127.0.0.1", int(stage.address))
+        _, writer = await self._connected(stage)
         for data in batched(volley, self._per_write):
             writer.write(data)
             await writer.drain()
         await stage.released()
         writer.close()
+
+    async def _connected(self, stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        port, _, known = stage.address.partition(" ")
+        return await asyncio.open_connection("127.0.0.1", int(port), ssl=self.trust(known))
 
     def echo(self, stage: Stage) -> None:
         asyncio.run(self._listen(stage, None))
@@ -57,7 +72,7 @@ class TcpStreams(Peer):
         asyncio.run(self._ping(stage, stopwatch))
 
     async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(stage.address))
+        reader, writer = await self._connected(stage)
         for _ in stopwatch.turns():
             writer.write(framed(stopwatch.ping))
             await writer.drain()
@@ -66,6 +81,19 @@ class TcpStreams(Peer):
         await writer.drain()
         writer.close()
         await writer.wait_closed()
+
+
+class TlsStreams(TcpStreams):
+    """The same in TLS; the one who connects believes the listener's own certificate alone."""
+
+    package = "cryptography"
+
+    def __init__(self, per_write: int = 1) -> None:
+        super().__init__(per_write)
+        self.name = self.name.replace("TCP", "TLS")
+
+    def protect(self) -> tuple[ssl.SSLContext | None, str]:
+        return server_context()
 
 
 def framed(payload: bytes) -> bytes:
