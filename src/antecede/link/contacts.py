@@ -5,7 +5,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.link.guard import OFFERS_MOST, Offer
+from antecede.link.guard import OFFERS_MOST, Guard, Offer
 from antecede.link.sealing import Seal
 from antecede.link.session import Session
 from antecede.wire.greeting import Greeting
@@ -152,6 +152,11 @@ class Contact:
         """Our welcome is on its way: it may use this, with that token."""
         self.offers.append(Offer(token, seal))
         del self.offers[:-OFFERS_MOST]
+
+    def withdraw_offers(self, guard: Guard) -> None:
+        """What was offered to a key that it does not have any more is not offered."""
+        kept = [offer for offer in self.offers if guard.knows(self.name, offer.seal.peer_key)]
+        self.offers[:] = kept
 
     def follows_hint(self, now_ns: i64) -> bool:
         """Whether to greet it because somebody says that it does not know us: now and then."""

@@ -184,6 +184,21 @@ class Directory:
                 return contact.name
         return str(address)
 
+    def withdrawn(self) -> list[Session]:
+        """The sessions under keys that are not any more those of their peers."""
+        guard = self._guard
+        if guard is None:
+            return []
+        over: list[Session] = []
+        for contact in self.by_name.values():
+            contact.withdraw_offers(guard)
+            session = contact.session
+            for seal in (session.seal, session.receiving_seal):
+                if seal is not None and not guard.knows(contact.name, seal.peer_key):
+                    over.append(session)
+                    break
+        return over
+
     # Hellos.
 
     def seek(self, contact: Contact, now_ns: i64) -> None:

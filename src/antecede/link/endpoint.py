@@ -55,6 +55,8 @@ STAYS: Final = -1
 RESTARTED: Final = "restarted"
 """Why the former incarnation of a peer that came back is expelled."""
 
+KEY_WITHDRAWN: Final = "its key was withdrawn"
+
 FORMER_MOST: Final = 1024
 """Incarnations that are over and whose names are remembered, because they may owe permits."""
 
@@ -168,6 +170,13 @@ class Endpoint:
         if not session.met:
             raise LocalError(f"{name} has never been met: there is nobody to expel")
         self._expel(session, self._me.name, reason, now_ns)
+        self.sending.go_on(now_ns)
+
+    def follow_keys(self, now_ns: i64) -> None:
+        """Keys may have been withdrawn: go on without those who have no other."""
+        for session in self.directory.withdrawn():
+            if not session.is_gone():
+                self._expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
         self.sending.go_on(now_ns)
 
     def _contact(self, name: str) -> Contact:

@@ -90,6 +90,10 @@ class Guard:
         """
 
     @abstractmethod
+    def knows(self, name: str, key: bytes) -> bool:
+        """Whether who has this public key may speak under that name, now."""
+
+    @abstractmethod
     def forget(self, name: str) -> None:
         """Whoever that was is not greeted any more."""
 

@@ -156,8 +156,9 @@ class Node:
         """Take over the peers and the keys that these settings name, without a restart.
 
         New peers are introduced; those that the settings named before and do not any more are
-        forgotten, as by `remove_peer`. New keys count for every greeting from now on; sessions that
-        exist go on. Nothing has changed if this raises.
+        forgotten, as by `remove_peer`. New keys count for every greeting from now on. A peer that
+        is talked to under a key that it does not have any more is expelled, and may come back
+        with another. Nothing has changed if this raises.
         """
         self._check_open()
         check_reload(self._configured, settings)
@@ -166,10 +167,9 @@ class Node:
         if self._guard is not None:
             ring = ring_of(settings)
             assert ring is not None, "a node with keys is reloaded with keys"
-            for name in self.peers:
-                if name not in self._configured.peers:
-                    ring.set_keys(name, self._guard.ring.known_keys(name))
+            ring.adopt(self._guard.ring, [p for p in self.peers if p not in self._configured.peers])
             self._guard.use(ring)
+            self._endpoint.follow_keys(self._now())
         before, self._configured = self._configured, settings
         for name in before.peers:
             if name not in settings.peers and name in self.peers:
@@ -177,6 +177,7 @@ class Node:
         for name in settings.peers:
             if name not in self.peers:
                 self._introduce(name, settings.address_of(name))
+        self._after_step()
         self._plan_flush()
 
     async def expel(self, name: str, reason: str = "") -> None:

@@ -136,8 +136,11 @@ class KeyGuard(Guard):
         """Whose keys are known."""
         return self._ring
 
+    def knows(self, name: str, key: bytes) -> bool:
+        return self._ring.is_key_of(name, key)
+
     def use(self, ring: KeyRing) -> None:
-        """Use these keys from now on; sessions that exist go on with what they agreed on."""
+        """Use these keys from now on; the link still has to follow (`Endpoint.follow_keys`)."""
         self._ring = ring
         self._private = PrivateKey(ring.secret.raw)
         self._check_key = check_key(self._private.public)
@@ -278,6 +281,8 @@ class HelloLetter(Letter):
         self._responder: Final = responder
         self._stamp: Final = int.from_bytes(inside[:STAMP_BYTES], "little")
         self._text: Final = inside[STAMP_BYTES:]
+        # Under which it speaks, as far as that was asked.
+        self._name = ""
 
     def text(self) -> bytes:
         return self._text
@@ -286,7 +291,8 @@ class HelloLetter(Letter):
         return False
 
     def proves(self, name: str) -> bool:
-        return self._responder.initiator in self._guard.ring.keys_of(name)
+        self._name = name
+        return self._guard.knows(name, self._responder.initiator)
 
     def is_late(self) -> bool:
         answered = self._guard.answered.get(self._responder.initiator)
@@ -307,6 +313,7 @@ class HelloLetter(Letter):
         return answer
 
     def seal(self, now_ns: int) -> Seal:
+        self._guard.ring.is_used(self._name, self._responder.initiator)
         theirs, ours = self._responder.keys()
         return Seal(session_key, ours, theirs, self._responder.initiator, now_ns)
 

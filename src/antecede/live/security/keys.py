@@ -24,6 +24,9 @@ from antecede.live.security.primitives import keyed_hash, public_of
 PUBLIC: Final = "ante_pub_"
 SECRET: Final = "ante_sec_"
 
+FIRST_USE: Final = "first-use"
+"""In place of a public key: take the one that its owner shows first, and no other after that."""
+
 CHECK_BYTES: Final = 4
 """36 bytes are 48 characters exactly; of 4 billion typing mistakes one goes unnoticed."""
 
@@ -33,12 +36,12 @@ FILE_BYTES_MAX: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """Who somebody is."""
+    """Who somebody is; without any bytes, whoever comes first."""
 
     raw: bytes
 
     def __str__(self) -> str:
-        return key_text(PUBLIC, self.raw)
+        return key_text(PUBLIC, self.raw) if self.raw else FIRST_USE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ def checksum(kind: str, raw: bytes) -> bytes:
 def parse_public(text: str) -> PublicKey:
     """A public key; `LocalError` says what is wrong with the text, without repeating a secret."""
     stripped = text.strip()
+    if stripped == FIRST_USE:
+        return PublicKey(b"")
     if stripped.startswith(SECRET):
         raise LocalError(
             "this is a SECRET key where a public one belongs: keep it to yourself; "

@@ -1,11 +1,14 @@
 """Whose keys a node knows: a name is its keys, and nobody else can speak under it."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.live.security.keys import ClusterKey, PublicKey, SecretKey
+
+log = logging.getLogger(__name__)
 
 KEYS_MOST: Final = 4
 """Keys of one peer at a time: the present one, and those it may change to."""
@@ -22,6 +25,13 @@ class KeyRing(ABC):
     def keys_of(self, name: str) -> tuple[bytes, ...]:
         """The public keys that `name` may have; empty if it may not speak at all."""
 
+    def is_key_of(self, name: str, key: bytes) -> bool:
+        """Whether who has this key may speak under that name."""
+        return key in self.keys_of(name)
+
+    def is_used(self, name: str, key: bytes) -> None:  # noqa: B027 - where all keys are given
+        """Who has this key has been answered under that name."""
+
     def known_keys(self, name: str) -> tuple[PublicKey, ...]:
         """The keys that `name` was given here, as `set_keys` takes them."""
         return tuple(PublicKey(raw) for raw in self.keys_of(name))
@@ -30,6 +40,11 @@ class KeyRing(ABC):
     def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
         """From now on `name` has these keys, and no others."""
 
+    def adopt(self, before: "KeyRing", names: Sequence[str]) -> None:
+        """Take over the keys of these names from the ring that this one takes the place of."""
+        for name in names:
+            self.set_keys(name, before.known_keys(name))
+
 
 class PeerRing(KeyRing):
     """Every node has a key of its own, and is told those of its peers."""
@@ -37,14 +52,47 @@ class PeerRing(KeyRing):
     def __init__(self, secret: SecretKey, peers: Mapping[str, Sequence[PublicKey]]) -> None:
         self.secret = secret
         self._keys: dict[str, tuple[bytes, ...]] = {}
+        # Names whose key will be the first that is used.
+        self._first_use: set[str] = set()
         for name, keys in peers.items():
             self.set_keys(name, keys)
 
     def keys_of(self, name: str) -> tuple[bytes, ...]:
         return self._keys.get(name, ())
 
+    def is_key_of(self, name: str, key: bytes) -> bool:
+        if name in self._first_use:
+            return not self._is_taken(key)
+        return key in self.keys_of(name)
+
+    def is_used(self, name: str, key: bytes) -> None:
+        if name in self._first_use:
+            self._first_use.remove(name)
+            self._keys[name] = (key,)
+            log.warning("the key of %s is from now on its first: %s", name, PublicKey(key))
+
+    def known_keys(self, name: str) -> tuple[PublicKey, ...]:
+        return (PublicKey(b""),) if name in self._first_use else super().known_keys(name)
+
+    def adopt(self, before: KeyRing, names: Sequence[str]) -> None:
+        super().adopt(before, names)
+        # Whose first key has been used meanwhile keeps it.
+        for name in list(self._first_use):
+            for key in before.keys_of(name):
+                if not self._is_taken(key):
+                    self.is_used(name, key)
+
+    def _is_taken(self, key: bytes) -> bool:
+        return key == self.secret.public.raw or any(key in known for known in self._keys.values())
+
     def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
         raw = tuple(dict.fromkeys(key.raw for key in keys))
+        self._first_use.discard(name)
+        if b"" in raw:
+            if len(raw) > 1:
+                raise LocalError(f"{name} has a key, so it is not found out by first use")
+            self._first_use.add(name)
+            raw = ()
         if len(raw) > KEYS_MOST:
             raise LocalError(f"{name} has {len(raw)} keys; {KEYS_MOST} at a time are allowed")
         if self.secret.public.raw in raw:
