@@ -122,16 +122,16 @@ def written(packets: Sequence[DataPacket], more: Sequence[bool] = ()) -> bytes:
     return writer.getvalue()
 
 
-def test_a_header_is_kind_key_token_number_and_distance() -> None:
+def test_a_header_is_kind_key_token_and_number() -> None:
     writer = BytesWriter()
-    write_header(writer, 0x0123456789ABCDEF, 300, 297)
+    write_header(writer, 0x0123456789ABCDEF, 300, NO_KEY)
     data = writer.getvalue()
     assert data[:TOKEN_AT] == bytes([DATAGRAM, NO_KEY])
     assert data[TOKEN_AT:NUMBER_AT] == bytes.fromhex("efcdab8967452301")
-    assert data[NUMBER_AT:] == bytes([0xAC, 0x02, 3])
+    assert data[NUMBER_AT:] == bytes([0xAC, 0x02])
 
     writer = BytesWriter()
-    write_header(writer, TOP, TOP, 1)
+    write_header(writer, TOP, TOP, NO_KEY)
     assert len(writer) <= HEADER_MOST
 
 

@@ -14,6 +14,7 @@ from antecede.wire.codec import encode, write_packet
 from antecede.wire.frames import (
     BYE,
     CREDIT,
+    NO_KEY,
     NUMBERS,
     PART,
     PIECE,
@@ -164,7 +165,8 @@ def datagram_vectors() -> list[Row]:
 
 def datagram(number: int, oldest: int, frames: list[tuple[str, list[int] | Packet]]) -> Row:
     writer = BytesWriter()
-    write_header(writer, TOKEN, number, oldest)
+    write_header(writer, TOKEN, number, NO_KEY)
+    write_varint(writer, number - oldest)
     last = 0
     told: list[Row] = []
     for what, content in frames:

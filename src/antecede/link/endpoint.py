@@ -378,9 +378,9 @@ class Endpoint:
     ) -> None:
         """Take in a datagram whose sender can prove who it is; anything else changes nothing."""
         if session is not None:
+            if session.receipts.has(datagram.number):
+                return  # Perhaps recorded: no sign of life, and not worth opening.
             body = self._opened(session, datagram, token)
-            if not session.receipts.is_new(datagram.number):
-                return  # Perhaps recorded: no sign of life.
         else:
             assert candidate is not None, "one of the two is there"
             found = datagram.opened_with_one_of(candidate.contact.offers, token)

@@ -72,7 +72,7 @@ class CipherKey:
         self._nonce: Final = BytesWriter()
         self._nonce.write(bytes(4))
 
-    def seal(self, number: i64, associated: bytes, plain: bytes | memoryview) -> bytes:
+    def seal(self, number: i64, associated: bytes, plain: bytes) -> bytes:
         """`plain`, hidden, with a tag that also vouches for `associated`."""
         return self._encrypt(self._nonce_of(number), plain, associated)
 
@@ -127,7 +127,7 @@ class SendingKey:
             self.epoch += 1
         return mark_of(self.epoch)
 
-    def seal(self, number: i64, header: bytes, body: bytes | memoryview) -> bytes:
+    def seal(self, number: i64, header: bytes, body: bytes) -> bytes:
         """The body, hidden; the tag vouches for the header too.
 
         A number that is not above all before it is our own mistake, and the end: two datagrams with
@@ -196,13 +196,12 @@ class Seal:
         """Which key the next datagram is sealed with; never `NO_KEY`."""
         return self._sending.mark(now_ns)
 
-    def sealed(self, data: bytes, body_at: i64, number: i64) -> bytes:
-        """Datagram `number`, its body hidden from `body_at` on, and all of it vouched for.
+    def sealed(self, header: bytes, body: bytes, number: i64) -> bytes:
+        """Datagram `number`, its body hidden and all of it vouched for.
 
         Numbers only grow, or it raises.
         """
-        header = data[:body_at]
-        return header + self._sending.seal(number, header, rest_of(data, body_at))
+        return header + self._sending.seal(number, header, body)
 
     def opened(self, data: bytes, body_at: i64, number: i64) -> bytes:
         """The body of a datagram; `RemoteError` if anything was changed, and nothing happened."""

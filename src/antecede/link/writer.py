@@ -73,7 +73,17 @@ class Datagram:
 class DatagramWriter:
     """Writes the datagrams of one node."""
 
-    __slots__ = ("_body_at", "_fences", "_index", "_last", "_out", "_parts", "_size", "_writer")
+    __slots__ = (
+        "_fences",
+        "_header",
+        "_index",
+        "_last",
+        "_out",
+        "_parts",
+        "_room",
+        "_size",
+        "_writer",
+    )
 
     def __init__(self, parts: dict[int, bool], out: list[Datagram], fences: Fences) -> None:
         self._fences: Final = fences
@@ -81,8 +91,10 @@ class DatagramWriter:
         self._parts: Final = parts
         self._out: Final = out
         self._writer: Final = BytesWriter()
-        # Where the sealed part of the datagram begins.
-        self._body_at: i64 = 0
+        # What precedes the bytes that are written: the header, of a datagram that will be sealed.
+        self._header = b""
+        # How many bytes may be written.
+        self._room: i64 = 0
         # How many packets are in the datagram; the id of its last message, and its payload's size.
         self._index: i64 = 0
         self._last: i64 = 0
@@ -110,9 +122,16 @@ class DatagramWriter:
         """Begin a datagram with its header."""
         seal = session.seal
         mark: i64 = NO_KEY if seal is None else seal.mark(now_ns)
-        self._writer.truncate(0)
-        oldest = session.path.oldest_number()
-        self._body_at = write_header(self._writer, session.token_out, sent.number, oldest, mark)
+        writer = self._writer
+        writer.truncate(0)
+        write_header(writer, session.token_out, sent.number, mark)
+        self._room = session.datagram_size
+        if seal is not None:
+            # Apart: the cipher wants it so, and cutting it off later would be another copy.
+            self._header = writer.getvalue()
+            self._room -= len(writer)
+            writer.truncate(0)
+        write_varint(writer, sent.number - session.path.oldest_number())
 
     def _finished(self, session: Session, sent: Sent) -> bytes:
         """The datagram, sealed if there is a key."""
@@ -122,7 +141,7 @@ class DatagramWriter:
             self._writer.write(bytes(UNKNOWN_SIZE - len(self._writer)))
         data = self._writer.getvalue()
         if seal is not None:
-            data = seal.sealed(data, self._body_at, sent.number)
+            data = seal.sealed(self._header, data, sent.number)
         sent.size = len(data)
         return data
 
@@ -175,7 +194,7 @@ class DatagramWriter:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
         fences = self._fences
         sent.eliciting = True
-        room = session.datagram_size - len(self._writer) - HEADER_MOST
+        room = self._room - len(self._writer) - HEADER_MOST
         if session.notices_due:
             everything = fences.stones(session.unnoted)
             stones = fitting(everything[session.notices_told :], room >> 1)
@@ -210,7 +229,7 @@ class DatagramWriter:
         if ask is not None:
             self._write_packet(session, ask, sent, now_ns)
         taken = 0
-        room = session.datagram_size - HEADER_MOST
+        room = self._room - HEADER_MOST
         for packet in outgoing.controls():
             if len(self._writer) >= room or self._index >= PACKETS_MOST:
                 break
@@ -255,7 +274,7 @@ class DatagramWriter:
         writer = self._writer
         before = len(writer)
         size = len(message.payload)
-        if before + size >= session.datagram_size or self._index >= PACKETS_MOST:
+        if before + size >= self._room or self._index >= PACKETS_MOST:
             return False
         sequence = message.sequence
         if self._parts and sequence in self._parts:
@@ -265,7 +284,7 @@ class DatagramWriter:
             write_message(packet, writer, self._last)
         else:
             write_packet(packet, writer, self._last)
-        if len(writer) > session.datagram_size:
+        if len(writer) > self._room:
             writer.truncate(before)
             return False
         self._last = sequence
@@ -331,7 +350,7 @@ class DatagramWriter:
 
     def _fill_up(self, session: Session) -> None:
         """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
-        short = session.datagram_size - len(self._writer)
+        short = self._room - len(self._writer)
         if 0 < short <= session.datagram_size >> PADDING_SHIFT and session.outgoing.has_messages():
             self._writer.write(bytes(short))
 

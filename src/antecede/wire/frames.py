@@ -52,20 +52,15 @@ the next frame goes on in the next message; a piece of a frame that does not fit
 expelled, which comes before every packet of its datagram; and that this has been noted."""
 
 
-def write_header(
-    writer: BytesWriter, token: i64, number: i64, oldest: i64, mark: i64 = NO_KEY
-) -> i64:
-    """Append the header of datagram `number`; below `oldest` nothing is waited for.
+def write_header(writer: BytesWriter, token: i64, number: i64, mark: i64) -> None:
+    """Append the header of datagram `number`; `mark` says which key it will be sealed with.
 
-    `mark` says which key it will be sealed with. Returns where that begins.
+    How far back the oldest number is that is waited for comes next, and may be sealed.
     """
     writer.append(u8(DATAGRAM))
     writer.append(u8(mark))
     write_i64_le(writer, token)
     write_varint(writer, number)
-    start: i64 = len(writer)
-    write_varint(writer, number - oldest)
-    return start
 
 
 def write_frame(writer: BytesWriter, kind: i64, value: i64) -> None:

@@ -59,6 +59,18 @@ def test_nodes_with_keys_meet_and_talk() -> None:
     assert (ann.malformed, bob.malformed) == (0, 0)
 
 
+def test_a_sealed_datagram_is_counted_once() -> None:
+    post, ann, bob = met_keyed_pair()
+    for _ in range(20):
+        submit(ann, [BOB], b"x" * 1000, post.now_ns)
+        post.pass_time(50 * MS)
+    receipts = session_of(bob, ANN).receipts
+    assert int(receipts.datagrams) == int(session_of(ann, BOB).datagrams_out) > 20
+    again = next(letter for letter in reversed(post.carried) if letter.target == address_of(BOB))
+    post.deliver(again)
+    assert int(receipts.duplicates) == 1
+
+
 def test_a_node_meets_one_who_does_not_know_its_address() -> None:
     post = Post()
     ann = post.add(ANN, make_endpoint(ANN, guard=guard_of(ANN, {BOB: [BOB]})))

@@ -118,8 +118,9 @@ def test_whole_datagrams_are_sealed_and_opened(cipher: CipherName, size: int) ->
 
     there, back = bytes(32), bytes([1] * 32)
     ann, bob = Seal(make, there, back, b"bob", 0), Seal(make, back, there, b"ann", 0)
-    data = bytes([0xA0, ann.mark(0)]) + bytes(9) + b"secret" * (size // 6)
-    sealed = ann.sealed(data, 11, 1)
+    header, body = bytes([0xA0, ann.mark(0)]) + bytes(9), b"secret" * (size // 6)
+    data = header + body
+    sealed = ann.sealed(header, body, 1)
     assert (sealed[:11], len(sealed)) == (data[:11], len(data) + SEAL_BYTES)
     assert bob.opened(sealed, 11, 1) == data[11:]
     for at in {1, 5, 11 % len(sealed), len(sealed) - 1}:

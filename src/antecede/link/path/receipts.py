@@ -26,6 +26,12 @@ class Receipts:
         self._owed = False
         self._largest_at_ns: i64 = 0
 
+    def has(self, number: i64) -> bool:
+        """Whether this datagram has come before; if so, that it came again is counted."""
+        if not self.numbers.has(number):
+            return False
+        return not self.is_new(number)
+
     def is_new(self, number: i64) -> bool:
         """Whether a datagram that comes has not come before."""
         self.datagrams += 1
