@@ -288,7 +288,7 @@ def test_closing_delivers_everything_first_and_tells_the_peer() -> None:
         assert [message async for message in alice] == []
         await alice.close()
 
-    play(story)
+    play(story, away="refuse")
 
 
 def test_lingering_until_the_peers_bye_goes_on_receiving() -> None:

@@ -51,9 +51,11 @@ class Contact:
     __slots__ = (
         "_hellos",
         "address",
+        "away",
         "candidates",
         "datagram_size",
         "expelled",
+        "former",
         "hello_at_ns",
         "hello_for",
         "hello_sent_ns",
@@ -102,6 +104,10 @@ class Contact:
         self.refusal = ""
         # Whether its last incarnation was expelled, and no other has been met since.
         self.expelled = False
+        # Whether it has left, or was replaced, and its messages wait for the next of its name.
+        self.away = False
+        # The incarnation that left, until the next one is met.
+        self.former: Session | None = None
         # Incarnations that are over: one of them that speaks again is a second node of that name.
         self.replaced: list[int] = []
 
@@ -112,6 +118,12 @@ class Contact:
             del self.replaced[:-REPLACED_MOST]
         self.session = session
         self.targets = [session.id]
+
+    def is_there(self) -> None:
+        """The incarnation that was awaited has come."""
+        self.expelled = False
+        self.away = False
+        self.former = None
 
     def greet_with(self, token: i64, incarnation: i64) -> None:
         """From now on our hellos carry this token, which that incarnation (0: any) was promised."""

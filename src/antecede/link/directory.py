@@ -520,10 +520,10 @@ class Directory:
         contact.candidates.clear()
 
     def _forget_departed(self) -> None:
-        """Strangers that were let in and have left need not be remembered."""
-        departed = [c for c in self.by_name.values() if c.stranger and c.session.is_gone()]
-        for contact in departed:
-            self.remove(contact)
+        """Strangers that were let in and have left, or are expelled, need not be remembered."""
+        for contact in list(self.by_name.values()):
+            if contact.stranger and (contact.expelled or contact.session.is_gone()):
+                self.remove(contact)
 
     # Refusals, inside.
 

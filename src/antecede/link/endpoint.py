@@ -164,12 +164,16 @@ class Endpoint:
         order is kept everywhere.
         """
         contact = self._contact(name)
-        session = contact.session
         if contact.expelled:
             return
-        if not session.met:
+        session = contact.session if contact.session.met else contact.former
+        if session is None and not contact.away:
             raise LocalError(f"{name} has never been met: there is nobody to expel")
-        self._expel(session, self._me.name, reason, now_ns)
+        if session is not None:
+            self._expel(session, self._me.name, reason, now_ns)
+        if not contact.expelled:  # It had left, or was replaced: nobody is waited for any more.
+            self._give_up(contact.session, now_ns)
+            self._await_successor(contact.session, now_ns, expelled=True)
         self.sending.go_on(now_ns)
 
     def follow_keys(self, now_ns: i64) -> None:
@@ -178,6 +182,14 @@ class Endpoint:
             if not session.is_gone():
                 self._expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
         self.sending.go_on(now_ns)
+
+    def await_return(self, contacts: list[Contact], now_ns: i64) -> None:
+        """What is sent from now on to those of them that have left waits for their return."""
+        for contact in contacts:
+            session = contact.session
+            if session.is_gone():
+                self._await_successor(session, now_ns, expelled=False)
+                contact.former = session
 
     def _contact(self, name: str) -> Contact:
         contact = self.directory.by_name.get(name)
@@ -464,15 +476,17 @@ class Endpoint:
         contact = candidate.contact
         greeting = candidate.greeting
         session = contact.session
-        if session.met:
+        former = session if session.met else contact.former
+        if former is not None:
             self.reports.append(PeerRestarted(name=contact.name))
-            self._expel(session, self._me.name, RESTARTED, now_ns)
+            self._expel(former, self._me.name, RESTARTED, now_ns)
+            self._await_successor(former, now_ns, expelled=False)
             session = contact.session
         elif contact.expelled or contact.replaced:
             self.reports.append(PeerRestarted(name=contact.name))
         else:
             self.reports.append(PeerMet(name=contact.name))
-        contact.expelled = False
+        contact.is_there()
         self.directory.confirm(candidate)
         fixed = contact.address is not None
         address = contact.address if fixed else candidate.address
@@ -531,8 +545,9 @@ class Endpoint:
 
     def _expel(self, session: Session, by: str, reason: str, now_ns: i64) -> None:
         if not self._process.can_expel():
-            self._give_up(session, now_ns)
-            self._await_successor(session, now_ns)
+            if session.id in self._core.sessions:
+                self._give_up(session, now_ns)
+            self._await_successor(session, now_ns, expelled=reason != RESTARTED)
             return
         stone = Tombstone(session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2])
         self._fences.expel(session, stone, now_ns)
@@ -582,15 +597,17 @@ class Endpoint:
             )
         if whole:
             self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
-        self._await_successor(session, now_ns)
+        self._await_successor(session, now_ns, expelled=stone.reason != RESTARTED)
 
-    def _await_successor(self, session: Session, now_ns: i64) -> None:
+    def _await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
+        """If the peer is still that incarnation, it is the next one of its name from now on."""
         contact = self.directory.by_name.get(session.name)
         if contact is None or contact.session is not session:
             return
         successor = self._new_session(contact.name, contact.datagram_size, contact.process)
         contact.begin(successor, 0)
-        contact.expelled = True
+        contact.expelled = expelled
+        contact.away = not expelled
         self._core.sessions[successor.id] = successor
         self.directory.seek(contact, now_ns)
 

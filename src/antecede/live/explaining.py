@@ -31,6 +31,8 @@ class PeerState:
 
     name: str
     met: bool
+    away: bool
+    """Whether it has left, and the next node of its name is waited for."""
     gone: bool
     """An incarnation that has ended; what it owed is missing until it is expelled."""
     silent_ns: int
@@ -53,7 +55,8 @@ class PeerState:
             said.append(f"{self.name} refuses: {self.refusal}")
         if not self.met:
             waiting = f"; {self.undelivered} messages wait for it" if self.undelivered else ""
-            said.append(f"{self.name} has not been met yet{waiting}")
+            why = "has left and is not back" if self.away else "has not been met yet"
+            said.append(f"{self.name} {why}{waiting}")
             return said
         if self.silent_ns:
             said.append(f"{self.name} has been silent for {duration_text(self.silent_ns)}")
@@ -125,7 +128,9 @@ def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
         if contact is not None and contact.refusal:
             found.append(f"{session.name} refuses: {contact.refusal}")
         elif not session.met:
-            found.append(f"{session.name} has never been met")
+            away = contact is not None and contact.away
+            state = "has left, and is not back" if away else "has never been met"
+            found.append(f"{session.name} {state}")
     return found
 
 
@@ -138,6 +143,7 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
     return PeerState(
         name=session.name,
         met=session.met,
+        away=contact is not None and contact.away,
         gone=session.ended,
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
         undelivered=endpoint.owes(session),

@@ -218,8 +218,7 @@ class Node:
                 raise BufferFull(
                     f"{self._fullness(to_self)}; try later, or use send(), which waits"
                 )
-            sequence = self._endpoint.sending.send(contacts, to_self, payload, self._now())
-            self._report_skipped(sequence)
+            sequence = self._hand_over(contacts, to_self, payload)
             if to_self:
                 self._deliveries.notify()
             if self._endpoint.sending.wants_flush():
@@ -411,8 +410,7 @@ class Node:
             await self._wait_for_room(to_self)
             # A target may have left meanwhile, or have been removed.
             contacts, to_self = self._resolve(target, payload)
-        sequence = sending.send(contacts, to_self, payload, self._now())
-        self._report_skipped(sequence)
+        sequence = self._hand_over(contacts, to_self, payload)
         self._plan_flush()
         if not sending.large_is_done():
             await self._wait_for_large()
@@ -448,18 +446,24 @@ class Node:
     def _resolve(self, target: object, payload: object) -> tuple[list[Contact], bool]:
         """Whom a message is for, if it can be sent."""
         self._check_open()
-        directory = self._endpoint.directory
         self._skipped = []
-        limit = self.settings.payload_limit
-        return chosen_targets(directory, self.name, target, payload, limit, self._skipped)
+        directory = self._endpoint.directory
+        return chosen_targets(directory, target, payload, self.settings, self._skipped)
 
-    def _report_skipped(self, sequence: int) -> None:
-        """Targets that are gone do not keep a message from the others, but are not passed over."""
+    def _hand_over(self, contacts: list[Contact], to_self: bool, payload: bytes) -> int:
+        """Send, and report targets that get nothing: they do not keep it from the others."""
+        now_ns = self._now()
+        for contact in contacts:
+            if contact.session.is_gone() and contact.address is not None:
+                self._transport.seek(contact.address)
+        self._endpoint.await_return(contacts, now_ns)
+        sequence = self._endpoint.sending.send(contacts, to_self, payload, now_ns)
         for name in self._skipped:
             self._endpoint.reports.append(Undeliverable(name=name, sequences=(sequence,)))
         if self._skipped:
             self._skipped = []
             self._announce()
+        return sequence
 
     def _has_room_for(self, payload: bytes, to_self: bool) -> bool:
         sending = self._endpoint.sending

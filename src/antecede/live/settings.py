@@ -44,6 +44,7 @@ Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
 
 AcceptUnknown: TypeAlias = Literal["nobody", "anybody"]
+Away: TypeAlias = Literal["wait", "skip", "refuse"]
 
 ANYWHERE_LOCAL: Final = Address("127.0.0.1", 0)
 
@@ -74,6 +75,9 @@ class Settings:
     """The protocol: those called hybrid are causal, the others order less."""
     accept_unknown: AcceptUnknown = NOBODY
     """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
+    away: Away = "wait"
+    """What becomes of messages to a peer that has left: they `wait` for its return, it is left out
+    and reported (`skip`), or they are an error (`refuse`)."""
     mtu: int | Literal["auto"] = "auto"
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
     gso: Switch = "auto"
@@ -152,6 +156,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "insecure": FLAG,
     "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
     "accept_unknown": WELCOME,
+    "away": choice("wait", "skip", "refuse"),
     "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
     "gso": SWITCH,
     "stay_awake": FLAG,
@@ -203,6 +208,7 @@ class Options(TypedDict, total=False):
     insecure: bool
     order: Order
     accept_unknown: AcceptUnknown | bool
+    away: Away
     mtu: Size
     gso: Switch | bool
     stay_awake: bool

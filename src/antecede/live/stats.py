@@ -22,6 +22,8 @@ class PeerStats:
     name: str
     met: bool
     """Whether it has answered our greeting."""
+    away: bool
+    """Whether it has left, and messages wait for the next node of its name."""
     silent: bool
     """Whether it has been reported as silent, and has not been heard since."""
     left: bool
@@ -158,7 +160,8 @@ def stats_of(
 
     `limits` are those of the send buffer, in messages and in bytes.
     """
-    peers = tuple(peer_stats(endpoint, session) for session in endpoint.sessions())
+    contacts = endpoint.directory.by_name.values()
+    peers = tuple(peer_stats(endpoint, contact.session, contact.away) for contact in contacts)
     sending = endpoint.sending
     return Stats(
         name=name,
@@ -181,12 +184,13 @@ def stats_of(
     )
 
 
-def peer_stats(endpoint: Endpoint, session: Session) -> PeerStats:
+def peer_stats(endpoint: Endpoint, session: Session, away: bool) -> PeerStats:
     """The figures of the peer of this session."""
     path = session.path
     return PeerStats(
         name=session.name,
         met=session.met,
+        away=away,
         silent=session.standing.silent,
         left=session.is_gone(),
         undelivered=endpoint.owes(session),
@@ -214,7 +218,10 @@ def health_of(stats: Stats, *, closed: bool, trace_failure: str | None) -> Healt
         problems.append(f"the event log stopped: {trace_failure}")
     if stats.silent_peers:
         warnings.append(f"silent: {listing(list(stats.silent_peers))}")
-    strangers = [peer.name for peer in stats.peers if not peer.met and not peer.left]
+    away = [peer.name for peer in stats.peers if peer.away]
+    if away:
+        warnings.append(f"left and not back, though messages wait: {listing(away)}")
+    strangers = [p.name for p in stats.peers if not (p.met or p.left or p.away)]
     if strangers:
         warnings.append(f"not met yet: {listing(strangers)}")
     if stats.is_crowded:

@@ -6,48 +6,55 @@ from antecede.core.errors import LocalError
 from antecede.link.contacts import Contact
 from antecede.link.directory import Directory
 from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
+from antecede.live.settings import Settings
 
 
 def chosen_targets(
     directory: Directory,
-    me: str,
     target: object,
     payload: object,
-    payload_limit: int,
+    settings: Settings,
     skipped: list[str],
 ) -> tuple[list[Contact], bool]:
     """The peers among the targets, and whether this node is one; a `LocalError` if none can be.
 
-    Of several targets those that are gone go to `skipped`; if all are, that is an error.
+    Of several targets those that are expelled, and those that are away if such are skipped, go to
+    `skipped`; if all are, that is an error.
     """
     if not isinstance(payload, bytes):
         raise LocalError(f"the payload must be bytes, not {type(payload).__name__}; encode it")
+    me = settings.name
     names = [target] if isinstance(target, str) else target
     if not isinstance(names, Iterable) or isinstance(names, bytes):
         raise LocalError(f"a target is a name or several names, not {target!r}")
     contacts: list[Contact] = []
     chosen: set[str] = set()
     to_self = False
-    limit = payload_limit
+    limit = settings.payload_limit
     for name in names:
         if name == me and not to_self:
             to_self = True
             continue
         contact = contact_called(name, directory, me, chosen)
         chosen.add(contact.name)
-        if contact.expelled or contact.session.is_gone():
+        if contact.expelled or (settings.away != "wait" and is_away(contact)):
             skipped.append(contact.name)
             continue
         contacts.append(contact)
-        if contact.session.met:
+        if contact.session.met and not contact.session.is_gone():
             limit = min(limit, contact.session.payload_limit)
-    if skipped and not contacts and not to_self:
+    if skipped and (settings.away == "refuse" or (not contacts and not to_self)):
         raise PeerGone(skipped[0])
     if not contacts and not to_self:
         raise LocalError("no targets: a message needs at least one")
     if len(payload) > limit:
         raise PayloadTooLarge(len(payload), limit)
     return contacts, to_self
+
+
+def is_away(contact: Contact) -> bool:
+    """Whether a peer has left, and no other of its name has come."""
+    return contact.away or contact.session.is_gone()
 
 
 def contact_called(name: object, directory: Directory, me: str, before: set[str]) -> Contact:
