@@ -435,7 +435,7 @@ class Endpoint:
             raise RemoteError("a datagram older than the first")
         if session.standing.hear(now_ns):
             self.reports.append(PeerBack(name=session.name))
-        if session.moves_to(address, number):
+        if session.moves_to(address, number) and session.tells_move(now_ns):
             self.reports.append(PeerMoved(name=session.name, address=address))
         session.came_from(address, size)
         self._core.mark(session)

@@ -9,17 +9,21 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.errors import RemoteError
 from antecede.core.packets import Noted, Notice
 from antecede.link.core_driver import CoreDriver
 from antecede.link.session import ME, Session
 from antecede.wire.fence import Tombstone
+
+HEARSAY_MOST: Final = 1024
+"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept."""
 
 
 @final
 class Fences:
     """The expelled incarnations that one node knows of."""
 
-    __slots__ = ("_core", "_incarnation", "_name", "_newest", "_stones")
+    __slots__ = ("_core", "_hearsay", "_incarnation", "_name", "_newest", "_stones")
 
     def __init__(self, name: str, incarnation: i64, core: CoreDriver) -> None:
         self._name: Final = name
@@ -29,6 +33,8 @@ class Fences:
         self._stones: Final[dict[int, Tombstone]] = {}
         # The newest expelled incarnation of each name.
         self._newest: Final[dict[str, int]] = {}
+        # How many that nobody here had heard of each peer has told of.
+        self._hearsay: Final[dict[str, int]] = {}
 
     def bars(self, name: str, incarnation: i64) -> bool:
         """Whether this incarnation is expelled, or one that came after it."""
@@ -56,6 +62,7 @@ class Fences:
 
     def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
         """A peer says who is expelled: nothing else of its datagram counts before that."""
+        self._count_hearsay(session, stones)
         processes: list[int] = []
         for stone in stones:
             for process in self._ids_up_to(stone):
@@ -74,6 +81,18 @@ class Fences:
         session.noted(known)
         self._core.hear_news(session, Noted(known), now_ns)
 
+    def _count_hearsay(self, session: Session, stones: list[Tombstone]) -> None:
+        """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
+        strange = 0
+        for stone in stones:
+            if self._known_id(stone) < 0:
+                strange += 1
+        if strange > 0:
+            strange += self._hearsay.get(session.name, 0)
+            if strange > HEARSAY_MOST:
+                raise RemoteError(f"news of {strange} that nobody has heard of")
+            self._hearsay[session.name] = strange
+
     def _remember(self, process: i64, stone: Tombstone) -> None:
         if process not in self._stones:
             self._stones[process] = stone
@@ -90,6 +109,11 @@ class Fences:
 
     def _id_of(self, stone: Tombstone) -> i64:
         """The core's id of an incarnation; a new one if it was never heard of."""
+        known = self._known_id(stone)
+        return self._core.new_id() if known < 0 else known
+
+    def _known_id(self, stone: Tombstone) -> i64:
+        """The core's id of an incarnation; -1 if it was never heard of."""
         # An earlier life of this node is just another incarnation.
         if stone.name == self._name and stone.incarnation == self._incarnation:
             return ME
@@ -99,4 +123,4 @@ class Fences:
         for session in self._core.sessions.values():
             if session.name == stone.name and session.incarnation == stone.incarnation:
                 return session.id
-        return self._core.new_id()
+        return -1

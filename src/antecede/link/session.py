@@ -30,6 +30,9 @@ UNLIMITED: Final = -1
 ADDRESS_FACTOR: Final = 3
 """To an address where a peer has not answered yet goes at most so many times what came from it."""
 
+MOVES_NS: Final = 1_000_000_000
+"""That a peer has moved is told at most this often."""
+
 CREDIT_SENT: Final = 1
 BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
@@ -45,6 +48,7 @@ class Session:
         "_allowance",
         "_fixed_address",
         "_most",
+        "_moved_ns",
         "_probing",
         "_proof_from",
         "_proven_address",
@@ -104,6 +108,7 @@ class Session:
         self.token_out: i64 = 0
         self.address: object = None
         self._fixed_address = False
+        self._moved_ns: i64 = -MOVES_NS
         # Where the peer has answered from. At another address so many bytes may go to it until a
         # datagram from this number on is acknowledged; UNLIMITED: it is there.
         self._proven_address: object = None
@@ -210,6 +215,14 @@ class Session:
             self._allowance = 0
             self._proof_from = self.path.next_number()
             self.ping_due = True
+        return True
+
+    def tells_move(self, now_ns: i64) -> bool:
+        """Whether it is worth telling that the peer has moved: one that does it all the time is
+        told of now and then."""
+        if now_ns - self._moved_ns < MOVES_NS:
+            return False
+        self._moved_ns = now_ns
         return True
 
     def came_from(self, address: object, size: i64) -> None:

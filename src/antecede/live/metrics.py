@@ -99,6 +99,11 @@ NODE_COUNTERS: Final = (
         lambda stats: stats.unsendable,
     ),
     NodeFigure(
+        "antecede_datagrams_crowded_out",
+        "Datagrams dropped unread: their sender sent more than its share.",
+        lambda stats: stats.crowded_out,
+    ),
+    NodeFigure(
         "antecede_datagrams_malformed",
         "Datagrams that no correct peer sends.",
         lambda stats: stats.malformed,

@@ -46,6 +46,7 @@ from antecede.live.explaining import Explanation, explain, obstacles
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
 from antecede.live.peers import read_keys
+from antecede.live.reading import ReadingInTurns
 from antecede.live.security.choosing import check_reload, ring_of
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import PublicKey
@@ -88,8 +89,8 @@ class Node:
         self._now: Final = transport.now_ns
         # On the way of every message: looked up once.
         self._quick_send: Final = endpoint.sending.quick_send
-        # The transport hands datagrams straight to the endpoint.
-        self.on_datagram: Final = endpoint.receive
+        # The transport hands datagrams to whoever reads them in turns, peer by peer.
+        self._turns: Final = ReadingInTurns(self, endpoint, transport.now_ns, self._loop)
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed)
         self._progress = Notifier(self._loop)
         self._flush_planned = False
@@ -100,7 +101,7 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name)
         self._trace_timer: asyncio.TimerHandle | None = None
-        transport.start(self)
+        transport.start(self._turns)
         for name in settings.peers:
             self._introduce(name, settings.address_of(name))
         self._keep_trace()
@@ -279,7 +280,10 @@ class Node:
         limits = (self.settings.send_limit, self.settings.send_bytes)
         given_up = self._listeners.undeliverable
         unsendable = self._transport.unsendable
-        return stats_of(self._endpoint, self.name, unread, limits, given_up, unsendable)
+        crowded_out = int(self._turns.intake.dropped)
+        return stats_of(
+            self._endpoint, self.name, unread, limits, given_up, unsendable, crowded_out
+        )
 
     def health(self) -> Health:
         """Whether the node can do its work, in a word and with reasons."""
@@ -377,7 +381,9 @@ class Node:
     # What the transport calls.
 
     def on_input_end(self, now_ns: int) -> None:
-        """Everything that had come has been taken in."""
+        """Everything that had come has been taken in, or waits for its turn."""
+        if self._closed:
+            return
         if self._endpoint.inbox.messages:
             # What a handler answers rides with the acknowledgements, in the flush below.
             planned, self._flush_planned = self._flush_planned, True

@@ -76,6 +76,8 @@ class Stats:
     """Greetings of nodes that may not, or cannot, take part."""
     unsendable: int
     """Datagrams that the operating system would not send."""
+    crowded_out: int
+    """Datagrams dropped unread: their sender sent more than its share while others spoke too."""
     buffered: int
     """Messages accepted and not yet acknowledged by all targets."""
     buffered_bytes: int
@@ -155,6 +157,7 @@ def stats_of(
     limits: tuple[int, int],
     undeliverable: Mapping[str, int],
     unsendable: int,
+    crowded_out: int,
 ) -> Stats:
     """The figures of a node whose application has `inbox` messages to read.
 
@@ -175,6 +178,7 @@ def stats_of(
         stale=int(endpoint.directory.stale),
         refused=int(endpoint.directory.refusals),
         unsendable=unsendable,
+        crowded_out=crowded_out,
         buffered=endpoint.buffered(),
         buffered_bytes=int(sending.bytes_held),
         buffer_limit=limits[0],

@@ -23,7 +23,9 @@ from antecede.live.lookups import Lookups, is_name
 from antecede.live.transport import Receiver, Transport
 
 DRAIN: Final = 64
-"""Datagrams received in one turn of the loop."""
+DRAIN_BYTES: Final = 1 << 18
+"""What is received in one turn of the loop: so many datagrams, or joined ones, or bytes. Whoever
+comes next waits for that turn to end."""
 
 LONE_TURNS: Final = 16
 """While datagrams come one at a time, it is looked for a second one only every so many turns."""
@@ -260,21 +262,22 @@ class UdpTransport(Transport):
         receiver = self._receiver
         assert receiver is not None, "readers are added when there is a receiver"
         now_ns = monotonic_ns()
-        received = 0
+        received = taken = 0
         # A datagram that came alone is most often followed by others that do: asking for more in
         # the same turn would cost a call to be told that there is none.
         looks = self._crowded or self._turn % LONE_TURNS == 0
         limit = DRAIN if looks else 1
         self._turn += 1
         try:
-            while received < limit:
+            while received < limit and taken < DRAIN_BYTES:
                 received += 1
                 if self._receives_joined:
-                    self._receive_joined(receiver, now_ns)
+                    taken += self._receive_joined(receiver, now_ns)
                 else:
                     size, address = self._socket.recvfrom_into(self._view)
                     if self._names.sought:
                         self._names.hear(address)
+                    taken += size
                     receiver.on_datagram(address, bytes(self._view[:size]), now_ns)
         except BlockingIOError:
             received -= 1
@@ -287,8 +290,11 @@ class UdpTransport(Transport):
             self._busy_poll.heard()
         receiver.on_input_end(now_ns)
 
-    def _receive_joined(self, receiver: Receiver, now_ns: int) -> None:
-        """Receive one buffer, which may be several datagrams of one size and a smaller one."""
+    def _receive_joined(self, receiver: Receiver, now_ns: int) -> int:
+        """Receive one buffer, which may be several datagrams of one size and a smaller one.
+
+        Returns how many bytes these are.
+        """
         length, control, _, address = self._socket.recvmsg_into(
             self._buffers, segments.CONTROL_BYTES
         )
@@ -298,6 +304,7 @@ class UdpTransport(Transport):
         for start in range(0, length, size or length or 1):
             end = min(start + size, length) if size else length
             receiver.on_datagram(address, bytes(self._view[start:end]), now_ns)
+        return length
 
     def _on_writable(self) -> None:
         while self._backlog and self._sent(self._backlog[0]):

@@ -10,7 +10,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from antecede.core.errors import RemoteError
-from antecede.wire.greeting import NAME_LIMIT, read_text, write_text
+from antecede.wire.greeting import NAME_LIMIT, harmless, read_text, write_text
 from antecede.wire.varint import Reader, varint_size, write_varint
 
 FENCE_REASON_LIMIT: Final = 200
@@ -77,8 +77,10 @@ def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
     stones: list[Tombstone] = []
     for _ in range(count):
         name = read_text(reader, NAME_LIMIT)
+        if not name.isprintable():
+            raise RemoteError("a name that no terminal should show")
         incarnation = reader.positive()
         by = read_text(reader, NAME_LIMIT) if told else ""
         reason = read_text(reader, FENCE_REASON_LIMIT) if told else ""
-        stones.append(Tombstone(name, incarnation, by, reason))
+        stones.append(Tombstone(name, incarnation, harmless(by), harmless(reason)))
     return stones

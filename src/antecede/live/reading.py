@@ -1,0 +1,58 @@
+"""Reading what comes, peer by peer, and no longer at a time than others can wait."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from antecede.link.endpoint import Endpoint
+from antecede.link.intake import Intake
+
+READING_NS: Final = 200_000
+"""So long waiting datagrams are read, lane by lane, before new ones are looked for."""
+
+
+class Reader(Protocol):
+    """What is told when something has been read, and when time has passed: a node."""
+
+    def on_input_end(self, now_ns: int) -> None:
+        """Everything that had come has been taken in, or waits for its turn."""
+
+    def on_time(self, now_ns: int) -> None:
+        """The time asked for has come."""
+
+
+class ReadingInTurns:
+    """What a transport calls, in front of a node."""
+
+    def __init__(
+        self,
+        node: Reader,
+        endpoint: Endpoint,
+        clock: Callable[[], int],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._node: Final = node
+        self._clock: Final = clock
+        self._loop: Final = loop
+        self._planned = False
+        self.intake: Final = Intake(endpoint)
+        # On the way of every datagram: looked up once.
+        self.on_datagram: Final = self.intake.receive
+        self.on_time: Final = node.on_time
+
+    def on_input_end(self, now_ns: int) -> None:
+        """That was all for now: read for a while, then look for what else has come."""
+        intake = self.intake
+        if intake.waits():
+            until_ns = now_ns + READING_NS
+            while intake.waits() and now_ns < until_ns:
+                intake.read(now_ns)
+                now_ns = self._clock()
+            if intake.waits() and not self._planned:
+                self._planned = True
+                self._loop.call_soon(self._read_on)
+        self._node.on_input_end(now_ns)
+
+    def _read_on(self) -> None:
+        self._planned = False
+        self.on_input_end(self._clock())

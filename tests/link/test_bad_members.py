@@ -1,0 +1,117 @@
+"""What a member that means no good can make another node keep, and tell: so much, and no more."""
+
+import pytest
+from librt.strings import BytesWriter
+
+from antecede.core.packets import DataPacket
+from antecede.core.values import Message
+from antecede.link.credit import OVERDRAFT
+from antecede.link.fences import HEARSAY_MOST
+from antecede.link.parts import PARTS_LIMIT
+from antecede.link.reports import PeerExpelled, PeerMoved
+from antecede.wire.codec import write_packet
+from antecede.wire.fence import STONES_MOST, Tombstone, write_stones
+from antecede.wire.frames import NO_KEY, NOTICES, PART, PING, write_header
+from antecede.wire.varint import write_varint
+from tests.link.endpoints import BOB, MS, address_of, met_pair, session_of
+
+
+class Mallory:
+    """Bob's place in a session with ann: says whatever fits a datagram."""
+
+    def __init__(self) -> None:
+        self.post, self.ann, _ = met_pair()
+        self.number = 1000
+
+    def say(self, frames: bytes, source: str = address_of(BOB)) -> None:
+        self.number += 1
+        writer = BytesWriter()
+        write_header(writer, session_of(self.ann, BOB).token_in, self.number, NO_KEY)
+        write_varint(writer, 0)
+        self.post.now_ns += MS // 10
+        self.ann.receive(source, writer.getvalue() + frames, self.post.now_ns)
+
+
+def stones(names: list[str], reason: str = "") -> bytes:
+    writer = BytesWriter()
+    write_stones(writer, NOTICES, [Tombstone(name, 7, BOB, reason) for name in names], True)
+    return writer.getvalue()
+
+
+def message(sequence: int, previous: int, payload: bytes) -> bytes:
+    writer = BytesWriter()
+    write_packet(DataPacket(Message(0, sequence, payload), previous, False), writer, 0)
+    return writer.getvalue()
+
+
+def test_news_of_nodes_that_nobody_has_heard_of_is_bounded() -> None:
+    mallory = Mallory()
+    ids = mallory.ann._core.new_id()
+    for batch in range(2 * HEARSAY_MOST // STONES_MOST):
+        mallory.say(stones([f"n{batch}-{number}" for number in range(STONES_MOST)]))
+    assert int(mallory.ann._core.new_id()) - int(ids) - 1 == HEARSAY_MOST
+    assert mallory.ann.last_malformed == (
+        f"news of {HEARSAY_MOST + STONES_MOST} that nobody has heard of"
+    )
+    assert len(mallory.ann._fences._stones) == HEARSAY_MOST
+
+
+def test_news_that_is_known_may_be_told_again() -> None:
+    mallory = Mallory()
+    for _ in range(20):
+        mallory.say(stones([f"n{number}" for number in range(STONES_MOST)]))
+    assert mallory.ann.malformed == 0
+
+
+def test_names_and_reasons_of_the_expelled_do_not_command_a_terminal() -> None:
+    mallory = Mallory()
+    mallory.say(stones(["\x1b[31m"]))
+    assert mallory.ann.last_malformed == "a name that no terminal should show"
+    mallory.say(stones([BOB], reason="\x1b]0;owned\x07"))
+    expelled = [r for r in mallory.ann.reports if isinstance(r, PeerExpelled)]
+    assert all(report.reason.isprintable() and report.by.isprintable() for report in expelled)
+    known = mallory.ann._fences._stones.values()
+    assert {stone.reason for stone in known} == {"\\x1b]0;owned\\x07"}
+
+
+def test_messages_that_wait_for_one_that_never_comes_are_bounded_by_the_window() -> None:
+    """Each says that the one before it is missing, so none is ever delivered."""
+    mallory = Mallory()
+    window = int(mallory.ann._limits.window)
+    for sequence in range(2, 6_000):
+        mallory.say(message(2 * sequence, 2 * sequence - 1, bytes(1_200)))
+    credit = session_of(mallory.ann, BOB).credit
+    assert int(credit._early_cost) <= window + OVERDRAFT + 1_300
+    assert "beyond the credit" in mallory.ann.last_malformed
+
+
+def test_parts_that_were_announced_and_never_come_are_bounded() -> None:
+    assembly = session_of(Mallory().ann, BOB).assembly
+    for sequence in range(1, PARTS_LIMIT + 1000):
+        assembly.note_part(sequence)
+    assert len(assembly._noted) == PARTS_LIMIT
+
+
+def test_parts_beyond_the_largest_payload_are_not_kept() -> None:
+    assembly = session_of(Mallory().ann, BOB).assembly
+    for _ in range(100):
+        assembly.keep(bytes(60_000), 1 << 20)
+    assert assembly.kept() <= 1 << 20
+
+
+@pytest.mark.parametrize("places", [2, 500])
+def test_a_peer_that_moves_all_the_time_is_told_of_now_and_then(places: int) -> None:
+    mallory = Mallory()
+    session_of(mallory.ann, BOB)._fixed_address = False
+    began_ns = mallory.post.now_ns
+    for turn in range(30_000):
+        mallory.say(bytes([PING]), source=f"place {turn % places}")
+    seconds = (mallory.post.now_ns - began_ns) // 1_000_000_000
+    moves = [report for report in mallory.ann.reports if isinstance(report, PeerMoved)]
+    assert 2 <= len(moves) <= seconds + 1
+
+
+def test_a_part_mark_without_a_message_means_nothing() -> None:
+    mallory = Mallory()
+    mallory.say(bytes([PART]) * 5)
+    assert session_of(mallory.ann, BOB).assembly.is_empty()

@@ -1,0 +1,138 @@
+"""Peers take turns in being read: who floods waits behind itself, not in front of others."""
+
+from antecede.link.endpoint import Endpoint
+from antecede.link.intake import (
+    ALONE_NS,
+    DATAGRAM_COST,
+    LANE_BYTES,
+    LANE_DATAGRAMS,
+    QUANTUM,
+    Intake,
+)
+from tests.link.endpoints import (
+    ANN,
+    BOB,
+    CAT,
+    MS,
+    Post,
+    address_of,
+    introduce,
+    session_of,
+    submit,
+)
+
+NAMES = (ANN, BOB, CAT)
+
+
+def trio() -> tuple[Post, dict[str, Endpoint], Intake]:
+    """Three nodes that have met, and how cat reads."""
+    post = Post()
+    nodes = {name: post.add(name) for name in NAMES}
+    for name, node in nodes.items():
+        for other in NAMES:
+            if other != name:
+                introduce(node, other, post.now_ns)
+    post.pass_time(300 * MS)
+    return post, nodes, Intake(nodes[CAT])
+
+
+def written(post: Post, node: Endpoint, payload: bytes) -> bytes:
+    """A datagram for cat with one message."""
+    submit(node, [CAT], payload, post.now_ns)
+    node.write(post.now_ns)
+    (data,) = [d.data for d in node.out if d.address == address_of(CAT)]
+    node.out.clear()
+    return data
+
+
+def came(nodes: dict[str, Endpoint], name: str) -> int:
+    """Datagrams of a peer that cat has read."""
+    return int(session_of(nodes[CAT], name).receipts.datagrams)
+
+
+def test_who_floods_does_not_keep_another_waiting() -> None:
+    """However much of ann waits, bob's message is read in the next round."""
+    post, nodes, intake = trio()
+    flood, message = written(post, nodes[ANN], b"x" * 1000), written(post, nodes[BOB], b"urgent")
+    before = came(nodes, ANN)
+    intake.receive(address_of(BOB), b"\xa0" + bytes(20), post.now_ns)  # a stranger was heard, too
+    for _ in range(700):
+        intake.receive(address_of(ANN), flood, post.now_ns)
+    intake.receive(address_of(BOB), message, post.now_ns)
+    intake.read(post.now_ns)
+    assert [m.payload for m in nodes[CAT].take_inbox()] == [b"x" * 1000, b"urgent"]
+    share = -(-QUANTUM // (len(flood) + DATAGRAM_COST))
+    assert came(nodes, ANN) - before == share
+    assert intake.waits()
+
+
+def test_lanes_that_are_never_empty_get_equal_shares() -> None:
+    post, nodes, intake = trio()
+    large, small = written(post, nodes[ANN], b"x" * 1200), written(post, nodes[BOB], b"y" * 50)
+    before = came(nodes, ANN), came(nodes, BOB)
+    for _ in range(700):
+        intake.receive(address_of(ANN), large, post.now_ns)
+        intake.receive(address_of(BOB), small, post.now_ns)
+    for _ in range(5):
+        intake.read(post.now_ns)
+    read = [
+        (came(nodes, name) - was) * (len(data) + DATAGRAM_COST)
+        for name, was, data in zip((ANN, BOB), before, (large, small), strict=True)
+    ]
+    assert all(abs(size - 5 * QUANTUM) <= 2 * (len(large) + DATAGRAM_COST) for size in read), read
+
+
+def test_who_is_alone_is_read_at_once() -> None:
+    post, nodes, intake = trio()
+    for _ in range(50):
+        intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
+        assert not intake.waits()
+        post.now_ns += MS
+    assert len(nodes[CAT].take_inbox()) == 50
+
+
+def test_who_is_alone_again_need_not_take_turns() -> None:
+    post, nodes, intake = trio()
+    intake.receive(address_of(ANN), written(post, nodes[ANN], b"1"), post.now_ns)
+    intake.receive(address_of(BOB), written(post, nodes[BOB], b"2"), post.now_ns)
+    assert intake.waits()
+    intake.read(post.now_ns)
+    post.now_ns += MS
+    intake.receive(address_of(BOB), written(post, nodes[BOB], b"3"), post.now_ns)
+    assert intake.waits()
+    intake.read(post.now_ns)
+    post.now_ns += ALONE_NS
+    intake.receive(address_of(BOB), written(post, nodes[BOB], b"4"), post.now_ns)
+    assert not intake.waits()
+    assert [m.payload for m in nodes[CAT].take_inbox()] == [b"1", b"2", b"3", b"4"]
+
+
+def test_what_waits_of_one_peer_is_bounded_and_costs_nobody_else() -> None:
+    post, nodes, intake = trio()
+    flood = written(post, nodes[ANN], b"x" * 1000)
+    intake.receive(address_of(BOB), b"", post.now_ns)
+    fit = LANE_BYTES // len(flood)
+    for _ in range(fit + 500):
+        intake.receive(address_of(ANN), flood, post.now_ns)
+    assert int(intake.dropped) == 500
+    for _ in range(LANE_DATAGRAMS + 10):
+        intake.receive(address_of(BOB), b"?", post.now_ns)
+    assert int(intake.dropped) == 500 + 10
+    intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
+    intake.read(post.now_ns)
+    assert b"heard" in [m.payload for m in nodes[CAT].take_inbox()]
+
+
+def test_strangers_share_one_lane_wherever_they_are() -> None:
+    post, nodes, intake = trio()
+    message = written(post, nodes[BOB], b"urgent")
+    intake.receive(address_of(BOB), message, post.now_ns)
+    for number in range(3000):
+        token = (number + 1).to_bytes(8, "little")
+        intake.receive(f"at {number}", b"\xa0\0" + token + bytes(30), post.now_ns)
+    malformed = int(nodes[CAT].directory.stale)
+    intake.read(post.now_ns)
+    assert int(nodes[CAT].directory.stale) - malformed <= QUANTUM // DATAGRAM_COST
+    intake.receive(address_of(BOB), written(post, nodes[BOB], b"again"), post.now_ns)
+    intake.read(post.now_ns)
+    assert [m.payload for m in nodes[CAT].take_inbox()] == [b"urgent", b"again"]
