@@ -83,8 +83,9 @@ def test_a_flood_costs_no_key_agreement_and_leaves_nothing_behind(
     assert session_of(ann, BOB).met
 
 
+@pytest.mark.parametrize("knows_the_key", [False, True])
 @pytest.mark.parametrize("per_second", [150, 10_000])
-def test_a_join_over_a_long_way_survives_a_flood(per_second: int) -> None:
+def test_a_join_over_a_long_way_survives_a_flood(per_second: int, knows_the_key: bool) -> None:
     """50 ms there and back; the flood is as if from the very peers that meet."""
     names = [ANN, BOB]
     group = Group(names, Faults(latency=Constant(25 * MS)), guards=everybody(names))
@@ -95,7 +96,7 @@ def test_a_join_over_a_long_way_survives_a_flood(per_second: int) -> None:
     for _ in range(150):
         for source, target in ((ANN, BOB), (BOB, ANN)):
             for _ in range(burst):
-                forged = made_up_hello(random, target, knows_the_key=True)
+                forged = made_up_hello(random, target, knows_the_key=knows_the_key)
                 group.nodes[target].receive(address_of(source), forged, group.now_ns)
             group.network.collect(address_of(target))
         group.run_for(SECOND * burst // per_second)

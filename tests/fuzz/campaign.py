@@ -1,0 +1,208 @@
+"""Attacks by the million: `python -m tests.fuzz.campaign [--datagrams 1e8] [--jobs 2] [--seed 1]`.
+
+Three attackers, in turn. A *stranger* on the path of two nodes with keys changes, cuts, grows,
+repeats, reflects and makes up what they say: nothing of their state may change, and all they say
+arrives. A *meddler* does the same while they meet for the first time, again and again. A *member*
+says whatever it likes under its own session: that must not raise, nor take memory without limit.
+
+A find is printed with the seed and the turn that repeat it, and ends the campaign.
+"""
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from random import Random
+
+from antecede.link.endpoint import Endpoint
+from antecede.link.reports import PeerMet
+from antecede.live.security.guarding import KeyGuard
+from antecede.wire.greeting import KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME
+from tests.fuzz.datagram_target import Target, sample_inputs
+from tests.link.endpoints import ANN, BOB, MS, SECOND, Post, session_of, submit
+from tests.live.security.guarded import Ticks, guard_of, keyed_pair, state_of
+from tests.wire.test_fuzz import damaged
+
+TURNS = 50_000
+"""Datagrams of one attack; then the next one begins, with new nodes."""
+
+PAUSE = 100
+"""After so many datagrams the nodes say something of their own."""
+
+BLOCKS_MOST = 3_000
+"""So many blocks of memory more may be in use after an attack than after its first quarter."""
+
+
+def attack_by_a_stranger(turns: int, seed: int) -> None:
+    """Two nodes with keys talk, and somebody on the path has all that they ever said."""
+    post, ann, bob = keyed_pair()
+    random = Random(seed)
+    got: list[bytes] = []
+    sent: list[bytes] = []
+    memory = Memory(turns)
+    for turn in range(turns):
+        if turn % PAUSE == 0:
+            sent.append(b"message %d" % turn)
+            node, peer = random.choice([(ann, BOB), (bob, ANN)])
+            submit(node, [peer], sent[-1], post.now_ns)
+            post.pass_time(20 * MS)
+            got += taken(ann) + taken(bob)
+            del post.carried[:-300]
+            memory.check(turn, seed)
+        suffer(post, random, f"stranger, seed {seed}, turn {turn}")
+    post.pass_time(20 * SECOND)
+    got += taken(ann) + taken(bob)
+    assert sorted(got) == sorted(sent), f"stranger, seed {seed}: {len(got)} of {len(sent)} arrived"
+    assert (ann.reports, bob.reports) == ([PeerMet(name=BOB)], [PeerMet(name=ANN)]), seed
+
+
+def attack_by_a_meddler(turns: int, seed: int) -> None:
+    """The same before they have met: what is changed counts for nothing, and they meet."""
+    random = Random(seed)
+    guards: list[KeyGuard] = []
+    clock = Ticks()
+    for turn in range(turns // 20):
+        if turn % 50 == 0:
+            # Making guards takes longer than all the rest; these have answered others before.
+            guards = [guard_of(ANN, {BOB: [BOB]}, clock=clock), guard_of(BOB, {ANN: [ANN]})]
+        post, ann, bob = keyed_pair(*guards)
+        clock.now_ns += SECOND
+        submit(ann, [BOB], b"%d" % turn, post.now_ns)
+        for node in (ann, bob):
+            node.expire(post.now_ns)
+        for letter in post.collect():
+            post.deliver(letter)
+        post.collect()
+        for _ in range(20):
+            suffer(post, random, f"meddler, seed {seed}, turn {turn}", kept=3)
+        post.pass_time(3 * SECOND)
+        assert taken(bob) == [b"%d" % turn], f"meddler, seed {seed}, turn {turn}"
+        assert session_of(ann, BOB).met, f"meddler, seed {seed}, turn {turn}"
+
+
+def attack_by_a_member(turns: int, seed: int) -> None:
+    """Damaged frames under a session that is known: survived, and forgotten."""
+    random = Random(seed)
+    corpus = sample_inputs()
+    target = Target()
+    memory = Memory(turns)
+    for turn in range(turns):
+        if turn % 2_000 == 0:
+            target = Target()
+            memory.check(turn, seed)
+        data = random.choice(corpus)
+        for _ in range(1 + random.randrange(3)):
+            data = damaged(data, random.choice(corpus), random)
+        target.receive(data)
+
+
+ATTACKS: tuple[Callable[[int, int], None], ...] = (
+    attack_by_a_stranger,
+    attack_by_a_meddler,
+    attack_by_a_member,
+)
+
+
+class Memory:
+    """Blocks of memory in use; they must not become many more while an attack goes on."""
+
+    def __init__(self, turns: int) -> None:
+        self._warm = turns // 4
+        self._at_first = 0
+        self._step = max(1, turns // 8)
+        self._next = self._warm
+
+    def check(self, turn: int, seed: int) -> None:
+        """Compare with the end of the first quarter, eight times in all."""
+        if turn < self._next or turn == 0:
+            return
+        self._next = turn + self._step
+        gc.collect()
+        blocks = sys.getallocatedblocks()
+        if self._at_first == 0:
+            self._at_first = blocks
+        grown = blocks - self._at_first
+        assert grown < BLOCKS_MOST, f"seed {seed}, turn {turn}: {grown} blocks more than at first"
+
+
+def suffer(post: Post, random: Random, where: str, kept: int = 0) -> None:
+    """One datagram of the attacker's: the state of the node it goes to stays as it is.
+
+    From `kept` on the state is compared: what comes before may differ while nodes have not met.
+    """
+    letter = random.choice(post.carried)
+    data = letter.data
+    target = letter.target
+    how = random.randrange(8)
+    if how == 0:
+        target = letter.source  # reflected
+    elif how > 1:
+        data = disturbed(data, random)
+    node = post.nodes[target]
+    before = state_of(node)[kept:]
+    source = random.choice([letter.source, letter.target, "elsewhere"])
+    try:
+        node.receive(source, data, post.now_ns)
+    except Exception as error:
+        raise AssertionError(f"{where}: {data.hex()} from {source}: {error!r}") from error
+    assert state_of(node)[kept:] == before, f"{where}: {data.hex()} from {source}"
+    node.out.clear()
+
+
+def disturbed(data: bytes, random: Random) -> bytes:
+    """Changed, cut, grown, of another kind, or made up: never what it was."""
+    changed = bytearray(data)
+    how = random.randrange(6)
+    if how == 0:
+        changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
+    elif how == 1:
+        del changed[random.randrange(len(changed)) :]
+    elif how == 2:
+        changed += random.randbytes(1 + random.randrange(40))
+    elif how == 3:
+        kinds = [0xA1, 0xA2, 0xA3, KEYED_HELLO, KEYED_WELCOME, KEYED_COOKIE]
+        changed[0] = random.choice([kind for kind in kinds if kind != changed[0]])
+    elif how == 4:
+        changed[1] = (changed[1] + 1 + random.randrange(255)) % 256
+    else:
+        changed = bytearray(random.randbytes(random.randrange(1, 1300)))
+    return bytes(changed) if bytes(changed) != data else b"\xa5"
+
+
+def taken(node: Endpoint) -> list[bytes]:
+    return [message.payload for message in node.take_inbox()]
+
+
+def attack(number: int, seed: int, turns: int) -> None:
+    """One attack of a campaign."""
+    ATTACKS[number % len(ATTACKS)](turns, seed * 1_000_000 + number)
+
+
+def main() -> None:
+    """Attack until so many datagrams have been suffered."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.campaign", description=__doc__)
+    parser.add_argument("--datagrams", type=float, default=1e8)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long")
+    chosen = parser.parse_args()
+    attacks = max(1, int(chosen.datagrams) // TURNS)
+    began = time.monotonic()
+    suffered = 0
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        for start in range(0, attacks, chosen.jobs * 3):
+            if time.monotonic() - began > 60 * chosen.minutes:
+                break
+            numbers = range(start, min(attacks, start + chosen.jobs * 3))
+            for waiting in [pool.submit(attack, n, chosen.seed, TURNS) for n in numbers]:
+                waiting.result()
+                suffered += TURNS
+            rate = suffered / (time.monotonic() - began)
+            print(f"{suffered:,} datagrams suffered, {rate:,.0f} a second", flush=True)
+    print(f"nothing was found in {suffered:,} datagrams, seed {chosen.seed}")
+
+
+if __name__ == "__main__":
+    main()
