@@ -49,7 +49,7 @@ Examples:
 \b
 Formats:
   jaeger     JSON of Jaeger: documents of traces, single traces, single spans
-  otlp       JSON of OpenTelemetry: requests, one document or one on each line
+  otlp       requests of OpenTelemetry: JSON, or Protocol Buffers as collectors write them
   zipkin     JSON of Zipkin, version 2, with shared spans
   nezha      CSV of spans: TraceID, SpanID, ParentID, PodName, StartTimeUnixNano, EndTimeUnixNano
   messages   CSV, space separated or Parquet: sender, receivers, time[, receive time][, cause]

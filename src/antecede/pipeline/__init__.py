@@ -3,20 +3,28 @@
 A stage is a function from DataFrames to DataFrames; jobs join stages and own all reading and
 writing. Only this layer imports pyspark, and nothing here does so before it is used.
 
-    from antecede.pipeline import audit, spans_to_events
+    from antecede.pipeline import audit, register_formats, spans_in_values, spans_to_events
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from antecede.pipeline.audit.library import audit as audit
     from antecede.pipeline.ingest.library import spans_to_events as spans_to_events
+    from antecede.pipeline.ingest.span_tables import register_formats as register_formats
+    from antecede.pipeline.ingest.span_tables import spans_in_values as spans_in_values
+
+LIBRARY: Final = {
+    "spans_to_events": "antecede.pipeline.ingest.library",
+    "register_formats": "antecede.pipeline.ingest.span_tables",
+    "spans_in_values": "antecede.pipeline.ingest.span_tables",
+}
+"""Where the functions are that this package offers; `audit` is a subpackage that can be called."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
     """The functions of the library, imported when somebody wants them."""
-    if name == "spans_to_events":
-        from antecede.pipeline.ingest.library import spans_to_events
-
-        return spans_to_events
+    if name in LIBRARY:
+        return getattr(import_module(LIBRARY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast, final
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -27,6 +29,7 @@ DEPTH_MAX: Final = 4
 GZIP: Final = b"\x1f\x8b"
 BZIP2: Final = b"BZh"
 XZ: Final = b"\xfd7zXZ\x00"
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
 ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
 TAR: Final = b"ustar"
 TAR_OFFSET: Final = 257
@@ -36,6 +39,7 @@ FAILURES: Final = (
     OSError,
     RuntimeError,  # what zipfile says of a member with a password
     lzma.LZMAError,
+    pa.ArrowException,
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -127,6 +131,8 @@ def decompressed(head: bytes, stream: IO[bytes]) -> IO[bytes] | None:
         return cast(IO[bytes], bz2.BZ2File(stream))
     if head.startswith(XZ):
         return cast(IO[bytes], lzma.LZMAFile(stream))
+    if head.startswith(ZSTD):
+        return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd"))
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -131,6 +131,24 @@ def found_in_part(
                         )
     except OSError as error:
         damages.append(Damage(part.path, f"cannot be read: {error.strerror or error}"))
+
+
+def found_in_stream(
+    name: str,
+    stream: IO[bytes],
+    form: str,
+    unit: str | None,
+    keep: frozenset[str],
+    damages: list[Damage],
+) -> Iterator[tuple[str, str, Iterator[Found]]]:
+    """Each file in a stream, packed or not: its name, its format, and what is found in it."""
+    for content in contents(name, stream, damages):
+        kind = detected(content.head, unit) if form == AUTO else form
+        if kind is not None:
+            yield content.name, kind, read_content(content, kind, unit, keep)
+        elif content.head or not damages:
+            reject = unknown_content(content.head, unit)
+            yield content.name, UNRECOGNISED, iter([reject])
 
 
 def found_in_stretch(

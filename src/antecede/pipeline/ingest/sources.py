@@ -23,8 +23,11 @@ FileSystem: TypeAlias = Any
 PART_BYTES: Final = 64 << 20
 """Files of lines that are larger are read in parts of this size."""
 
-SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".parquet")
-PACKINGS: Final = (".gz", ".bz2", ".xz")
+SUFFIXES: Final = (
+    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"),
+    *(".pb", ".binpb", ".otlp"),
+)
+PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVES: Final = (".tar", ".tgz", ".txz", ".tbz2", ".zip")
 """What the names of traces end in: in folders, other files are passed over."""
 

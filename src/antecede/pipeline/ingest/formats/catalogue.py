@@ -7,7 +7,15 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from antecede.pipeline.ingest.containers import HEAD_BYTES, Content, spooled
-from antecede.pipeline.ingest.formats import jaeger, nezha, otlp, parquet_tables, tables, zipkin
+from antecede.pipeline.ingest.formats import (
+    jaeger,
+    nezha,
+    otlp,
+    otlp_binary,
+    parquet_tables,
+    tables,
+    zipkin,
+)
 from antecede.pipeline.ingest.formats.json_text import documents, parsed
 from antecede.pipeline.ingest.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
 from antecede.pipeline.ingest.formats.records import (
@@ -60,6 +68,8 @@ def detected(head: bytes, unit: str | None) -> str | None:
     """The format of a file that begins like this."""
     if head.startswith(PARQUET):
         return MESSAGES
+    if is_binary(head):
+        return OTLP
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if text[:1] in (b"{", b"["):
         return next((form for form, sign in SIGNS if sign.search(text)), None)
@@ -67,6 +77,11 @@ def detected(head: bytes, unit: str | None) -> str | None:
     if nezha.is_header(lines[0]):
         return NEZHA
     return MESSAGES if tables.layout_of(lines, unit) is not None else None
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file that begins like this has requests in Protocol Buffers."""
+    return head[:1] not in (b"{", b"[") and otlp_binary.framing_of(head) is not None
 
 
 def first_lines(head: bytes) -> list[str]:
@@ -80,6 +95,8 @@ def first_lines(head: bytes) -> list[str]:
 
 def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
     """Whether every line of a file that begins like this can be read without the others."""
+    if is_binary(head):
+        return False
     text = head.removeprefix(BYTE_ORDER_MARK)
     if text.lstrip()[:1] in (b"{", b"["):
         first, _, rest = text.partition(b"\n")
@@ -98,6 +115,8 @@ def read_content(
     if content.head.startswith(PARQUET) and form == MESSAGES:
         with spooled(content.stream) as file:
             yield from parquet_tables.copies_in(file, unit)
+    elif form == OTLP and is_binary(content.head):
+        yield from otlp_binary.spans_in_stream(content.head, content.stream, keep)
     elif form in SPANS_OF_DOCUMENT:
         yield from read_documents(content.stream, form, keep=keep)
     else:

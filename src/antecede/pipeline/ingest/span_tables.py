@@ -1,0 +1,207 @@
+"""Spans as a table that anybody can work with: from files, or from the messages of a broker.
+
+    register_formats(spark)
+    spans = spark.read.format("otlp").load("traces/")
+    spans = spans_in_values(spark.readStream.format("kafka")…)
+
+Every row is a span or, in `rejected`, why there is none: its place, the reason and an excerpt.
+"""
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import ArrayType, BooleanType, MapType, StructType
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, rows_of
+from antecede.pipeline.ingest.containers import Damage
+from antecede.pipeline.ingest.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN
+from antecede.pipeline.ingest.formats.records import INSTANCE, Reject, Span
+from antecede.pipeline.ingest.layouts import LONG, REJECT, TEXT, table
+from antecede.pipeline.ingest.reading import found_in_stream, read_part
+from antecede.pipeline.ingest.sources import Part, find_files, parts_of
+
+SPAN_ROWS: Final = table(
+    trace_id=TEXT,
+    span_id=TEXT,
+    parent_id=TEXT,
+    follows=BooleanType(),
+    kind=TEXT,
+    process=TEXT,
+    start_ns=LONG,
+    end_ns=LONG,
+    links=ArrayType(TEXT),
+    operation=TEXT,
+    attributes=MapType(TEXT, TEXT),
+    source=TEXT,
+    rejected=REJECT,
+)
+"""A span in the columns that `spans_to_events` asks for; which file or topic it came from; and, if
+it is none, what was wrong: then all other columns but `source` are null."""
+
+SPAN_WIDTH: Final = len(Span._fields)
+BROKER: Final = ("topic", "partition", "offset")
+"""The columns that Kafka's tables have beside `value`."""
+
+
+def spans_in_values(values: DataFrame, *, form: str = AUTO, keep: Sequence[str] = ()) -> DataFrame:
+    """The spans in a table of binary values: requests of OTLP, documents of Jaeger or Zipkin.
+
+    Each value may be compressed. Works on streams too. `keep` names attributes that come along.
+
+    In:  value (as Kafka has it) or content (as Spark's `binaryFile` has it); topic, partition and
+         offset, or path, if they are there, name the place of what is rejected.
+    Out: `SPAN_ROWS`.
+    """
+    column = next((name for name in ("value", "content") if name in values.columns), None)
+    if column is None:
+        raise LocalError("these are no values: there is no column value, and none called content")
+    source, position = F.lit("value"), F.lit("")
+    if set(BROKER) <= set(values.columns):
+        source = F.format_string("%s[%d]", F.col("topic"), F.col("partition"))
+        position = F.format_string("offset %d", F.col("offset"))
+    elif "path" in values.columns:
+        source = F.col("path")
+    named = values.select(
+        source.alias("source"), position.alias("position"), F.col(column).alias("value")
+    )
+    return named.mapInArrow(partial(value_batches, form=form, keep=frozenset(keep)), SPAN_ROWS)
+
+
+def value_batches(batches: Iterable[Batch], form: str, keep: frozenset[str]) -> Iterator[Batch]:
+    """The spans of values that come in batches."""
+    rows = rows_of(batches, ("source", "position", "value"))
+    return span_batches(
+        (where, record)
+        for source, position, value in rows
+        if value is not None
+        for where, record in records_in_value(source, position, value, form, keep)
+    )
+
+
+def records_in_value(
+    source: str, position: str, value: bytes, form: str, keep: frozenset[str]
+) -> Iterator[tuple[str, Span | Reject]]:
+    """The spans in one value, and what in it could not be read."""
+    damages: list[Damage] = []
+    before = f"{position}: " if position else ""
+    for name, _, found in found_in_stream(source, io.BytesIO(value), form, None, keep, damages):
+        for record in found:
+            if isinstance(record, Reject):
+                place = before + record.position if record.position else position
+                yield name, record._replace(position=place)
+            elif isinstance(record, Span):
+                yield name, record
+    for damage in dict.fromkeys(damages):
+        yield damage.name, Reject(position, damage.reason, "")
+
+
+def span_batches(records: Iterable[tuple[str, Span | Reject]]) -> Iterator[Batch]:
+    """Spans and rejects, each with its source, as batches of `SPAN_ROWS`."""
+    schema = arrow_schema(SPAN_ROWS)
+    remaining = iter(records)
+    while chunk := list(islice(remaining, BATCH_ROWS)):
+        rows = [row_of(source, record) for source, record in chunk]
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(values, one.type) for values, one in zip(columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def row_of(source: str, record: Span | Reject) -> tuple[Any, ...]:
+    """A row of `SPAN_ROWS`."""
+    if isinstance(record, Reject):
+        return (*[None] * SPAN_WIDTH, source, record._asdict())
+    named = record._replace(process=record.process.replace(INSTANCE, "@"))
+    return (*named, source, None)
+
+
+class PartOfFiles(InputPartition):
+    """A file, or a stretch of it, for one task."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(tuple(part))
+        self.part: Final = part
+
+
+class SpanReader(DataSourceReader):
+    """Reads the files of a `TraceSource`, part by part."""
+
+    def __init__(self, form: str, paths: Sequence[str], keep: frozenset[str]) -> None:
+        self.form: Final = form
+        self.paths: Final = tuple(paths)
+        self.keep: Final = keep
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """A task for every part."""
+        files = find_files(self.paths).files
+        return [PartOfFiles(part) for part in parts_of(files, self.form, None)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The spans of one part, in batches."""
+        assert isinstance(partition, PartOfFiles), "they are made above"
+        records = read_part(partition.part, self.form, None, self.keep)
+        return span_batches(
+            (source, record)
+            for _, _, source, record in records
+            if isinstance(record, Span | Reject)
+        )
+
+
+class TraceSource(DataSource):
+    """Files of spans: `spark.read.format(…).load(path)`, with `option("keep", "name,name")`."""
+
+    form = AUTO
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.form
+
+    def schema(self) -> StructType:
+        return SPAN_ROWS
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 there is only one
+        keep = self.options.get("keep", "")
+        names = frozenset(name.strip() for name in keep.split(",") if name.strip())
+        return SpanReader(self.form, paths_in(self.options.get("path"), self.options), names)
+
+
+class OtlpSource(TraceSource):
+    """Requests of OpenTelemetry, in JSON or Protocol Buffers."""
+
+    form = OTLP
+
+
+class JaegerSource(TraceSource):
+    """Documents of Jaeger."""
+
+    form = JAEGER
+
+
+class ZipkinSource(TraceSource):
+    """Documents of Zipkin."""
+
+    form = ZIPKIN
+
+
+def paths_in(path: str | None, options: Any) -> list[str]:  # noqa: ANN401 Spark's own mapping
+    """What somebody gave to `load`: a path, or several."""
+    if path is not None:
+        return [path]
+    several = options.get("paths")
+    if several is None:
+        raise LocalError("nothing to read: give a path to load()")
+    return [str(one) for one in json.loads(several)]
+
+
+def register_formats(spark: SparkSession) -> None:
+    """Let this session read `otlp`, `jaeger` and `zipkin` as formats of their own."""
+    for source in (OtlpSource, JaegerSource, ZipkinSource):
+        spark.dataSource.register(source)
