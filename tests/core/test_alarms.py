@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from antecede.core.alarms import DOUBLINGS_MAX, Alarm, Alarms
 from antecede.core.process import NEVER_NS
+from antecede.core.state import twin_of
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 PATIENCE_NS = 10
@@ -107,19 +108,13 @@ def test_an_alarm_that_is_off_is_forgotten_when_its_place_comes_up() -> None:
     assert alarms.next_ns() == NEVER_NS
 
 
-def test_a_copy_of_an_alarm_has_its_patience_but_no_place() -> None:
-    alarms = Alarms(PATIENCE_NS)
-    alarm = Alarm(7)
+def test_a_copy_rings_as_its_original_does() -> None:
+    alarms, alarm = Alarms(PATIENCE_NS), Alarm(7)
     alarms.start(alarm, 0)
     rings(alarms, 100)
-    twin = alarm.copy()
-    assert (twin.owner, twin.on, twin.since_ns, twin.doublings) == (
-        alarm.owner,
-        alarm.on,
-        alarm.since_ns,
-        alarm.doublings,
-    )
-    assert not twin.queued
+    twins, twin = twin_of((alarms, alarm))
+    twin.on = False
+    assert rings(alarms, 1_000) != rings(twins, 1_000) == []
 
 
 @interpreted_only

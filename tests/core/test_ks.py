@@ -189,7 +189,7 @@ FORGETTING: dict[str, tuple[str, str]] = {
         "told = without(self._log, everyone)",
     ),
     "does not log its own messages": (
-        "self._log = adding(rest, self._members.me, self._sequence, everyone)",
+        "self._log = adding(rest, self._members.me, message.sequence, everyone)",
         "self._log = rest",
     ),
     "does not log what it delivers": (

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from antecede.core.outstanding import BATCH, Outstanding
 from antecede.core.process import NEVER_NS
+from antecede.core.state import twin_of
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 PATIENCE_NS = 10
@@ -47,7 +48,7 @@ def test_what_is_open_is_what_was_added_and_not_answered(
         else:
             for due in outstanding.due(now_ns):
                 assert due.ids == model[due.peer] != []
-        twin = outstanding.copy()
+        twin = twin_of(outstanding)
         for other in range(PEERS):
             assert outstanding.open_ids(other) == twin.open_ids(other) == model[other]
             assert all(
@@ -91,7 +92,7 @@ def test_a_copy_rings_when_its_original_does() -> None:
     outstanding.add(1, 1, 0)
     outstanding.add(2, 2, 3)
     outstanding.due(PATIENCE_NS)
-    twin = outstanding.copy()
+    twin = twin_of(outstanding)
     twin.answer(2, 2, PATIENCE_NS)
     assert outstanding.is_open(2, 2)
     for now_ns in range(PATIENCE_NS, 100):

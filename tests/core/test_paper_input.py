@@ -249,6 +249,6 @@ def test_none_remembers_a_floor_and_only_what_is_above_a_gap() -> None:
         net.carry(letter)
     receiver = net.processes[1]
     assert isinstance(receiver, NoneProcess)
-    assert (receiver._seen[0].floor, len(receiver._seen[0].above)) == (0, 19)
+    assert (receiver._received[0].floor, len(receiver._received[0].above)) == (0, 19)
     net.carry(mine[0])
-    assert (receiver._seen[0].floor, receiver._seen[0].above) == (39, {})
+    assert (receiver._received[0].floor, receiver._received[0].above) == (39, {})

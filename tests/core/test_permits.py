@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.permits import MissingPermits, OwedPermits
+from antecede.core.state import twin_of
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 
@@ -78,8 +79,8 @@ def test_positions_are_those_of_the_list_of_all_that_were_ever_missing(
         else:
             assert permits.grant(owing[sender], step) == plain.grant(sender, step)
         assert agree(permits, owing, plain)
-        twin = permits.copy()
-        assert agree(twin, [twin.copy_owed(owed) for owed in owing], plain)
+        twin, twins = twin_of((permits, owing))
+        assert agree(twin, twins, plain)
 
 
 def test_a_copy_goes_its_own_way() -> None:
@@ -87,9 +88,9 @@ def test_a_copy_goes_its_own_way() -> None:
     one, two = OwedPermits(1), OwedPermits(2)
     permits.add(one, 5)
     permits.add(two, 3)
-    twin = permits.copy()
-    twin.grant(twin.copy_owed(one), 5)
-    twin.add(twin.copy_owed(two), 4)
+    twin, twin_one, twin_two = twin_of((permits, one, two))
+    twin.grant(twin_one, 5)
+    twin.add(twin_two, 4)
     assert (twin.first, twin.second, twin.next) == (2, 4, 4)
     assert (permits.first, permits.second, permits.next) == (1, 2, 3)
 

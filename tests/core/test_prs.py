@@ -122,8 +122,8 @@ WRONG_ON_PURPOSE: dict[str, tuple[str, str]] = {
         "self._put_barrier(target, kept)",
     ),
     "does not hold up its targets": (
-        "                self._barriers[target] = barrier\n",
-        "",
+        "            self._barriers[target] = barrier\n",
+        "            pass\n",
     ),
 }
 

@@ -181,8 +181,8 @@ def test_counting_messages_to_oneself_blocks_as_in_the_text_of_1991() -> None:
     create: Create = patched(
         "rst.py",
         (
-            "            counted = self._sent.get(me, EMPTY).plus(remote, self._line)",
-            "            counted = self._sent.get(me, EMPTY).plus([*remote, me], self._line)",
+            "        counted = self._sent.get(me, EMPTY).plus(remote, self._line)",
+            "        counted = self._sent.get(me, EMPTY).plus([*remote, me], self._line)",
         ),
         ("            if process in row.counts:\n", "            if process < 0:\n"),
         as_module="rst_of_1991",

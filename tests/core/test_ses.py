@@ -86,7 +86,10 @@ def test_a_packet_does_not_change_after_it_left() -> None:
 
 
 WRONG_ON_PURPOSE: dict[str, tuple[str, str]] = {
-    "does not date its targets": ("                self._latest[target] = self._time\n", ""),
+    "does not date its targets": (
+        "            self._latest[target] = self._time\n",
+        "            pass\n",
+    ),
     "does not date the other targets of what it delivers": (
         "            self._remember(target, packet.time)\n",
         "            pass\n",
@@ -100,8 +103,8 @@ WRONG_ON_PURPOSE: dict[str, tuple[str, str]] = {
         "self._time = maximum(before, EMPTY)",
     ),
     "dates its message before it counts it": (
-        "        self._time = self._time.plus((me,))\n",
-        "        self._time, early = self._time.plus((me,)), self._time\n",
+        "        self._time = self._time.plus((self._members.me,))\n",
+        "        early = self._time\n        self._time = self._time.plus((self._members.me,))\n",
     ),
 }
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.sliding import IndexedSlidingMap, SlidingArray, SlidingMap
+from antecede.core.state import twin_of
 from tests.papers.counting import LineCounter, RingCounter, assert_constant, interpreted_only
 
 # True adds an element, False removes the oldest, an integer replaces the element at that place.
@@ -52,7 +53,7 @@ def test_a_copy_of_an_array_shares_nothing_with_it(operations: list[bool | int])
         else:
             array.add(operation)
     before = list(array)
-    twin = array.copy()
+    twin = twin_of(array)
     assert (twin.first, twin.next, list(twin)) == (array.first, array.next, before)
     twin.add(1)
     twin[twin.first] = -1
@@ -118,7 +119,7 @@ def test_a_copy_of_a_map_shares_nothing_with_it(
     for key in "abcd":
         sliding.add(key)
     sliding.remove("b")
-    twin = sliding.copy()
+    twin = twin_of(sliding)
     assert (twin.first, twin.next, twin.items()) == (1, 5, [("a", 1), ("c", 3), ("d", 4)])
     twin.remove("a")
     twin.add("e")

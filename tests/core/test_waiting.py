@@ -6,6 +6,7 @@ import pytest
 
 from antecede.core import RemoteError
 from antecede.core.packets import Ack
+from antecede.core.state import twin_of
 from antecede.core.waiting import WaitingRoom
 
 
@@ -87,7 +88,7 @@ def test_a_room_and_its_copy_do_what_a_scan_of_the_buffer_would_do(seed: int) ->
         process = random.randrange(4)
         counts[process] += random.randint(1, 2)
         room.reached(process, counts[process])
-        twin = room.copy()
+        twin = twin_of(room)
         ready = [one for one, needs in buffer if all(counts[k] >= c for k, c in needs)]
         buffer = [(one, needs) for one, needs in buffer if one not in ready]
         assert taken(room) == taken(twin) == ready
@@ -97,7 +98,7 @@ def test_a_room_and_its_copy_do_what_a_scan_of_the_buffer_would_do(seed: int) ->
 def test_a_copy_goes_its_own_way() -> None:
     room: WaitingRoom[Ack] = WaitingRoom(9)
     room.hold(Ack(1), 0, 1, [(5, 1), (6, 1)])
-    twin = room.copy()
+    twin = twin_of(room)
 
     twin.reached(5, 1)
     twin.reached(6, 1)

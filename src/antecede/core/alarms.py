@@ -7,9 +7,8 @@ out to be off, or not yet due, is forgotten or put back when its place comes up.
 which happens per packet and shortens the patience, never touches the heap.
 """
 
-from collections.abc import Mapping
 from heapq import heappop, heappush
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -25,6 +24,8 @@ DOUBLINGS_MAX: Final = 5
 class Alarm:
     """One peer's timer; a protocol's record of a peer may be a subclass of it."""
 
+    MADE_OF: ClassVar[tuple[str, ...]] = ("owner",)
+
     __slots__ = ("doublings", "on", "owner", "queued", "since_ns")
 
     def __init__(self, owner: i64) -> None:
@@ -39,18 +40,12 @@ class Alarm:
         self.since_ns = now_ns
         self.doublings = 0
 
-    def copy(self) -> "Alarm":
-        """An independent alarm in the same state, not in any queue."""
-        other = Alarm(self.owner)
-        other.on = self.on
-        other.since_ns = self.since_ns
-        other.doublings = self.doublings
-        return other
-
 
 @final
 class Alarms:
     """All the alarms of one process."""
+
+    MADE_OF: ClassVar = ("patience_ns",)
 
     __slots__ = ("_heap", "_soonest_ns", "patience_ns")
 
@@ -71,11 +66,6 @@ class Alarms:
         """Give an alarm that is on its place in the queue, if it has none."""
         if not alarm.queued:
             self._queue(alarm, alarm.since_ns + self.patience_ns)
-
-    def adopt(self, other: "Alarms", twins: Mapping[int, Alarm]) -> None:
-        """Give `twins`, by owner, the places that the alarms of `other` have in its queue."""
-        for place_ns, owner, _ in other._heap:
-            self._queue(twins[owner], place_ns)
 
     def next_ns(self) -> i64:
         """When `ringing` may have something: never too late, sometimes too early."""

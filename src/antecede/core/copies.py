@@ -3,7 +3,7 @@
 Each copy names its predecessor to the same receiver. Constant time per copy.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -18,6 +18,8 @@ from antecede.core.values import Message
 class Copies:
     """The unacknowledged copies, by receiver, and when to transmit them again."""
 
+    MADE_OF: ClassVar = ("_limit", "patience_ns")
+
     __slots__ = ("_last_sent", "_limit", "_oldest", "_outstanding", "_packets", "_unacked", "bytes")
 
     def __init__(self, limit: i64, patience_ns: i64) -> None:
@@ -30,6 +32,11 @@ class Copies:
         # No message below this one is unacknowledged.
         self._oldest: i64 = 1
         self._outstanding = Outstanding(patience_ns)
+
+    @property
+    def patience_ns(self) -> i64:
+        """How long to wait for an acknowledgement, the first time."""
+        return self._outstanding.patience_ns
 
     def check_room(self) -> None:
         """`BufferFull` if there are already as many unacknowledged messages as allowed."""
@@ -103,18 +110,6 @@ class Copies:
             for number in due.ids:
                 repeated.append(Transmit(due.peer, packets[number]))
         return repeated
-
-    def copy(self) -> "Copies":
-        """An independent copy, timers and all."""
-        twin = Copies(self._limit, 0)
-        twin._last_sent = dict(self._last_sent)
-        for receiver, packets in self._packets.items():
-            twin._packets[receiver] = dict(packets)
-        twin._unacked = dict(self._unacked)
-        twin._oldest = self._oldest
-        twin.bytes = self.bytes
-        twin._outstanding = self._outstanding.copy()
-        return twin
 
     def state(self) -> str:
         """Equal states, equal strings; timers do not count."""

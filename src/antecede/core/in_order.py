@@ -7,17 +7,20 @@ the id of its predecessor. Constant time per message, whatever the order of arri
 This is lines 25, 27, 45 and 48-52 of Algorithm 1: `last_delivered` is ld and `_early` is rb.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.core.packets import DataPacket
+from antecede.core.state import shown
 
 
 @final
 class InOrder:
     """What has been delivered from every source, and what waits for a gap to close."""
+
+    MADE_OF: ClassVar = ("limit",)
 
     __slots__ = ("_early", "_last_delivered", "limit")
 
@@ -65,22 +68,9 @@ class InOrder:
             del self._early[source]
         return in_turn
 
-    def copy(self) -> "InOrder":
-        """An independent copy."""
-        twin = InOrder(self.limit)
-        twin._last_delivered = dict(self._last_delivered)
-        for source, early in self._early.items():
-            twin._early[source] = dict(early)
-        return twin
-
-    def state(self) -> str:
-        """Equal states, equal strings."""
-        waiting = [
-            (source, previous, repr(self._early[source][previous]))
-            for source in sorted(self._early)
-            for previous in sorted(self._early[source])
-        ]
-        return repr((sorted(self._last_delivered.items()), waiting))
+    def state(self) -> object:
+        """Equal states, equal values."""
+        return shown(self._last_delivered), shown(self._early)
 
 
 def check_chain(source: i64, packet: DataPacket, delivered: i64) -> None:

@@ -30,6 +30,9 @@ class Members:
         gapless = self.highest - self.lowest + 1 == self.size
         self._known: Final = None if gapless else dict.fromkeys(sorted(everyone), True)
 
+    def __repr__(self) -> str:
+        return f"Members({self.me})"
+
     def ids(self) -> list[int]:
         """Everyone's id, in ascending order."""
         if self._known is None:

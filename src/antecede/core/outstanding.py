@@ -10,7 +10,7 @@ Amortised constant time per id; a timer costs what it sends again.
 """
 
 from collections import deque
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -23,6 +23,8 @@ BATCH: Final = 64
 @final
 class PeerQueue:
     """The open ids of one peer."""
+
+    MADE_OF: ClassVar = ("alarm",)
 
     __slots__ = ("alarm", "ids", "open")
 
@@ -64,6 +66,8 @@ class Due:
 @final
 class Outstanding:
     """The open ids of all peers, added in increasing order per peer."""
+
+    MADE_OF: ClassVar = ("patience_ns",)
 
     __slots__ = ("_alarms", "_queues")
 
@@ -132,18 +136,6 @@ class Outstanding:
             rung.append(Due(alarm.owner, self._queues[alarm.owner].oldest(BATCH)))
             self._alarms.again(alarm, now_ns)
         return rung
-
-    def copy(self) -> "Outstanding":
-        """An independent copy, timers and all."""
-        twin = Outstanding(self._alarms.patience_ns)
-        for peer, queue in self._queues.items():
-            copied = PeerQueue(queue.alarm.copy())
-            copied.ids = deque(queue.ids)
-            copied.open = set(queue.open)
-            twin._queues[peer] = copied
-        twins = {peer: queue.alarm for peer, queue in twin._queues.items()}
-        twin._alarms.adopt(self._alarms, twins)
-        return twin
 
     def _after_answer(self, queue: PeerQueue, now_ns: i64) -> None:
         if queue.drop_answered():

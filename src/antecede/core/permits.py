@@ -7,7 +7,7 @@ of its own, and a permit takes away a prefix of it. Both positions only ever mov
 constant time.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -18,6 +18,8 @@ from antecede.core.sliding import SlidingArray
 @mypyc_attr(acyclic=True)
 class MissingPermit:
     """A delivered message whose permit has not come."""
+
+    MADE_OF: ClassVar = ("sender", "sequence", "position")
 
     __slots__ = ("granted", "position", "sender", "sequence")
 
@@ -31,6 +33,8 @@ class MissingPermit:
 @final
 class OwedPermits:
     """The permits that one sender owes, oldest first."""
+
+    MADE_OF: ClassVar = ("sender",)
 
     __slots__ = ("queue", "sender")
 
@@ -51,6 +55,8 @@ class OwedPermits:
 @final
 class MissingPermits:
     """All missing permits of one process."""
+
+    MADE_OF: ClassVar = ()
 
     __slots__ = ("_all", "second")
 
@@ -112,25 +118,6 @@ class MissingPermits:
     def missing(self) -> list[MissingPermit]:
         """The missing permits, oldest first."""
         return [permit for permit in self._all if not permit.granted]
-
-    def copy(self) -> "MissingPermits":
-        """An independent copy, positions and all; see `copy_owed` for the senders' part."""
-        other = MissingPermits()
-        other._all = SlidingArray(self._all.first)
-        for permit in self._all:
-            twin = MissingPermit(permit.sender, permit.sequence, permit.position)
-            twin.granted = permit.granted
-            other._all.add(twin)
-        other.second = self.second
-        return other
-
-    def copy_owed(self, owed: OwedPermits) -> OwedPermits:
-        """A copy of what a sender owes a twin: the same permits, but ours."""
-        other = OwedPermits(owed.sender)
-        other.queue = SlidingArray(owed.queue.first)
-        for permit in owed.queue:
-            other.queue.add(self._all.at(permit.position))
-        return other
 
     def _slide(self) -> None:
         window = self._all

@@ -8,21 +8,23 @@ socket, no clock, no random numbers and no logger; time is an argument. Three ki
   `LocalError` or `RemoteError` has changed nothing.
 - the same for drivers on a hot path: `submit_into`, `arrive_into`, `expire_into` put the same
   effects, in the same order, into an `Outbox`, and `wake_ns` is `deadline_ns` without a None.
-- for the model checker: `clone` and `fingerprint`. A fingerprint leaves timers out, because when a
-  timer fires is the driver's choice.
+- for the model checker: `clone` and `fingerprint`, which follow from `anew` and from the names of
+  the fields that change (see `state.py`). A fingerprint leaves timers out, because when a timer
+  fires is the driver's choice.
 
 Determinism is part of the contract: same calls, same effects, interpreted or compiled.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError
 from antecede.core.reports import Report
+from antecede.core.state import give_state, shown
 from antecede.core.values import Message, Packet
 
 NEVER_NS: Final = 1 << 62
@@ -69,6 +71,10 @@ def replay(effects: list[Effect], outbox: Outbox) -> None:
 class CausalProcess(ABC):
     """One process's side of a protocol; single-threaded."""
 
+    # Fields that `clone` copies; those of STATE are in the fingerprint, too.
+    STATE: ClassVar[tuple[str, ...]] = ()
+    ASIDE: ClassVar[tuple[str, ...]] = ()
+
     @abstractmethod
     def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
         """Send `payload` to every one of `targets` (which may include oneself), as one message."""
@@ -77,13 +83,19 @@ class CausalProcess(ABC):
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         """Take in a packet that `source` transmitted."""
 
-    @abstractmethod
     def clone(self) -> Self:
         """An independent copy in the same state."""
+        twin = self.anew()
+        give_state(self, twin, type(self).STATE + type(self).ASIDE)
+        return twin
 
-    @abstractmethod
     def fingerprint(self) -> bytes:
         """Equal states, equal fingerprints; timers do not count."""
+        return repr([shown(getattr(self, name)) for name in type(self).STATE]).encode()
+
+    def anew(self) -> Self:
+        """A process with the same options, to which nothing has happened."""
+        raise NotImplementedError(f"{type(self).__name__} has neither `anew` nor a `clone`")
 
     def deadline_ns(self) -> int | None:
         """When to call `expire`; None: no timer wanted."""

@@ -11,9 +11,11 @@ doubles when full and halves when seven eighths empty.
 """
 
 from collections.abc import Hashable, Iterator
-from typing import Final, Generic, TypeVar, cast, final
+from typing import ClassVar, Final, Generic, TypeVar, cast, final
 
 from mypy_extensions import i64
+
+from antecede.core.state import shown
 
 Element = TypeVar("Element")
 Key = TypeVar("Key", bound=Hashable)
@@ -24,6 +26,8 @@ RING_SIZE_MIN: Final = 8
 @final
 class SlidingArray(Generic[Element]):
     """A window of elements: add at the end, remove at the front, read anywhere."""
+
+    MADE_OF: ClassVar = ("first",)
 
     __slots__ = ("_mask", "_ring", "first", "next")
 
@@ -87,12 +91,9 @@ class SlidingArray(Generic[Element]):
             yield self.at(index)
             index += 1
 
-    def copy(self) -> "SlidingArray[Element]":
-        """A window of its own with the same elements at the same indexes."""
-        twin: SlidingArray[Element] = SlidingArray(self.first)
-        for element in self:
-            twin.add(element)
-        return twin
+    def state(self) -> object:
+        """Which indexes are in the window, and what is there."""
+        return self.first, self.next, [shown(element) for element in self]
 
     def _resize(self, capacity: i64) -> None:
         ring: list[Element | None] = [None] * capacity
@@ -108,6 +109,8 @@ class SlidingArray(Generic[Element]):
 @final
 class IndexedSlidingMap(Generic[Key]):
     """A window of distinct keys: add at the end, remove by key, read by index, find an index."""
+
+    MADE_OF: ClassVar = ("first",)
 
     __slots__ = ("_index_of", "_keys")
 
@@ -162,12 +165,9 @@ class IndexedSlidingMap(Generic[Key]):
         """The keys present with their indexes, oldest first."""
         return list(self._index_of.items())
 
-    def copy(self) -> "IndexedSlidingMap[Key]":
-        """A window of its own with the same keys at the same indexes."""
-        twin: IndexedSlidingMap[Key] = IndexedSlidingMap()
-        twin._keys = self._keys.copy()
-        twin._index_of = dict(self._index_of)
-        return twin
+    def state(self) -> object:
+        """The keys present with their indexes, and the index of the next one."""
+        return self.items(), self.next
 
     def __contains__(self, key: object) -> bool:
         return key in self._index_of
@@ -182,6 +182,8 @@ class IndexedSlidingMap(Generic[Key]):
 @final
 class SlidingMap(Generic[Key]):
     """A window of distinct keys: add at the end, remove by key; holes are single bits."""
+
+    MADE_OF: ClassVar = ("first",)
 
     __slots__ = ("_index_of", "_present")
 
@@ -225,12 +227,9 @@ class SlidingMap(Generic[Key]):
         """The keys present with their indexes, oldest first."""
         return list(self._index_of.items())
 
-    def copy(self) -> "SlidingMap[Key]":
-        """A window of its own with the same keys at the same indexes."""
-        twin: SlidingMap[Key] = SlidingMap()
-        twin._present = self._present.copy()
-        twin._index_of = dict(self._index_of)
-        return twin
+    def state(self) -> object:
+        """The keys present with their indexes, and the index of the next one."""
+        return self.items(), self.next
 
     def __contains__(self, key: object) -> bool:
         return key in self._index_of

@@ -7,7 +7,7 @@ is the order in which a scan from the start would find them, whatever the protoc
 """
 
 from heapq import heappop, heappush
-from typing import Final, Generic, TypeVar, final
+from typing import ClassVar, Final, Generic, TypeVar, final
 
 from mypy_extensions import i64
 
@@ -24,6 +24,8 @@ Held = TypeVar("Held", bound=Packet)
 class Waiter(Generic[Held]):
     """A held packet, and how many things it misses."""
 
+    MADE_OF: ClassVar = ("packet", "source", "number", "arrival", "missing")
+
     __slots__ = ("arrival", "missing", "number", "packet", "source")
 
     def __init__(self, packet: Held, source: int, number: int, arrival: i64, missing: i64) -> None:
@@ -37,6 +39,10 @@ class Waiter(Generic[Held]):
 @final
 class WaitingRoom(Generic[Held]):
     """Holds packets, known by their source and a number that source gave them, until ready."""
+
+    MADE_OF: ClassVar = ("limit",)
+
+    __slots__ = ("_next_arrival", "_numbers", "_ready", "_until", "_waiters", "limit")
 
     def __init__(self, limit: i64) -> None:
         self.limit: Final[i64] = limit
@@ -104,19 +110,10 @@ class WaitingRoom(Generic[Held]):
             del self._numbers[waiter.source]
         return waiter.packet
 
+    def state(self) -> list[Held]:
+        """Equal states, equal lists: who waits for what follows from it."""
+        return self.packets()
+
     def packets(self) -> list[Held]:
         """What is held, by order of arrival."""
         return [waiter.packet for waiter in self._waiters.values()]
-
-    def copy(self) -> "WaitingRoom[Held]":
-        """An independent room in the same state."""
-        twin: WaitingRoom[Held] = WaitingRoom(self.limit)
-        twin._next_arrival = self._next_arrival
-        for arrival, waiter in self._waiters.items():
-            twin._waiters[arrival] = Waiter(
-                waiter.packet, waiter.source, waiter.number, waiter.arrival, waiter.missing
-            )
-        twin._numbers = {source: dict(numbers) for source, numbers in self._numbers.items()}
-        twin._until = {process: list(heap) for process, heap in self._until.items()}
-        twin._ready = list(self._ready)
-        return twin

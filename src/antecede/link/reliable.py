@@ -17,7 +17,7 @@ and that repetition gets in or raises.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64
 
@@ -48,6 +48,8 @@ RESEND_BATCH: Final = 64
 @final
 class ReliableProcess(CausalProcess):
     """`inner` over a lossy network; its packets travel as `LinkData`."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_channels", "_outstanding", "_alarms")
 
     def __init__(
         self,
@@ -210,8 +212,9 @@ class ReliableProcess(CausalProcess):
 
     # For the model checker.
 
-    def clone(self) -> Self:
-        twin = ReliableProcess(
+    def anew(self) -> Self:
+        # What is inside is a clone at once: a protocol of a user may know no other way.
+        return ReliableProcess(
             self.inner.clone(),
             self._me,
             self._known,
@@ -220,12 +223,6 @@ class ReliableProcess(CausalProcess):
             send_limit=self._send_limit,
             window=self._window,
         )
-        twin._outstanding = self._outstanding
-        for process, channel in self._channels.items():
-            twin._channel(process).adopt(channel)
-        alarms = {process: channel.alarm for process, channel in twin._channels.items()}
-        twin._alarms.adopt(self._alarms, alarms)
-        return twin
 
     def fingerprint(self) -> bytes:
         states = [self._channels[process].state() for process in sorted(self._channels)]

@@ -1,6 +1,6 @@
 """What a reliable link remembers of one other process: packets sent, numbers received."""
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -14,6 +14,8 @@ from antecede.core.values import Packet
 class Sent:
     """A packet that is not acknowledged in order yet, and whether the peer is known to have it."""
 
+    MADE_OF: ClassVar = ("packet",)
+
     __slots__ = ("held", "packet")
 
     def __init__(self, packet: LinkData) -> None:
@@ -24,6 +26,8 @@ class Sent:
 @final
 class Channel:
     """Both directions between here and one other process."""
+
+    MADE_OF: ClassVar = ("id",)
 
     __slots__ = ("alarm", "early", "expected", "id", "queue", "unsent_at")
 
@@ -36,7 +40,7 @@ class Channel:
         # A FIFO link keeps their packets; otherwise they are taken in, and None stands there.
         self.expected: i64 = 1
         self.early: dict[int, Packet | None] = {}
-        self.alarm: Final = Alarm(process)
+        self.alarm = Alarm(process)
 
     def may_keep(self, number: i64, window: i64) -> bool:
         """Whether a packet is early, new, and not so early that its sender cannot have sent it."""
@@ -74,20 +78,6 @@ class Channel:
         if first > 0:
             ranges.append((first, last))
         return LinkAck(self.expected - 1, tuple(ranges[:RANGES_LIMIT]))
-
-    def adopt(self, other: "Channel") -> None:
-        """Become a copy of `other`."""
-        self.queue = SlidingArray(other.queue.first)
-        for sent in other.queue:
-            twin = Sent(sent.packet)
-            twin.held = sent.held
-            self.queue.add(twin)
-        self.unsent_at = other.unsent_at
-        self.expected = other.expected
-        self.early = other.early.copy()
-        self.alarm.on = other.alarm.on
-        self.alarm.since_ns = other.alarm.since_ns
-        self.alarm.doublings = other.alarm.doublings
 
     def state(self) -> str:
         """Everything but the alarm; empty if nothing was ever exchanged."""

@@ -17,7 +17,7 @@ waits; a process that took in nothing until its own message is acknowledged woul
 """
 
 from collections.abc import Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64
 
@@ -35,6 +35,9 @@ from antecede.core.values import Message, Packet
 class BlockingProcess(CausalProcess):
     """One process; at most one message of its own is under way."""
 
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_next_sequence", "_under_way", "_delivered")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_alarm", "_alarms")
+
     def __init__(
         self,
         me: int,
@@ -48,7 +51,7 @@ class BlockingProcess(CausalProcess):
         self._delivered: dict[int, int] = {}
         self._next_sequence: i64 = 1
         self._under_way: Outgoing | None = None
-        self._alarm: Final = Alarm(0)
+        self._alarm = Alarm(0)
         self._alarms = Alarms(patience_ns)
 
     def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
@@ -117,24 +120,10 @@ class BlockingProcess(CausalProcess):
         self._under_way = None
         self._alarm.on = False
 
-    def clone(self) -> Self:
-        twin = BlockingProcess(
+    def anew(self) -> Self:
+        return BlockingProcess(
             self._members.me,
             self._members.ids(),
             payload_limit=self._payload_limit,
             patience_ns=self._alarms.patience_ns,
         )
-        twin._delivered = self._delivered.copy()
-        twin._next_sequence = self._next_sequence
-        twin._under_way = self._under_way
-        twin._alarm.on = self._alarm.on
-        twin._alarm.since_ns = self._alarm.since_ns
-        twin._alarm.doublings = self._alarm.doublings
-        twin._alarms.adopt(self._alarms, {self._alarm.owner: twin._alarm})
-        return twin
-
-    def fingerprint(self) -> bytes:
-        last = self._under_way
-        under_way = None if last is None else (last.message, last.target)
-        delivered = sorted(self._delivered.items())
-        return repr((self._members.me, self._next_sequence, under_way, delivered)).encode()

@@ -10,18 +10,17 @@ Cost: n integers per message and per process, n steps per delivery. Latency is o
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.effects import Transmit
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, Packet
 from antecede.core.vectors import Vector
-from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -63,8 +62,12 @@ class BssPacket(Packet):
 
 
 @final
-class BssProcess(CausalProcess):
+class BssProcess(ReceiverBuffering[BssPacket]):
     """One process's side; messages to it arrive exactly once, in any order."""
+
+    PACKET: ClassVar[type[Packet]] = BssPacket
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_time", "_room")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_sequence",)
 
     def __init__(
         self,
@@ -74,50 +77,28 @@ class BssProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
-        self._payload_limit: Final[i64] = payload_limit
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         # By process, how many of its messages are delivered here; of our own, submitted.
         self._time: dict[int, int] = {}
-        self._room: WaitingRoom[BssPacket] = WaitingRoom(receive_limit)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
+    def _check_targets(self, remote: list[int]) -> None:
         if len(remote) != self._members.size - 1:
             raise LocalError(f"a broadcast needs all {self._members.size - 1} others as targets")
-        content = checked_payload(payload, self._payload_limit)
-        me = self._members.me
-        sequence = self._time.get(me, 0) + 1
-        self._time[me] = sequence
-        message = Message(me, sequence, content)
-        effects: list[Effect] = []
-        if remote:
-            packet = BssPacket(message, self._members.size, Vector(dict(self._time)))
-            for target in remote:
-                effects.append(Transmit(target, packet))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
 
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        if not isinstance(packet, BssPacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        self._check(source, packet)
-        missing = missing_before(packet, self._time)
-        if missing:
-            self._room.hold(packet, source, packet.carried.sequence, missing)
-            return []
-        effects: list[Effect] = []
-        ready: BssPacket | None = packet
-        while ready is not None:
-            sender: int = ready.carried.sender
-            self._time[sender] = ready.carried.sequence
-            self._room.reached(sender, ready.carried.sequence)
-            effects.append(Deliver(ready.carried))
-            ready = self._room.next_ready()
-        return effects
+    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+        self._time[self._members.me] = message.sequence
+        packet = BssPacket(message, self._members.size, Vector(dict(self._time)))
+        return to_each(remote, packet)
 
-    def _check(self, source: int, packet: BssPacket) -> None:
-        """`RemoteError` if no correct process sends this."""
+    def _missing_before(self, packet: BssPacket) -> list[tuple[int, int]]:
+        return missing_before(packet, self._time)
+
+    def _take_in(self, packet: BssPacket) -> None:
+        sender: int = packet.carried.sender
+        self._time[sender] = packet.carried.sequence
+        self._room.reached(sender, packet.carried.sequence)
+
+    def _check(self, source: int, packet: BssPacket) -> int:
         members = self._members
         sequence: int = packet.carried.sequence
         members.check_message(source, packet.carried, (members.me,))
@@ -130,21 +111,7 @@ class BssProcess(CausalProcess):
         if sequence <= self._time.get(source, 0):
             raise RemoteError(f"message {sequence} of {source} came again")
         self._room.check_new(source, sequence)
-
-    def clone(self) -> Self:
-        twin = BssProcess(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
-        twin._time = dict(self._time)
-        twin._room = self._room.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        state = (self._members.me, sorted(self._time.items()))
-        return repr((state, self._room.packets())).encode()
+        return sequence
 
 
 def missing_before(packet: BssPacket, delivered: dict[int, int]) -> list[tuple[int, int]]:

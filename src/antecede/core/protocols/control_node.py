@@ -7,7 +7,7 @@ sender, and going on without a process needs no word to anybody else.
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import ClassVar, Final, Self
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -34,6 +34,16 @@ from antecede.core.values import Message, Packet
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ControlNode(NodeProcess):
     """Reliable links to everybody; a subclass delivers and acknowledges."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_me",
+        "_next_sequence",
+        "_copies",
+        "_expelled",
+        "_stopped",
+        "_received",
+    )
+    ASIDE: ClassVar[tuple[str, ...]] = ("_known",)
 
     def __init__(
         self,
@@ -150,14 +160,10 @@ class ControlNode(NodeProcess):
                 self._reports.append(Refused(sequence, target))
         return [target for target in targets if target not in self._expelled]
 
-    def _copy_to(self, twin: "ControlNode") -> None:
-        """Give a fresh process our part of the state."""
-        twin._next_sequence = self._next_sequence
-        twin._copies = self._copies.copy()
-        twin._expelled = dict(self._expelled)
-        twin._stopped = self._stopped
-
-    def _state(self) -> tuple[object, ...]:
-        """Our part of a fingerprint."""
-        expelled = (sorted(self._expelled), self._stopped)
-        return (self._me, self._next_sequence, self._copies.state(), expelled)
+    def anew(self) -> Self:
+        return type(self)(
+            self._me,
+            self._known,
+            receive_limit=self._receive_limit,
+            payload_limit=self._payload_limit,
+        )

@@ -127,6 +127,8 @@ class YouCanTell(Packet):
 class Outgoing:
     """A message of our own, until it and everything before it are acknowledged."""
 
+    MADE_OF: ClassVar = ("message", "target")
+
     __slots__ = ("acked", "eager", "message", "sent", "target", "told")
 
     def __init__(self, message: Message, target: i64) -> None:
@@ -137,15 +139,6 @@ class Outgoing:
         self.acked = False
         self.told = False
 
-    def copy(self) -> "Outgoing":
-        """An independent copy."""
-        twin = Outgoing(self.message, self.target)
-        twin.sent = self.sent
-        twin.eager = self.eager
-        twin.acked = self.acked
-        twin.told = self.told
-        return twin
-
     def state(self) -> tuple[Message, int, bool, bool, bool, bool]:
         """Everything, as a value."""
         return self.message, self.target, self.sent, self.eager, self.acked, self.told
@@ -154,6 +147,8 @@ class Outgoing:
 @final
 class Peer:
     """Everything about one other process: what is in flight to it, and what it has sent."""
+
+    MADE_OF: ClassVar = ()
 
     __slots__ = ("delivered", "in_flight", "secrets")
 
@@ -166,6 +161,14 @@ class Peer:
 @final
 class CykasProcess(CausalProcess):
     """One process; `mode` counts the secrets it keeps."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_next_sequence",
+        "_mode",
+        "_window",
+        "_unsent_at",
+        "_peers",
+    )
 
     def __init__(
         self,
@@ -309,8 +312,8 @@ class CykasProcess(CausalProcess):
         peer.in_flight = outgoing
         effects.append(Transmit(outgoing.target, CykasMessage(outgoing.message, eager)))
 
-    def clone(self) -> Self:
-        twin = CykasProcess(
+    def anew(self) -> Self:
+        return CykasProcess(
             self._members.me,
             self._members.ids(),
             literal_rule_7=self._literal_rule_7,
@@ -318,20 +321,6 @@ class CykasProcess(CausalProcess):
             send_limit=self._send_limit,
             payload_limit=self._payload_limit,
         )
-        twin._next_sequence = self._next_sequence
-        twin._mode = self._mode
-        twin._window = SlidingArray(self._window.first)
-        twin._unsent_at = self._unsent_at
-        for process, peer in self._peers.items():
-            other = twin._peer(process)
-            other.delivered = peer.delivered
-            other.secrets = peer.secrets
-        for outgoing in self._window:
-            copy = outgoing.copy()
-            twin._window.add(copy)
-            if outgoing.sent and not outgoing.acked:
-                twin._peer(outgoing.target).in_flight = copy
-        return twin
 
     def fingerprint(self) -> bytes:
         window = [outgoing.state() for outgoing in self._window]

@@ -20,7 +20,7 @@ copies set aside. This file is the order of events.
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64
 
@@ -57,7 +57,7 @@ from antecede.core.protocols.facts_inbox import Inbox
 from antecede.core.protocols.facts_owed import OwedPermits
 from antecede.core.protocols.facts_parking import Parking
 from antecede.core.protocols.facts_past import Past, tells_others
-from antecede.core.protocols.facts_reports import PastReport, copy_reports
+from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_stalls import Stalls
 from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
 from antecede.core.protocols.facts_window import (
@@ -97,6 +97,23 @@ STALL_NS: Final = 3_000_000_000
 @final
 class FactsProcess(NodeProcess):
     """One process of `hybrid-facts`."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_peers",
+        "_window",
+        "_log",
+        "_logged_reports",
+        "_serial",
+        "_truths",
+        "_past",
+        "_writer",
+        "_owed",
+        "_parking",
+        "_inbox",
+        "_news",
+        "_alarms",
+        "_stalls",
+    )
 
     def __init__(
         self,
@@ -636,8 +653,8 @@ class FactsProcess(NodeProcess):
 
     # For the model checker.
 
-    def clone(self) -> Self:
-        twin = FactsProcess(
+    def anew(self) -> Self:
+        return FactsProcess(
             self._me,
             self._known,
             facts=self._facts,
@@ -652,28 +669,6 @@ class FactsProcess(NodeProcess):
             patience_ns=self._alarms.patience_ns,
             cache_limit=self._cache_limit,
         )
-        reports: dict[int, PastReport] = {}
-        for process, peer in self._peers.items():
-            twin._add_peer(process).adopt(peer, reports)
-        twin._window = self._window.copy(twin._peers)
-        for item in self._log:
-            if isinstance(item, PastReport):
-                twin._log.append(copy_reports([item], reports)[0])
-            else:
-                twin._log.append(twin._window.entries[item.sequence])
-        twin._logged_reports = self._logged_reports
-        twin._serial = self._serial
-        twin._truths = self._truths.copy()
-        twin._past = self._past.copy(reports)
-        twin._writer = Writer(self._me, twin._past, twin._truths, self._facts, self._exceptions)
-        twin._owed = self._owed.copy(reports)
-        twin._parking = self._parking.copy(twin._peers)
-        twin._inbox = Inbox(twin._peers, twin._truths, self._receive_limit)
-        twin._inbox.adopt(self._inbox)
-        twin._news = True
-        twin._alarms.adopt(self._alarms, twin._peers)
-        twin._stalls.adopt(self._stalls, twin._peers)
-        return twin
 
     def fingerprint(self) -> bytes:
         log = [

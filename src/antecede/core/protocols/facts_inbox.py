@@ -5,7 +5,7 @@ delivered of its sender. If a mark is missing then, nothing more of that sender 
 something of the mark's sender has been delivered.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -17,6 +17,8 @@ from antecede.core.protocols.facts_window import Peer
 @final
 class Inbox:
     """The receive buffers of one process, and who waits for whom."""
+
+    MADE_OF: ClassVar = ("_peers", "_truths", "_limit")
 
     __slots__ = ("_limit", "_peers", "_truths", "_waiters")
 
@@ -89,7 +91,3 @@ class Inbox:
                 self._waiters.setdefault(mark.sender, {})[peer.id] = True
                 return True
         return False
-
-    def adopt(self, other: "Inbox") -> None:
-        """Wait for what `other` waits for; the packets themselves are the peers'."""
-        self._waiters = {sender: dict(waiting) for sender, waiting in other._waiters.items()}

@@ -7,11 +7,11 @@ costs only those whom it concerns.
 """
 
 from collections import deque
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.protocols.facts_reports import PastReport, copy_reports
+from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import Truths
 from antecede.core.protocols.facts_window import NOBODY, Window
 
@@ -19,6 +19,8 @@ from antecede.core.protocols.facts_window import NOBODY, Window
 @final
 class OwedPermit:
     """The permit of message `sequence`, and the reports it waits for."""
+
+    MADE_OF: ClassVar = ("sequence", "reports")
 
     __slots__ = ("reports", "sequence")
 
@@ -30,6 +32,8 @@ class OwedPermit:
 @final
 class OwedQueue:
     """What is owed to one process, and what it has been given."""
+
+    MADE_OF: ClassVar = ("target",)
 
     __slots__ = (
         "dirty",
@@ -63,6 +67,8 @@ class OwedQueue:
 @final
 class OwedPermits:
     """All the permits that one process owes."""
+
+    MADE_OF: ClassVar = ("_exceptions_max",)
 
     __slots__ = ("_at_own", "_dirty", "_exceptions_max", "_of", "_watchers", "size")
 
@@ -263,21 +269,6 @@ class OwedPermits:
         return list(found)
 
     # Clones.
-
-    def copy(self, twins: dict[int, PastReport]) -> "OwedPermits":
-        """An independent copy; everybody looks again at what it waits for."""
-        twin = OwedPermits(self._exceptions_max)
-        for target, owed in self._of.items():
-            other = twin.queue_of(target)
-            other.permitted = owed.permitted
-            other.given_except = owed.given_except
-            other.given_exceptions = owed.given_exceptions
-            for permit in owed.queue:
-                reports = copy_reports(permit.reports, twins)
-                other.queue.append(OwedPermit(permit.sequence, reports))
-            twin._touch(other)
-        twin.size = self.size
-        return twin
 
     def state(self) -> str:
         """Equal debts, equal strings."""

@@ -7,20 +7,22 @@ hints of a timer; hints are never trusted, only named.
 """
 
 from collections import deque
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.fact_packets import Mark, Report
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import Truths
-from antecede.core.protocols.facts_window import Copy, Peer, Window, alive_marks
+from antecede.core.protocols.facts_window import Copy, Window, alive_marks
 from antecede.core.protocols.facts_writing import Draft
 
 
 @final
 class Parking:
     """The parked copies by target, in the order in which parking began."""
+
+    MADE_OF: ClassVar = ("_facts_max", "_exceptions_max")
 
     __slots__ = ("_exceptions_max", "_facts_max", "copies", "told")
 
@@ -115,17 +117,6 @@ class Parking:
         self.copies.pop(target, None)
         if target in self.told:
             self.told.remove(target)
-
-    def copy(self, peers: dict[int, Peer]) -> "Parking":
-        """An independent copy, with the twins of the parked copies among `peers`."""
-        twin = Parking(self._facts_max, self._exceptions_max)
-        for target, waiting in self.copies.items():
-            peer = peers[target]
-            first = peer.unsent_at
-            parked = [peer.copies.at(first + place) for place in range(len(waiting))]
-            twin.copies[target] = deque(parked)
-        twin.told = list(self.told)
-        return twin
 
     def state(self) -> str:
         """Equal places and hints, equal strings; the parked copies themselves are the peers'."""

@@ -9,17 +9,19 @@ The past stands where the head of the log stands: it moves on when a report or a
 is passed, never because something was delivered meanwhile. What is *known* of it is up to date.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.protocols.facts_reports import PastReport, copy_reports
+from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import ID_BITS, SENDER_MASK, Truths, pair
 
 
 @final
 class Known:
     """A message of `sender` to `target` that may be undelivered, and which sources say which id."""
+
+    MADE_OF: ClassVar = ("sender", "target")
 
     __slots__ = ("holders", "sender", "target")
 
@@ -41,6 +43,8 @@ class Known:
 class Wanted:
     """Something that a copy's target must deliver before it, if it is not known to have done so."""
 
+    MADE_OF: ClassVar = ("sender", "sequence", "sources")
+
     __slots__ = ("sender", "sequence", "sources")
 
     def __init__(self, sender: i64, sequence: i64, sources: list[PastReport]) -> None:
@@ -61,6 +65,8 @@ class Wanted:
 @final
 class Past:
     """R, idx, CW, cov, pend, and the index of live facts."""
+
+    MADE_OF: ClassVar = ("_deep_from", "_cache_limit")
 
     __slots__ = (
         "_by_sender",
@@ -312,28 +318,6 @@ class Past:
         return self._live[key]
 
     # Clones.
-
-    def copy(self, twins: dict[int, PastReport]) -> "Past":
-        """An independent copy, with twins of its reports."""
-        twin = Past(self._deep_from, self._cache_limit)
-        copy_reports(list(self.reports.values()), twins)
-        twin.index = self.index
-        twin.pending = dict(self.pending)
-        twin._covered_at = dict(self._covered_at)
-        twin._covered = dict(self._covered)
-        for source, report in self.reports.items():
-            twin.reports[source] = twins[report.serial]
-        twin.incomplete = {source: twins[r.serial] for source, r in self.incomplete.items()}
-        twin.holding = {source: twins[r.serial] for source, r in self.holding.items()}
-        twin.deep = {source: twins[r.serial] for source, r in self.deep.items()}
-        for key, fact in self._live.items():
-            copied = Known(fact.sender, fact.target)
-            copied.holders = dict(fact.holders)
-            twin._live[key] = copied
-            twin._by_sender.setdefault(fact.sender, {})[fact.target] = copied
-            twin.by_target.setdefault(fact.target, {})[fact.sender] = copied
-        twin._only = dict(self._only)
-        return twin
 
     def state(self) -> str:
         """Equal pasts, equal strings."""

@@ -5,7 +5,7 @@ permit of its message it ends. So each is judged when somebody looks at it, and 
 forgotten then.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -16,6 +16,8 @@ from antecede.core.protocols.facts_truths import Truths
 @final
 class PastReport:
     """What the past of message `sequence` of `source` may still have undelivered elsewhere."""
+
+    MADE_OF: ClassVar = ("serial", "source", "sequence", "told")
 
     __slots__ = (
         "alive",
@@ -132,17 +134,6 @@ class PastReport:
             return False
         return len(self.exceptions) > 1 or self.exceptions[0] != target
 
-    def copy(self) -> "PastReport":
-        """An independent copy."""
-        twin = PastReport(self.serial, self.source, self.sequence, self.told)
-        twin.filter = self.filter
-        twin.exceptions = self.exceptions
-        twin.alive = list(self.alive)
-        twin.ended = self.ended
-        twin.index = self.index
-        twin.live = dict(self.live)
-        return twin
-
     def state(self) -> str:
         """Equal reports, equal strings: what was told, since what is forgotten follows from it."""
         return repr((self.source, self.sequence, self.told, self.index))
@@ -161,18 +152,6 @@ def is_resolved(report: PastReport, truths: Truths, target: i64) -> bool:
     if report.names_others(target):
         return False
     return report.first_alive(truths, target) is None
-
-
-def copy_reports(reports: list[PastReport], twins: dict[int, PastReport]) -> list[PastReport]:
-    """The twins of `reports`; made and noted where there is none yet."""
-    copied: list[PastReport] = []
-    for report in reports:
-        twin = twins.get(report.serial)
-        if twin is None:
-            twin = report.copy()
-            twins[report.serial] = twin
-        copied.append(twin)
-    return copied
 
 
 def states(reports: list[PastReport]) -> list[str]:

@@ -1,11 +1,10 @@
 """When a destination is taken for stalled: its oldest copy has been under way for too long."""
 
-from collections.abc import Mapping
-from typing import final
+from typing import ClassVar, final
 
 from mypy_extensions import i64
 
-from antecede.core.alarms import Alarm, Alarms
+from antecede.core.alarms import Alarms
 from antecede.core.process import NEVER_NS
 from antecede.core.protocols.facts_window import Peer
 
@@ -13,6 +12,8 @@ from antecede.core.protocols.facts_window import Peer
 @final
 class Stalls:
     """The timers of all peers, and whom they hint at."""
+
+    MADE_OF: ClassVar = ("stall_ns",)
 
     __slots__ = ("_alarms", "_on", "hints")
 
@@ -76,12 +77,3 @@ class Stalls:
         if peer.stall.on:
             self._on -= 1
             peer.stall.on = False
-
-    def adopt(self, other: "Stalls", peers: Mapping[int, Peer]) -> None:
-        """Become a copy of `other`, for these twins of its peers."""
-        alarms: dict[int, Alarm] = {}
-        for process, peer in peers.items():
-            alarms[process] = peer.stall
-        self._alarms.adopt(other._alarms, alarms)
-        self._on = other._on
-        self.hints = dict(other.hints)

@@ -7,7 +7,7 @@ messages of s to e up to n (DW). The last three are caches: they may lose any en
 which costs a redundant fact or a later permit, never safety.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -32,6 +32,8 @@ def pair(target: i64, sender: i64) -> i64:
 @final
 class ExceptMark:
     """An id up to which all is delivered everywhere, but only up to a lower one at a few places."""
+
+    MADE_OF: ClassVar = ()
 
     __slots__ = ("but", "top")
 
@@ -64,13 +66,6 @@ class ExceptMark:
                     self.but[target] = sequence
         return risen
 
-    def copy(self) -> "ExceptMark":
-        """An independent copy."""
-        twin = ExceptMark()
-        twin.top = self.top
-        twin.but = dict(self.but)
-        return twin
-
     def state(self) -> str:
         """Equal marks, equal strings."""
         return repr((self.top, sorted(self.but.items())))
@@ -79,6 +74,8 @@ class ExceptMark:
 @final
 class Standing:
     """What is known of the messages of one process: pw, px, OW, OX."""
+
+    MADE_OF: ClassVar = ("process",)
 
     __slots__ = ("by_permit", "by_watermark", "fenced", "low", "permitted", "process", "watermark")
 
@@ -118,19 +115,6 @@ class Standing:
             self.watermark = Watermark(self.process, self.low, low_except, exceptions)
         return self.watermark
 
-    def copy(self) -> "Standing":
-        """An independent copy."""
-        twin = Standing(self.process)
-        twin.permitted = self.permitted
-        twin.low = self.low
-        twin.fenced = self.fenced
-        twin.watermark = self.watermark
-        if self.by_permit is not None:
-            twin.by_permit = self.by_permit.copy()
-        if self.by_watermark is not None:
-            twin.by_watermark = self.by_watermark.copy()
-        return twin
-
     def state(self) -> str:
         """Equal standings, equal strings."""
         by_permit = "" if self.by_permit is None else self.by_permit.state()
@@ -142,6 +126,8 @@ class Standing:
 @final
 class Truths:
     """All that one process knows to be delivered, and of whom it has learnt something lately."""
+
+    MADE_OF: ClassVar = ("_me", "filter", "_gossip_limit", "_cache_limit")
 
     __slots__ = (
         "_cache_limit",
@@ -316,17 +302,6 @@ class Truths:
                     break
                 told.append(standing.as_watermark())
         return told
-
-    def copy(self) -> "Truths":
-        """An independent copy."""
-        twin = Truths(self._me, self.filter, self._gossip_limit, self._cache_limit)
-        twin._of = {process: standing.copy() for process, standing in self._of.items()}
-        twin._heard = dict(self._heard)
-        twin._delivered = dict(self._delivered)
-        twin._recent = [twin._of[standing.process] for standing in self._recent]
-        twin.heard_exceptions = self.heard_exceptions
-        twin.excepting = {process: twin._of[process] for process in self.excepting}
-        return twin
 
     def state(self) -> str:
         """Equal truths, equal strings; the order in which a cache forgets counts, too."""

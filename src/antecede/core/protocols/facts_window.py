@@ -6,7 +6,7 @@ first at which there are two such processes; both only move forward, so they cos
 message. A second front does the same without the destinations that are stalled.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -20,7 +20,7 @@ from antecede.core.fact_packets import (
     sorted_marks,
 )
 from antecede.core.protocols.facts_past import Wanted
-from antecede.core.protocols.facts_reports import PastReport, copy_reports
+from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import Truths
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
@@ -33,6 +33,8 @@ SEVERAL: Final = -2
 @final
 class Copy:
     """A message of our own on its way to one target."""
+
+    MADE_OF: ClassVar = ("message", "target", "previous")
 
     __slots__ = (
         "blocking",
@@ -71,20 +73,6 @@ class Copy:
         self.wanted = []
         self.snapshot = []
 
-    def copy(self, twins: dict[int, PastReport]) -> "Copy":
-        """The same copy, for a clone."""
-        twin = Copy(self.message, self.target, self.previous)
-        twin.blocking = copy_reports(self.blocking, twins)
-        twin.snapshot = copy_reports(self.snapshot, twins)
-        twin.wanted = [
-            Wanted(want.sender, want.sequence, copy_reports(want.sources, twins))
-            for want in self.wanted
-        ]
-        twin.sent_ns = self.sent_ns
-        twin.must = self.must
-        twin.report = self.report
-        return twin
-
     def state(self) -> str:
         """Equal copies, equal strings, whenever they left."""
         blocking = sorted([report.state() for report in self.blocking])
@@ -118,6 +106,8 @@ def undelivered_marks(copy: Copy, truths: Truths) -> list[Mark]:
 class Entry:
     """A message of our own, until every target has acknowledged it."""
 
+    MADE_OF: ClassVar = ("sequence", "targets", "payload_bytes")
+
     __slots__ = (
         "opened",
         "payload_bytes",
@@ -141,18 +131,12 @@ class Entry:
         self.unsent: list[Copy] = []
         self.opened = False
 
-    def copy(self) -> "Entry":
-        """The same entry, for a clone."""
-        twin = Entry(self.sequence, self.targets, self.payload_bytes)
-        twin.unacked = self.unacked
-        twin.unacked_key = self.unacked_key
-        twin.opened = self.opened
-        return twin
-
 
 @final
 class Peer(Alarm):
     """Everything exchanged with one other process, its retransmission alarm included."""
+
+    MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
 
     __slots__ = (
         "acked",
@@ -205,25 +189,6 @@ class Peer(Alarm):
         else:
             self.since_ns = self.permits_since_ns
 
-    def adopt(self, other: "Peer", twins: dict[int, PastReport]) -> None:
-        """Become a copy of `other`."""
-        self.copies = SlidingArray(other.copies.first)
-        for copy in other.copies:
-            self.copies.add(copy.copy(twins))
-        self.unsent_at = other.unsent_at
-        self.acked = other.acked
-        self.last_submitted = other.last_submitted
-        self.last_transmitted = other.last_transmitted
-        self.delivered = other.delivered
-        self.early = None if other.early is None else dict(other.early)
-        self.unclean = other.unclean
-        self.on = other.on
-        self.since_ns = other.since_ns
-        self.doublings = other.doublings
-        self.acks_since_ns = other.acks_since_ns
-        self.permits_since_ns = other.permits_since_ns
-        self.stall = other.stall.copy()
-
     def state(self) -> str:
         """Everything but the alarms; empty if nothing was ever exchanged."""
         early: list[tuple[int, FactsMessage]] = []
@@ -246,6 +211,8 @@ def early_key(item: tuple[int, FactsMessage]) -> int:
 class Front:
     """How far our messages are acknowledged by everybody, some destinations left out."""
 
+    MADE_OF: ClassVar = ()
+
     __slots__ = ("first", "second", "sole", "without")
 
     def __init__(self) -> None:
@@ -260,19 +227,12 @@ class Front:
         """The highest id up to which nobody but `target` has to acknowledge anything."""
         return self.second - 1 if self.sole == target else self.first - 1
 
-    def copy(self) -> "Front":
-        """An independent copy."""
-        twin = Front()
-        twin.first = self.first
-        twin.second = self.second
-        twin.sole = self.sole
-        twin.without = list(self.without)
-        return twin
-
 
 @final
 class Window:
     """Our own messages, and the two fronts in them."""
+
+    MADE_OF: ClassVar = ("peers",)
 
     __slots__ = ("_watermark", "entries", "excepting", "next", "payload_bytes", "peers", "plain")
 
@@ -384,19 +344,6 @@ class Window:
                 found = target
         return found
 
-    def copy(self, peers: dict[int, Peer]) -> "Window":
-        """An independent copy, for these peers."""
-        twin = Window(peers)
-        for sequence, entry in self.entries.items():
-            other = entry.copy()
-            other.unsent = [find_twin(copy, peers[copy.target]) for copy in entry.unsent]
-            twin.entries[sequence] = other
-        twin.next = self.next
-        twin.payload_bytes = self.payload_bytes
-        twin.plain = self.plain.copy()
-        twin.excepting = self.excepting.copy()
-        return twin
-
     def state(self) -> str:
         """Equal windows, equal strings."""
         entries = [
@@ -435,8 +382,3 @@ def find_from(peer: Peer, sequence: i64) -> i64:
         else:
             high = middle
     return low
-
-
-def find_twin(copy: Copy, peer: Peer) -> Copy:
-    """The copy of the same message among those of a peer's twin."""
-    return peer.copies.at(find_copy(peer, copy.sequence))

@@ -6,7 +6,7 @@ groups about stalled destinations become exceptions by name, then the smallest g
 and the filter speaks for the rest.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -37,6 +37,8 @@ class Draft:
 @final
 class Writer:
     """Writes the reports of one process, within its budget."""
+
+    MADE_OF: ClassVar = ("_me", "_past", "_truths", "_facts_max", "_exceptions_max")
 
     __slots__ = ("_exceptions_max", "_facts_max", "_me", "_past", "_stamp", "_truths")
 

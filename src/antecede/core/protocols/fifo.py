@@ -10,7 +10,7 @@ time per copy.
 """
 
 from collections.abc import Collection
-from typing import Self, final
+from typing import final
 
 from mypy_extensions import i64
 
@@ -62,12 +62,3 @@ class FifoProcess(ControlNode):
 
     def expected(self, source: int) -> tuple[int, int]:
         return int(self._received.last_delivered(source)), self._received.waiting(source)
-
-    def clone(self) -> Self:
-        twin = FifoProcess(self._me, self._known, payload_limit=self._payload_limit)
-        self._copy_to(twin)
-        twin._received = self._received.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        return repr((self._state(), self._received.state())).encode()

@@ -39,7 +39,7 @@ missing permits; amortised constant time per copy of a message.
 
 Names against the paper: `_unacked` is u, `_settled` u2, `_released` m1, `_missing` p with p2 as its
 `second`; m2 is not needed, because every peer has a queue of its own copies. What is not the rule
-(faces, queries, clones, peers, expulsion) is in `hybrid_node.py`, records are in `hybrid_state.py`.
+(faces, queries, peers, expulsion) is in `hybrid_node.py`, records are in `hybrid_state.py`.
 """
 
 from typing import final

@@ -1,7 +1,7 @@
 """What a hybrid process is besides its rule: its state and faces, who is there, what is kept.
 
 `hybrid.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
-and their timers, what is forgotten, expulsion, the state that survives a crash, and clones.
+and their timers, what is forgotten, expulsion, and the state that survives a crash.
 
 Expulsion. Any process may go on without another, for ever and whatever that one does: acks and
 permits of the expelled count as given, nothing of it is taken any more. Everybody who hears from us
@@ -11,7 +11,7 @@ that its receiver is not known to have expelled (a `Notice`) until it has said t
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Final, Literal, Self, TypeAlias
+from typing import ClassVar, Final, Literal, Self, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -83,6 +83,12 @@ POSITION: Final = 9
 @mypyc_attr(allow_interpreted_subclasses=True)
 class HybridNode(NodeProcess):
     """Everything but the steps of the protocol."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_peers", "_roster", "_unacked", "_open", "_open_bytes", "_next_sequence", "_settled",
+        "_released", "_missing", "_alarms", "_expelled", "_met", "_stopped", "_barred", "_reports",
+        "_kept",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -639,8 +645,8 @@ class HybridNode(NodeProcess):
 
     # For the model checker.
 
-    def clone(self) -> Self:
-        twin = type(self)(
+    def anew(self) -> Self:
+        return type(self)(
             self._me,
             self._known,
             rule=self._rule,
@@ -650,27 +656,6 @@ class HybridNode(NodeProcess):
             patience_ns=self._alarms.patience_ns,
             forgotten_min=self._forgotten_min,
         )
-        for process in self._peers:
-            twin._add_peer(process)
-        twin._unacked = SlidingArray(self._unacked.first)
-        twins: dict[int, Entry] = {}
-        for entry in self._unacked:
-            twins[entry.sequence] = entry.copy()
-            twin._unacked.add(twins[entry.sequence])
-        twin._missing = self._missing.copy()
-        for process, peer in self._peers.items():
-            twin._peers[process].adopt(peer, twins, twin._missing)
-        twin._open = self._open
-        twin._open_bytes = self._open_bytes
-        twin._next_sequence = self._next_sequence
-        twin._settled = self._settled
-        twin._released = self._released
-        twin._expelled = dict(self._expelled)
-        twin._stopped = self._stopped
-        twin._barred = self._barred
-        twin._kept = None if self._kept is None else list(self._kept)
-        twin._alarms.adopt(self._alarms, twin._peers)
-        return twin
 
     def fingerprint(self) -> bytes:
         entries = [

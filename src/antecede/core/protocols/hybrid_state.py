@@ -1,12 +1,12 @@
 """What a hybrid process remembers: its own unacknowledged messages, and one record per peer."""
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import Alarm
 from antecede.core.packets import DataPacket
-from antecede.core.permits import MissingPermit, MissingPermits, OwedPermits
+from antecede.core.permits import MissingPermit, OwedPermits
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
@@ -25,6 +25,8 @@ class Entry:
     It names its targets by their places in the roster of peers. Peers hold entries: if entries
     held peers, every one would be a matter for the garbage collector.
     """
+
+    MADE_OF: ClassVar = ("blank", "permits_before", "targets")
 
     __slots__ = (
         "due_behind",
@@ -53,6 +55,11 @@ class Entry:
         # that will be due once this one is settled: the highest id by place.
         self.due_behind: dict[int, int] | None = None
 
+    @property
+    def blank(self) -> Message:
+        """A message with the same id, to make a twin of this entry with."""
+        return Message(0, self.sequence, b"")
+
     def acknowledged_by(self, place: i64) -> bool:
         """One target has delivered it; True if that was the last."""
         self.unacked -= 1
@@ -78,16 +85,6 @@ class Entry:
             behind.update(following.due_behind)
         self.due_behind = behind or None
 
-    def copy(self) -> "Entry":
-        """The same entry, for a clone."""
-        twin = Entry(Message(0, self.sequence, b""), self.permits_before, self.targets)
-        twin.message = self.message
-        twin.unacked = self.unacked
-        twin.unacked_key = self.unacked_key
-        twin.unsent = self.unsent
-        twin.due_behind = None if self.due_behind is None else dict(self.due_behind)
-        return twin
-
     def only_waits_for(self) -> i64:
         """The place of the only peer that has not acknowledged it; there must be one alone."""
         return self.unacked_key
@@ -100,6 +97,8 @@ class Entry:
 @final
 class Peer(Alarm):
     """Everything about one other process, its retransmission alarm included."""
+
+    MADE_OF: ClassVar[tuple[str, ...]] = ("id", "place")
 
     __slots__ = (
         "acked",
@@ -149,29 +148,6 @@ class Peer(Alarm):
         self.notices_since_ns: i64 = 0
         # Expelled processes that it is not known to have expelled.
         self.unnoted: dict[int, bool] | None = None
-
-    def adopt(self, other: "Peer", twins: dict[int, Entry], missing: MissingPermits) -> None:
-        """Become a copy of `other`, with `twins`, by id, in place of its entries."""
-        self.copies = SlidingArray(other.copies.first)
-        for entry in other.copies:
-            self.copies.add(twins[entry.sequence])
-        self.unsent_at = other.unsent_at
-        self.acked = other.acked
-        self.last_submitted = other.last_submitted
-        self.last_transmitted = other.last_transmitted
-        self.permitted_up_to = other.permitted_up_to
-        self.delivered = other.delivered
-        self.permitted = other.permitted
-        self.early = None if other.early is None else dict(other.early)
-        self.on = other.on
-        self.since_ns = other.since_ns
-        self.doublings = other.doublings
-        self.acks_since_ns = other.acks_since_ns
-        self.permits_since_ns = other.permits_since_ns
-        self.notices_since_ns = other.notices_since_ns
-        if other.owed_permits is not None:
-            self.owed_permits = missing.copy_owed(other.owed_permits)
-        self.unnoted = None if other.unnoted is None else dict(other.unnoted)
 
     def abandon(self) -> list[Entry]:
         """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""

@@ -13,15 +13,14 @@ FIFO channels are not needed.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.effects import Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.members import Members
-from antecede.core.process import CausalProcess
 from antecede.core.protocols.ks_log import (
     Log,
     Sends,
@@ -31,8 +30,9 @@ from antecede.core.protocols.ks_log import (
     merged,
     without,
 )
+from antecede.core.protocols.receiver_buffering import ReceiverBuffering
 from antecede.core.values import Message, Packet
-from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -74,11 +74,14 @@ class KsPacket(Packet):
 
 
 @final
-class KsProcess(CausalProcess):
+class KsProcess(ReceiverBuffering[KsPacket]):
     """One process's side; messages to it arrive exactly once, in any order.
 
     A process's clock is the sequence of its latest message.
     """
+
+    PACKET: ClassVar[type[Packet]] = KsPacket
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_delivered", "_log", "_room")
 
     def __init__(
         self,
@@ -88,54 +91,29 @@ class KsProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         self._delivered: dict[int, int] = {}
         self._log: Log = {}
-        self._room: WaitingRoom[KsPacket] = WaitingRoom(receive_limit)
 
     def log(self) -> Log:
         """What this process would have to tell others; not to be changed."""
         return self._log
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        self._sequence += 1
-        message = Message(self._members.me, self._sequence, content)
-        effects: list[Effect] = []
-        if remote:
-            everyone = frozenset(remote)
-            listed = tuple(sorted(remote))
-            for target in remote:
-                # This message makes all others of its targets wait for what is in the log.
-                told = without(self._log, everyone - {target})
-                effects.append(Transmit(target, KsPacket(message, listed, told)))
-            rest = without(self._log, everyone)
-            self._log = adding(rest, self._members.me, self._sequence, everyone)
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        if not isinstance(packet, KsPacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        self._check(source, packet)
-        missing = missing_before(packet, self._delivered, self._members.me)
-        if missing:
-            self._room.hold(packet, source, packet.carried.sequence, missing)
+    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+        if not remote:
             return []
-        effects: list[Effect] = []
-        ready: KsPacket | None = packet
-        while ready is not None:
-            self._take_in(ready)
-            effects.append(Deliver(ready.carried))
-            ready = self._room.next_ready()
-        return effects
+        everyone = frozenset(remote)
+        listed = tuple(sorted(remote))
+        copies: list[Transmit] = []
+        for target in remote:
+            # This message makes all others of its targets wait for what is in the log.
+            told = without(self._log, everyone - {target})
+            copies.append(Transmit(target, KsPacket(message, listed, told)))
+        rest = without(self._log, everyone)
+        self._log = adding(rest, self._members.me, message.sequence, everyone)
+        return copies
 
-    def _check(self, source: int, packet: KsPacket) -> None:
-        """`RemoteError` if no correct process sends this."""
+    def _check(self, source: int, packet: KsPacket) -> int:
         members = self._members
         sequence: int = packet.carried.sequence
         members.check_message(source, packet.carried, packet.targets)
@@ -151,6 +129,10 @@ class KsProcess(CausalProcess):
         of_mine = packet.log.get(members.me)
         if of_mine is not None and of_mine.newest > self._sequence:
             raise RemoteError(f"{source} logs a message that {members.me} never sent")
+        return sequence
+
+    def _missing_before(self, packet: KsPacket) -> list[tuple[int, int]]:
+        return missing_before(packet, self._delivered, self._members.me)
 
     def _take_in(self, packet: KsPacket) -> None:
         source: int = packet.carried.sender
@@ -159,24 +141,6 @@ class KsProcess(CausalProcess):
         theirs = adding(packet.log, source, sequence, frozenset(packet.targets))
         self._log = merged(self._log, theirs, frozenset((self._members.me,)))
         self._room.reached(source, sequence)
-
-    def clone(self) -> Self:
-        twin = KsProcess(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
-        twin._sequence = self._sequence
-        twin._delivered = dict(self._delivered)
-        twin._log = self._log
-        twin._room = self._room.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        delivered = sorted(self._delivered.items())
-        state = (self._members.me, self._sequence, delivered, in_log_order(self._log))
-        return repr((state, self._room.packets())).encode()
 
 
 def missing_before(packet: KsPacket, delivered: dict[int, int], me: int) -> list[tuple[int, int]]:

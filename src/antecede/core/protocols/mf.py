@@ -102,10 +102,16 @@ class Outgoing:
         self.message: Final = message
         self.target: Final[i64] = target
 
+    def __repr__(self) -> str:
+        return f"Outgoing({self.message!r}, {self.target})"
+
 
 @final
 class MfProcess(CausalProcess):
     """One process; the head of its buffer is in transit, the rest waits."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_delivered", "_next_sequence", "_buffer")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_alarm", "_alarms")
 
     def __init__(
         self,
@@ -122,7 +128,7 @@ class MfProcess(CausalProcess):
         self._delivered: dict[int, int] = {}
         self._next_sequence: i64 = 1
         self._buffer: SlidingArray[Outgoing] = SlidingArray()
-        self._alarm: Final = Alarm(0)
+        self._alarm = Alarm(0)
         self._alarms = Alarms(patience_ns)
 
     def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
@@ -195,23 +201,14 @@ class MfProcess(CausalProcess):
             return []
         return [self._transmit_head()]
 
-    def clone(self) -> Self:
-        twin = MfProcess(
+    def anew(self) -> Self:
+        return MfProcess(
             self._members.me,
             self._members.ids(),
             send_limit=self._send_limit,
             payload_limit=self._payload_limit,
             patience_ns=self._alarms.patience_ns,
         )
-        twin._delivered = self._delivered.copy()
-        twin._next_sequence = self._next_sequence
-        for outgoing in self._buffer:
-            twin._buffer.add(outgoing)
-        twin._alarm.on = self._alarm.on
-        twin._alarm.since_ns = self._alarm.since_ns
-        twin._alarm.doublings = self._alarm.doublings
-        twin._alarms.adopt(self._alarms, {self._alarm.owner: twin._alarm})
-        return twin
 
     def fingerprint(self) -> bytes:
         buffer = [(entry.message, entry.target) for entry in self._buffer]

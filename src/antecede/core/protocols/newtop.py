@@ -104,6 +104,8 @@ class NewtopNull(Packet):
 class Heard:
     """What has been heard of one other process."""
 
+    MADE_OF: ClassVar = ()
+
     __slots__ = ("clock", "sequence", "waiting")
 
     def __init__(self) -> None:
@@ -115,6 +117,16 @@ class Heard:
 @final
 class NewtopProcess(CausalProcess):
     """One member of the group; every message goes to all the others."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_heard",
+        "_next_sequence",
+        "_clock",
+        "_clock_sent",
+        "_clock_of_data",
+        "_waiting",
+        "_null_due_ns",
+    )
 
     def __init__(
         self,
@@ -213,26 +225,14 @@ class NewtopProcess(CausalProcess):
             effects.append(Deliver(packet.carried))
         return effects
 
-    def clone(self) -> Self:
-        twin = NewtopProcess(
+    def anew(self) -> Self:
+        return NewtopProcess(
             self._members.me,
             self._members.ids(),
             receive_limit=self._receive_limit,
             payload_limit=self._payload_limit,
             patience_ns=self._patience_ns,
         )
-        for process, heard in self._heard.items():
-            other = twin._heard[process]
-            other.clock = heard.clock
-            other.sequence = heard.sequence
-            other.waiting = heard.waiting
-        twin._next_sequence = self._next_sequence
-        twin._clock = self._clock
-        twin._clock_sent = self._clock_sent
-        twin._clock_of_data = self._clock_of_data
-        twin._waiting = self._waiting.copy()
-        twin._null_due_ns = self._null_due_ns
-        return twin
 
     def fingerprint(self) -> bytes:
         clocks = (self._clock, self._clock_sent, self._clock_of_data)

@@ -14,7 +14,7 @@ time per copy.
 """
 
 from collections.abc import Collection
-from typing import Self, final
+from typing import ClassVar, final
 
 from mypy_extensions import i64
 
@@ -32,6 +32,8 @@ from antecede.core.protocols.hybrid_node import RECEIVE_LIMIT, SEND_LIMIT
 class Seen:
     """Which ids have come from one source: all up to `floor`, and `above` by their predecessors."""
 
+    MADE_OF: ClassVar = ()
+
     __slots__ = ("above", "floor")
 
     def __init__(self) -> None:
@@ -47,13 +49,6 @@ class Seen:
         while following > 0:
             self.floor = following
             following = self.above.pop(self.floor, 0)
-
-    def copy(self) -> "Seen":
-        """An independent copy."""
-        twin = Seen()
-        twin.floor = self.floor
-        twin.above = dict(self.above)
-        return twin
 
 
 @final
@@ -78,11 +73,11 @@ class NoneProcess(ControlNode):
             payload_limit=payload_limit,
             patience_ns=patience_ns,
         )
-        self._seen: dict[int, Seen] = {}
+        self._received: dict[int, Seen] = {}
 
     def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]:
         sequence = packet.carried.sequence
-        seen = self._seen.get(source)
+        seen = self._received.get(source)
         if seen is None:
             seen = Seen()
         check_chain(source, packet, seen.floor)
@@ -95,31 +90,12 @@ class NoneProcess(ControlNode):
         if packet.previous != seen.floor and len(seen.above) >= self._receive_limit:
             return []  # dropped: it will come again, and there is room when the gap has closed
         seen.add(packet.previous, sequence)
-        self._seen[source] = seen
+        self._received[source] = seen
         return [Deliver(packet.carried), acknowledgement]
 
     def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None:
         self._copies.acked(source, sequence, now_ns)
 
     def expected(self, source: int) -> tuple[int, int]:
-        seen = self._seen.get(source)
+        seen = self._received.get(source)
         return (0, 0) if seen is None else (int(seen.floor), 0)
-
-    def clone(self) -> Self:
-        twin = NoneProcess(
-            self._me,
-            self._known,
-            receive_limit=self._receive_limit,
-            payload_limit=self._payload_limit,
-        )
-        self._copy_to(twin)
-        for source, seen in self._seen.items():
-            twin._seen[source] = seen.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        received = [
-            (source, self._seen[source].floor, sorted(self._seen[source].above.items()))
-            for source in sorted(self._seen)
-        ]
-        return repr((self._state(), received)).encode()

@@ -21,7 +21,7 @@ acked; and "periodically" (lines 74-79) means per peer, with patience that grows
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64
 
@@ -43,6 +43,8 @@ from antecede.core.values import Message, Packet
 class Msg:
     """Record Msg: `per` is its index in the send buffer, `flag` its boolean elsewhere."""
 
+    MADE_OF: ClassVar = ("rcv", "mid", "pid", "per", "message")
+
     __slots__ = ("flag", "message", "mid", "per", "pid", "rcv")
 
     def __init__(self, rcv: i64, mid: i64, pid: i64, per: i64, message: Message | None) -> None:
@@ -53,20 +55,13 @@ class Msg:
         self.flag = False
         self.message = message  # None once acked: the listing's pl = bottom
 
-    def copy(self) -> "Msg":
-        """The same record of a clone."""
-        twin = Msg(self.rcv, self.mid, self.pid, self.per, self.message)
-        twin.flag = self.flag
-        return twin
-
-    def state(self) -> str:
-        """Equal records, equal strings."""
-        return repr((self.rcv, self.mid, self.pid, self.per, self.flag, self.message))
-
 
 @final
 class PaperBasicProcess(CausalProcess):
     """Algorithm 1 at process i."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_me", "_ck", "_u", "_ls", "_sb", "_p", "_pw", "_received")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_unacked", "_unpermitted")
 
     def __init__(
         self,
@@ -200,8 +195,8 @@ class PaperBasicProcess(CausalProcess):
         wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
         return None if wake_ns == NEVER_NS else wake_ns
 
-    def clone(self) -> Self:
-        twin = PaperBasicProcess(
+    def anew(self) -> Self:
+        return PaperBasicProcess(
             self._me,
             self._known,
             send_limit=self._send_limit,
@@ -210,21 +205,3 @@ class PaperBasicProcess(CausalProcess):
             patience_ns=self._unacked.patience_ns,
             watermark=self._watermark,
         )
-        twin._ck = self._ck
-        twin._u = SlidingArray(self._u.first)
-        for m in self._u:
-            twin._u.add(m.copy())
-        twin._p = self._p.copy()
-        twin._ls = dict(self._ls)
-        twin._received = self._received.copy()
-        twin._sb = deque([m.copy() for m in self._sb])
-        twin._pw = dict(self._pw)
-        twin._unacked = self._unacked.copy()
-        twin._unpermitted = self._unpermitted.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        sending = [m.state() for m in self._u] + [m.state() for m in self._sb]
-        window = (self._ck, self._u.first, self._u.next, sorted(self._ls.items()))
-        permits = (self._p.items(), self._p.next, sorted(self._pw.items()))
-        return repr((self._me, window, sending, permits, self._received.state())).encode()

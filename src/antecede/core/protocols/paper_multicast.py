@@ -19,7 +19,7 @@ than in Algorithm 1 (E14).
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64
 
@@ -49,6 +49,8 @@ NOBODY: Final = -1
 class Msg:
     """Record Msg, with its receivers in the order of the targets."""
 
+    MADE_OF: ClassVar = ("rcv", "mid", "pid", "per", "message")
+
     __slots__ = ("flag", "message", "mid", "per", "permitted", "pid", "rcv", "unack")
 
     def __init__(
@@ -68,23 +70,18 @@ class Msg:
         assert self.message is not None, "somebody has not acked it"
         return DataPacket(self.message, self.pid[receiver], self.flag)
 
-    def copy(self) -> "Msg":
-        """The same record of a clone."""
-        twin = Msg(self.rcv, self.mid, self.pid, self.per, self.message)
-        twin.unack = dict(self.unack)
-        twin.flag = self.flag
-        twin.permitted = self.permitted
-        return twin
-
-    def state(self) -> str:
-        """Equal records, equal strings."""
+    def state(self) -> object:
+        """Equal records, equal values."""
         tag = (self.mid, list(self.pid.items()), self.per, self.flag, self.permitted)
-        return repr((tag, sorted(self.unack), self.message))
+        return tag, sorted(self.unack), self.message
 
 
 @final
 class PaperMulticastProcess(CausalProcess):
     """Algorithm 3 at process i."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_me", "_ck", "_u", "_ls", "_sb", "_p", "_pw", "_received")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_unacked", "_unpermitted")
 
     def __init__(
         self,
@@ -227,8 +224,8 @@ class PaperMulticastProcess(CausalProcess):
         wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
         return None if wake_ns == NEVER_NS else wake_ns
 
-    def clone(self) -> Self:
-        twin = PaperMulticastProcess(
+    def anew(self) -> Self:
+        return PaperMulticastProcess(
             self._me,
             self._known,
             send_limit=self._send_limit,
@@ -236,21 +233,3 @@ class PaperMulticastProcess(CausalProcess):
             payload_limit=self._payload_limit,
             patience_ns=self._unacked.patience_ns,
         )
-        twin._ck = self._ck
-        twin._u = SlidingArray(self._u.first)
-        for m in self._u:
-            twin._u.add(m.copy())
-        twin._p = self._p.copy()
-        twin._ls = dict(self._ls)
-        twin._received = self._received.copy()
-        twin._sb = deque([m.copy() for m in self._sb])
-        twin._pw = dict(self._pw)
-        twin._unacked = self._unacked.copy()
-        twin._unpermitted = self._unpermitted.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        sending = [m.state() for m in self._u] + [m.state() for m in self._sb]
-        window = (self._ck, self._u.first, self._u.next, sorted(self._ls.items()))
-        permits = (self._p.items(), self._p.next, sorted(self._pw.items()))
-        return repr((self._me, window, sending, permits, self._received.state())).encode()

@@ -17,7 +17,7 @@ once (E7).
 """
 
 from collections.abc import Collection, Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from mypy_extensions import i64
 
@@ -39,6 +39,8 @@ from antecede.core.values import Message, Packet
 class Msg:
     """Record Msg of the unified buffer: unsent, then sent, then acked."""
 
+    MADE_OF: ClassVar = ("rcv", "mid", "pid", "per", "message")
+
     __slots__ = ("flag", "message", "mid", "per", "pid", "rcv", "sent")
 
     def __init__(self, rcv: i64, mid: i64, pid: i64, per: i64, message: Message | None) -> None:
@@ -50,22 +52,24 @@ class Msg:
         self.message = message  # None once acked: the listing's pl = bottom
         self.sent = message is None  # E13: a message to oneself never leaves
 
-    def copy(self) -> "Msg":
-        """The same record of a clone."""
-        twin = Msg(self.rcv, self.mid, self.pid, self.per, self.message)
-        twin.flag = self.flag
-        twin.sent = self.sent
-        return twin
-
-    def state(self) -> str:
-        """Equal records, equal strings."""
-        tag = (self.rcv, self.mid, self.pid, self.per, self.flag, self.sent)
-        return repr((tag, self.message))
-
 
 @final
 class PaperSpsProcess(CausalProcess):
     """Algorithm 2 at process i."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_me",
+        "_u",
+        "_p",
+        "_p2",
+        "_m1",
+        "_m2",
+        "_u2",
+        "_ls",
+        "_pw",
+        "_received",
+    )
+    ASIDE: ClassVar[tuple[str, ...]] = ("_unacked", "_unpermitted")
 
     def __init__(
         self,
@@ -250,8 +254,8 @@ class PaperSpsProcess(CausalProcess):
         wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
         return None if wake_ns == NEVER_NS else wake_ns
 
-    def clone(self) -> Self:
-        twin = PaperSpsProcess(
+    def anew(self) -> Self:
+        return PaperSpsProcess(
             self._me,
             self._known,
             send_limit=self._send_limit,
@@ -259,26 +263,6 @@ class PaperSpsProcess(CausalProcess):
             payload_limit=self._payload_limit,
             patience_ns=self._unacked.patience_ns,
         )
-        twin._u = SlidingArray(self._u.first)
-        for m in self._u:
-            twin._u.add(m.copy())
-        twin._p = self._p.copy()
-        twin._ls = dict(self._ls)
-        twin._received = self._received.copy()
-        twin._p2 = self._p2
-        twin._m1 = self._m1
-        twin._m2 = self._m2
-        twin._u2 = self._u2
-        twin._pw = dict(self._pw)
-        twin._unacked = self._unacked.copy()
-        twin._unpermitted = self._unpermitted.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        indexes = (self._u.next, self._p.next, self._p2, self._m1, self._m2, self._u2)
-        sending = ([m.state() for m in self._u], sorted(self._ls.items()))
-        permits = (self._p.items(), sorted(self._pw.items()))
-        return repr((self._me, indexes, sending, permits, self._received.state())).encode()
 
 
 def send_permit(m: Msg, effects: list[Effect]) -> None:

@@ -149,6 +149,8 @@ class PiggybackAck(Packet):
 class Kept:
     """A message of the past: which of its targets may not have it, and who is known to."""
 
+    MADE_OF: ClassVar = ("message", "pending", "had")
+
     __slots__ = ("had", "message", "pending")
 
     def __init__(self, message: Message, pending: list[int], had: dict[int, bool]) -> None:
@@ -161,6 +163,8 @@ class Kept:
 class Peer:
     """What passed between us and another process, by the senders it is about."""
 
+    MADE_OF: ClassVar = ()
+
     __slots__ = ("shared", "told")
 
     def __init__(self) -> None:
@@ -172,6 +176,15 @@ class Peer:
 @final
 class PiggybackProcess(CausalProcess):
     """One process's side; packets to it arrive exactly once, in any order."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_sequence",
+        "_delivered",
+        "_past",
+        "_unacked",
+        "_stable",
+        "_peers",
+    )
 
     def __init__(
         self,
@@ -358,26 +371,14 @@ class PiggybackProcess(CausalProcess):
             peer = self._peers[process] = Peer()
         return peer
 
-    def clone(self) -> Self:
-        twin = PiggybackProcess(
+    def anew(self) -> Self:
+        return PiggybackProcess(
             self._members.me,
             self._members.ids(),
             send_limit=self._send_limit,
             carry_limit=self._carry_limit,
             payload_limit=self._payload_limit,
         )
-        twin._sequence = self._sequence
-        twin._delivered = dict(self._delivered)
-        for key, kept in self._past.items():
-            twin._past[key] = Kept(kept.message, kept.pending, dict(kept.had))
-        for sequence, waited_for in self._unacked.items():
-            twin._unacked[sequence] = dict(waited_for)
-        twin._stable = dict(self._stable)
-        for process, peer in self._peers.items():
-            other = twin._peer(process)
-            other.shared = dict(peer.shared)
-            other.told = dict(peer.told)
-        return twin
 
     def fingerprint(self) -> bytes:
         past = [(kept.message, kept.pending, sorted(kept.had)) for kept in self._past.values()]

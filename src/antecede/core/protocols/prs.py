@@ -15,18 +15,17 @@ ever filled when all keep to the rules.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.effects import Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, Packet
 from antecede.core.vectors import EMPTY, Vector, in_order, maximum
-from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -76,8 +75,11 @@ class PrsPacket(Packet):
 
 
 @final
-class PrsProcess(CausalProcess):
+class PrsProcess(ReceiverBuffering[PrsPacket]):
     """One process's side; messages to it arrive exactly once, in any order."""
+
+    PACKET: ClassVar[type[Packet]] = PrsPacket
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_delivered", "_barriers", "_room")
 
     def __init__(
         self,
@@ -87,52 +89,22 @@ class PrsProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         # What each process has delivered, as far as known here: by sender, its latest sequence.
         self._delivered: dict[int, Vector] = {}
         self._barriers: dict[int, Vector] = {}
-        self._room: WaitingRoom[PrsPacket] = WaitingRoom(receive_limit)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        me = self._members.me
-        self._sequence += 1
-        message = Message(me, self._sequence, content)
-        effects: list[Effect] = []
-        if remote:
-            packet = PrsPacket(message, tuple(sorted(remote)), dict(self._barriers))
-            barrier = Vector({me: self._sequence})
-            for target in remote:
-                self._barriers[target] = barrier
-                effects.append(Transmit(target, packet))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        if not isinstance(packet, PrsPacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        self._check(source, packet)
-        missing = missing_before(packet, self._delivered_by(self._members.me), self._members.me)
-        if missing:
-            self._room.hold(packet, source, packet.carried.sequence, missing)
-            return []
-        effects: list[Effect] = []
-        ready: PrsPacket | None = packet
-        while ready is not None:
-            self._take_in(ready)
-            effects.append(Deliver(ready.carried))
-            ready = self._room.next_ready()
-        return effects
+    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+        packet = PrsPacket(message, tuple(sorted(remote)), dict(self._barriers))
+        barrier = Vector({self._members.me: int(message.sequence)})
+        for target in remote:
+            self._barriers[target] = barrier
+        return to_each(remote, packet)
 
     def _delivered_by(self, process: int) -> Vector:
         return self._delivered.get(process, EMPTY)
 
-    def _check(self, source: int, packet: PrsPacket) -> None:
-        """`RemoteError` if no correct process sends this."""
+    def _check(self, source: int, packet: PrsPacket) -> int:
         members = self._members
         sequence: int = packet.carried.sequence
         members.check_message(source, packet.carried, packet.targets)
@@ -148,6 +120,11 @@ class PrsProcess(CausalProcess):
                 raise RemoteError(f"message {sequence} of {source} cannot follow itself")
             if barrier.get(members.me) > self._sequence:
                 raise RemoteError(f"{source} knows a message that {members.me} never sent")
+        return sequence
+
+    def _missing_before(self, packet: PrsPacket) -> list[tuple[int, int]]:
+        me = self._members.me
+        return missing_before(packet, self._delivered_by(me), me)
 
     def _take_in(self, packet: PrsPacket) -> None:
         me = self._members.me
@@ -174,24 +151,6 @@ class PrsProcess(CausalProcess):
             self._barriers[process] = needed
         else:
             self._barriers.pop(process, None)
-
-    def clone(self) -> Self:
-        twin = PrsProcess(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
-        twin._sequence = self._sequence
-        twin._delivered = dict(self._delivered)
-        twin._barriers = dict(self._barriers)
-        twin._room = self._room.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        delivered = in_order(self._delivered)
-        state = (self._members.me, self._sequence, delivered, in_order(self._barriers))
-        return repr((state, self._room.packets())).encode()
 
 
 def missing_before(packet: PrsPacket, delivered: Vector, me: int) -> list[tuple[int, int]]:

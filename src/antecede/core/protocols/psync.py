@@ -150,10 +150,13 @@ class Own:
 class Other:
     """Another process: how many of our messages it has delivered, and we of its messages."""
 
-    __slots__ = ("acked", "alarm", "delivered")
+    MADE_OF: ClassVar = ("id",)
+
+    __slots__ = ("acked", "alarm", "delivered", "id")
 
     def __init__(self, process: i64) -> None:
-        self.alarm: Final = Alarm(process)
+        self.id: Final[i64] = process
+        self.alarm = Alarm(process)
         self.acked: i64 = 0
         self.delivered: i64 = 0
 
@@ -161,6 +164,18 @@ class Other:
 @final
 class PsyncProcess(CausalProcess):
     """One participant; every message goes to all the others."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_sequence",
+        "_others",
+        "_leaves",
+        "_own",
+        "_kept",
+        "_kept_ever",
+        "_asked",
+        "_room",
+        "_alarms",
+    )
 
     def __init__(
         self,
@@ -178,7 +193,7 @@ class PsyncProcess(CausalProcess):
         self._keep_limit: Final[i64] = keep_limit
         self._payload_limit: Final[i64] = payload_limit
         self._sequence: i64 = 0
-        self._others: Final[dict[int, Other]] = {}
+        self._others: dict[int, Other] = {}
         # Of each process at most one message that nothing we have delivered follows.
         self._leaves: dict[int, int] = {}
         self._own: dict[int, Own] = {}
@@ -383,8 +398,8 @@ class PsyncProcess(CausalProcess):
                 raise RemoteError(f"{source} knows a message that {process} never sent")
             before = process
 
-    def clone(self) -> Self:
-        twin = PsyncProcess(
+    def anew(self) -> Self:
+        return PsyncProcess(
             self._members.me,
             self._members.ids(),
             send_limit=self._send_limit,
@@ -393,23 +408,6 @@ class PsyncProcess(CausalProcess):
             payload_limit=self._payload_limit,
             patience_ns=self._alarms.patience_ns,
         )
-        twin._sequence = self._sequence
-        for process, other in self._others.items():
-            copy = twin._others[process]
-            copy.acked = other.acked
-            copy.delivered = other.delivered
-            copy.alarm.on = other.alarm.on
-            copy.alarm.since_ns = other.alarm.since_ns
-            copy.alarm.doublings = other.alarm.doublings
-        twin._leaves = dict(self._leaves)
-        twin._own = dict(self._own)
-        twin._kept = dict(self._kept)
-        twin._kept_ever = self._kept_ever
-        twin._asked = {key: list(asked) for key, asked in self._asked.items()}
-        twin._room = self._room.copy()
-        alarms = {process: other.alarm for process, other in twin._others.items()}
-        twin._alarms.adopt(self._alarms, alarms)
-        return twin
 
     def fingerprint(self) -> bytes:
         others = [(process, int(o.acked), int(o.delivered)) for process, o in self._others.items()]
@@ -417,4 +415,4 @@ class PsyncProcess(CausalProcess):
         views = sorted(self._leaves.items()), list(self._kept.values())
         asked = sorted([(key, sorted(whom)) for key, whom in self._asked.items()])
         state = (self._members.me, int(self._sequence), others, own, views, asked)
-        return repr((state, self._room.packets())).encode()
+        return repr((state, self._room.state())).encode()

@@ -15,18 +15,17 @@ a send copies one row and n references, a delivery looks only into rows that dif
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.effects import Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, Packet
 from antecede.core.vectors import EMPTY, Vector, counts_of, in_order, maximum
-from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -84,8 +83,11 @@ class RstPacket(Packet):
 
 
 @final
-class RstProcess(CausalProcess):
+class RstProcess(ReceiverBuffering[RstPacket]):
     """One process's side; messages to it arrive exactly once, in any order."""
+
+    PACKET: ClassVar[type[Packet]] = RstPacket
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_sent", "_delivered", "_room")
 
     def __init__(
         self,
@@ -95,48 +97,20 @@ class RstProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         self._line: Final = object()
         self._sent: dict[int, Vector] = {}
         self._delivered: dict[int, int] = {}
-        self._room: WaitingRoom[RstPacket] = WaitingRoom(receive_limit)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        me = self._members.me
-        self._sequence += 1
-        message = Message(me, self._sequence, content)
-        effects: list[Effect] = []
-        if remote:
-            counted = self._sent.get(me, EMPTY).plus(remote, self._line)
-            packet = RstPacket(
-                message, tuple(sorted(remote)), self._members.size, dict(self._sent), counted
-            )
-            self._sent[me] = counted
-            for target in remote:
-                effects.append(Transmit(target, packet))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        if not isinstance(packet, RstPacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        number = self._check(source, packet)
-        missing = missing_before(packet, self._delivered, self._members.me)
-        if missing:
-            self._room.hold(packet, source, number, missing)
+    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+        if not remote:
             return []
-        effects: list[Effect] = []
-        ready: RstPacket | None = packet
-        while ready is not None:
-            self._take_in(ready)
-            effects.append(Deliver(ready.carried))
-            ready = self._room.next_ready()
-        return effects
+        me = self._members.me
+        counted = self._sent.get(me, EMPTY).plus(remote, self._line)
+        listed = tuple(sorted(remote))
+        packet = RstPacket(message, listed, self._members.size, dict(self._sent), counted)
+        self._sent[me] = counted
+        return to_each(remote, packet)
 
     def _check(self, source: int, packet: RstPacket) -> int:
         """How many messages it says came before it here; `RemoteError` if it makes no sense."""
@@ -158,6 +132,9 @@ class RstProcess(CausalProcess):
         self._room.check_new(source, number)
         return number
 
+    def _missing_before(self, packet: RstPacket) -> list[tuple[int, int]]:
+        return missing_before(packet, self._delivered, self._members.me)
+
     def _take_in(self, packet: RstPacket) -> None:
         source: int = packet.carried.sender
         count = self._delivered.get(source, 0) + 1
@@ -167,24 +144,6 @@ class RstProcess(CausalProcess):
             sent[process] = maximum(sent.get(process, EMPTY), row)
         sent[source] = maximum(sent.get(source, EMPTY), packet.counted)
         self._room.reached(source, count)
-
-    def clone(self) -> Self:
-        twin = RstProcess(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
-        twin._sequence = self._sequence
-        twin._sent = dict(self._sent)
-        twin._delivered = dict(self._delivered)
-        twin._room = self._room.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        delivered = sorted(self._delivered.items())
-        state = (self._members.me, self._sequence, in_order(self._sent), delivered)
-        return repr((state, self._room.packets())).encode()
 
 
 def missing_before(packet: RstPacket, delivered: dict[int, int], me: int) -> list[tuple[int, int]]:

@@ -30,6 +30,7 @@ from antecede.core.errors import LocalError, RemoteError
 from antecede.core.members import Members
 from antecede.core.process import CausalProcess
 from antecede.core.protocols.rst import RstPacket, RstProcess
+from antecede.core.state import shown
 from antecede.core.values import Message, Packet
 from antecede.core.waiting import RECEIVE_LIMIT
 
@@ -102,6 +103,8 @@ class Domains:
 class Domain:
     """One process's part in one domain: its place in the order, and what waits for its turn."""
 
+    MADE_OF: ClassVar = ("order",)
+
     __slots__ = ("_waiting", "order")
 
     def __init__(self, order: RstProcess) -> None:
@@ -131,15 +134,9 @@ class Domain:
             ready.append(self._waiting.pop((hop.sender, hop.sequence)))
         return ready
 
-    def copy(self) -> "Domain":
-        """An independent copy."""
-        twin = Domain(self.order.clone())
-        twin._waiting = dict(self._waiting)
-        return twin
-
     def state(self) -> str:
         """Equal states, equal strings."""
-        return repr((self.order.fingerprint().decode(), sorted(self._waiting.items(), key=place)))
+        return repr((self.order.fingerprint().decode(), shown(self._waiting)))
 
 
 def place(item: tuple[tuple[int, int], SeparatorPacket]) -> tuple[int, int]:
@@ -155,6 +152,8 @@ class SeparatorsProcess(CausalProcess):
     the domains themselves, as lists of processes that each begin with their gateway. By default
     there are about as many as each has members.
     """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_home", "_backbone")
 
     def __init__(
         self,
@@ -265,24 +264,14 @@ class SeparatorsProcess(CausalProcess):
         if before < 0:
             raise RemoteError(f"{source} sent a message without targets")
 
-    def clone(self) -> Self:
-        twin = SeparatorsProcess(
+    def anew(self) -> Self:
+        return SeparatorsProcess(
             self._members.me,
             self._members.ids(),
             domains=self._domains,
             receive_limit=self._receive_limit,
             payload_limit=self._payload_limit,
         )
-        twin._sequence = self._sequence
-        twin._home = self._home.copy()
-        if self._backbone is not None:
-            twin._backbone = self._backbone.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        backbone = "" if self._backbone is None else self._backbone.state()
-        state = (self._members.me, int(self._sequence), self._home.state(), backbone)
-        return repr(state).encode()
 
 
 # Who is in which domain.

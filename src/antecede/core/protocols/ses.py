@@ -11,18 +11,17 @@ per message and per process; n*n steps per delivery. Latency is optimal.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.effects import Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, Packet
 from antecede.core.vectors import EMPTY, Vector, in_order, maximum
-from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -79,11 +78,15 @@ class SesPacket(Packet):
 
 
 @final
-class SesProcess(CausalProcess):
+class SesProcess(ReceiverBuffering[SesPacket]):
     """One process's side; messages to it arrive exactly once, in any order.
 
     Its own component of its clock is the sequence of its latest message.
     """
+
+    PACKET: ClassVar[type[Packet]] = SesPacket
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_time", "_latest", "_room")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_sequence",)
 
     def __init__(
         self,
@@ -93,48 +96,19 @@ class SesProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
-        self._payload_limit: Final[i64] = payload_limit
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         self._time: Vector = EMPTY
         self._latest: dict[int, Vector] = {}
-        self._room: WaitingRoom[SesPacket] = WaitingRoom(receive_limit)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        me = self._members.me
-        self._time = self._time.plus((me,))
-        message = Message(me, self._time.get(me), content)
-        effects: list[Effect] = []
-        if remote:
-            listed = tuple(sorted(remote))
-            latest = dict(self._latest)
-            packet = SesPacket(message, listed, self._members.size, self._time, latest)
-            for target in remote:
-                self._latest[target] = self._time
-                effects.append(Transmit(target, packet))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
+    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+        self._time = self._time.plus((self._members.me,))
+        listed = tuple(sorted(remote))
+        packet = SesPacket(message, listed, self._members.size, self._time, dict(self._latest))
+        for target in remote:
+            self._latest[target] = self._time
+        return to_each(remote, packet)
 
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        if not isinstance(packet, SesPacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        self._check(source, packet)
-        missing = missing_before(packet, self._time, self._members.me)
-        if missing:
-            self._room.hold(packet, source, packet.carried.sequence, missing)
-            return []
-        effects: list[Effect] = []
-        ready: SesPacket | None = packet
-        while ready is not None:
-            self._take_in(ready)
-            effects.append(Deliver(ready.carried))
-            ready = self._room.next_ready()
-        return effects
-
-    def _check(self, source: int, packet: SesPacket) -> None:
-        """`RemoteError` if no correct process sends this."""
+    def _check(self, source: int, packet: SesPacket) -> int:
         members = self._members
         sequence: int = packet.carried.sequence
         members.check_message(source, packet.carried, packet.targets)
@@ -152,6 +126,7 @@ class SesProcess(CausalProcess):
             self._check_vector(source, vector)
             if vector.get(source) >= sequence:
                 raise RemoteError(f"message {sequence} of {source} cannot follow itself")
+        return sequence
 
     def _check_vector(self, source: int, vector: Vector) -> None:
         members = self._members
@@ -159,6 +134,9 @@ class SesProcess(CausalProcess):
             raise RemoteError(f"{source} sent a bad vector: {vector}")
         if vector.get(members.me) > self._time.get(members.me):
             raise RemoteError(f"{source} knows a message that {members.me} never sent")
+
+    def _missing_before(self, packet: SesPacket) -> list[tuple[int, int]]:
+        return missing_before(packet, self._time, self._members.me)
 
     def _take_in(self, packet: SesPacket) -> None:
         for process, vector in packet.latest.items():
@@ -175,22 +153,6 @@ class SesProcess(CausalProcess):
     def _remember(self, process: int, vector: Vector) -> None:
         if process != self._members.me:
             self._latest[process] = maximum(self._latest.get(process, EMPTY), vector)
-
-    def clone(self) -> Self:
-        twin = SesProcess(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
-        twin._time = self._time
-        twin._latest = dict(self._latest)
-        twin._room = self._room.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        state = (self._members.me, self._time, in_order(self._latest))
-        return repr((state, self._room.packets())).encode()
 
 
 def missing_before(packet: SesPacket, time: Vector, me: int) -> list[tuple[int, int]]:

@@ -18,15 +18,15 @@ is a count per link heard of. Latency is optimal. A new link needs a new group.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, Self, TypeAlias, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload, checked_targets
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.checks import PAYLOAD_LIMIT, checked_targets
+from antecede.core.effects import Transmit
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.receiver_buffering import ReceiverBuffering
 from antecede.core.values import Message, Packet
-from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
+from antecede.core.waiting import RECEIVE_LIMIT
 
 Links: TypeAlias = dict[int, list[int]]
 """By process, whom it may send to, in ascending order."""
@@ -104,12 +104,15 @@ class Topology:
 
 
 @final
-class TopologyProcess(CausalProcess):
+class TopologyProcess(ReceiverBuffering[TopologyPacket]):
     """One process's side; messages to it arrive exactly once, in any order.
 
     `topology` is one of `SHAPES` (ring, star round the lowest id and balanced binary tree are over
     the ids in order), or for each process the list of those whom it sends to.
     """
+
+    PACKET: ClassVar[type[Packet]] = TopologyPacket
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_sent", "_delivered", "_room")
 
     def __init__(
         self,
@@ -120,50 +123,27 @@ class TopologyProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         self._topology: Final = checked_topology(self._members, topology)
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
         # By sender and target, how many messages took that link, as far as we know.
         self._sent: dict[int, dict[int, int]] = {}
         self._delivered: dict[int, int] = {}
-        self._room: WaitingRoom[TopologyPacket] = WaitingRoom(receive_limit)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
+    def _check_targets(self, remote: list[int]) -> None:
         me = self._members.me
         for target in remote:
             if not self._topology.has_link(me, target):
                 raise LocalError(f"the topology has no link from {me} to {target}")
-        self._sequence += 1
-        message = Message(me, self._sequence, content)
-        if remote:
-            own = self._sent.setdefault(me, {})
-            for target in remote:
-                own[target] = own.get(target, 0) + 1
-        effects: list[Effect] = []
-        for target in remote:
-            effects.append(Transmit(target, TopologyPacket(message, self._counts_for(target))))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
 
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        if not isinstance(packet, TopologyPacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        number = self._check(source, packet)
-        missing = self._missing_before(packet)
-        if missing:
-            self._room.hold(packet, source, number, missing)
+    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+        if not remote:
             return []
-        effects: list[Effect] = []
-        ready: TopologyPacket | None = packet
-        while ready is not None:
-            self._take_in(ready)
-            effects.append(Deliver(ready.carried))
-            ready = self._room.next_ready()
-        return effects
+        own = self._sent.setdefault(self._members.me, {})
+        for target in remote:
+            own[target] = own.get(target, 0) + 1
+        return [
+            Transmit(target, TopologyPacket(message, self._counts_for(target))) for target in remote
+        ]
 
     def _counts_for(self, target: int) -> tuple[int, ...]:
         counts: list[int] = []
@@ -217,34 +197,26 @@ class TopologyProcess(CausalProcess):
         source: int = packet.carried.sender
         place = 0
         for sender, ends in self._topology.carried_on(source, me):
-            row = self._sent.setdefault(sender, {})
+            row = self._sent.get(sender, {})
             for end in ends:
                 count = packet.counts[place]
                 place += 1
                 if count > row.get(end, 0):
                     row[end] = count
+            if row:
+                self._sent[sender] = row
         delivered = self._delivered.get(source, 0) + 1
         self._delivered[source] = delivered
         self._room.reached(source, delivered)
 
-    def clone(self) -> Self:
-        twin = TopologyProcess(
+    def anew(self) -> Self:
+        return TopologyProcess(
             self._members.me,
             self._members.ids(),
             topology=self._topology,
             receive_limit=self._room.limit,
             payload_limit=self._payload_limit,
         )
-        twin._sequence = self._sequence
-        twin._sent = {sender: dict(row) for sender, row in self._sent.items()}
-        twin._delivered = dict(self._delivered)
-        twin._room = self._room.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        sent = [(sender, sorted(row.items())) for sender, row in sorted(self._sent.items()) if row]
-        state = (self._members.me, self._sequence, sent, sorted(self._delivered.items()))
-        return repr((state, self._room.packets())).encode()
 
 
 # Which counts a link carries.

@@ -110,6 +110,8 @@ class SpanningTree:
 class TreeProcess(CausalProcess):
     """One process of the tree; `parents` gives every process but the root its parent."""
 
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_next_sequence", "_heard")
+
     def __init__(
         self,
         me: int,
@@ -189,20 +191,13 @@ class TreeProcess(CausalProcess):
             effects.append(Deliver(message))
         return effects
 
-    def clone(self) -> Self:
-        twin = TreeProcess(
+    def anew(self) -> Self:
+        return TreeProcess(
             self._members.me,
             self._members.ids(),
             parents=self._parents,
             payload_limit=self._payload_limit,
         )
-        twin._next_sequence = self._next_sequence
-        twin._heard = self._heard.copy()
-        return twin
-
-    def fingerprint(self) -> bytes:
-        heard = sorted(self._heard.items())
-        return repr((self._members.me, self._next_sequence, heard)).encode()
 
 
 def sorted_ids(members: Members) -> Sequence[int]:

@@ -8,7 +8,7 @@ way. The scenario `mf-multicast` shows it; nothing else uses this class.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.checks import checked_payload, checked_targets, known_processes, split_targets
@@ -24,6 +24,8 @@ PAYLOAD_LIMIT: Final = 1 << 16
 @final
 class MfMulticastProcess(CausalProcess):
     """One message under way at a time, to all of its targets; for a reliable network."""
+
+    STATE: ClassVar = ("_me", "_sequence", "_buffer", "_unacked")
 
     def __init__(self, me: int, processes: Sequence[int]) -> None:
         self._me: Final = me
@@ -57,15 +59,8 @@ class MfMulticastProcess(CausalProcess):
         self._unacked = list(targets)
         return [Transmit(target, DataPacket(message, 0, False)) for target in targets]
 
-    def clone(self) -> Self:
-        twin = MfMulticastProcess(self._me, list(self._known))
-        twin._sequence = self._sequence
-        twin._buffer = deque(self._buffer)
-        twin._unacked = list(self._unacked)
-        return twin
-
-    def fingerprint(self) -> bytes:
-        return repr((self._me, self._sequence, list(self._buffer), self._unacked)).encode()
+    def anew(self) -> Self:
+        return MfMulticastProcess(self._me, list(self._known))
 
 
 MF_MULTICAST: Final = ProtocolInfo(
