@@ -7,6 +7,7 @@ import pytest
 
 from antecede.core.alarms import Alarm, Alarms
 from antecede.core.catalogue import PROTOCOLS
+from antecede.core.errors import LocalError
 from antecede.core.process import CausalProcess
 from antecede.core.sliding import SlidingArray
 from antecede.core.state import attributes_of, shown, twin_of
@@ -66,5 +67,5 @@ def test_a_process_that_says_nothing_about_itself_cannot_be_cloned() -> None:
         def arrive(self, *_: object) -> list[object]:  # type: ignore[override]  # never called
             return []
 
-    with pytest.raises(NotImplementedError, match="Forgetful has neither `anew` nor a `clone`"):
+    with pytest.raises(LocalError, match="Forgetful has neither `anew` nor a `clone`"):
         Forgetful().clone()

@@ -95,7 +95,7 @@ class CausalProcess(ABC):
 
     def anew(self) -> Self:
         """A process with the same options, to which nothing has happened."""
-        raise NotImplementedError(f"{type(self).__name__} has neither `anew` nor a `clone`")
+        raise LocalError(f"{type(self).__name__} has neither `anew` nor a `clone`")
 
     def deadline_ns(self) -> int | None:
         """When to call `expire`; None: no timer wanted."""
