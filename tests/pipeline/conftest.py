@@ -20,8 +20,13 @@ def spark() -> Iterator[SparkSession]:
         "spark.default.parallelism": "2",
         "spark.driver.memory": "1g",
         # A query runs once, on a few rows: compiling it, by Spark and then by Java, would take
-        # longer than running it. Together these halve the time of all tests.
+        # longer than running it. Together these more than
+        # halve the time of all tests.
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Nor is there anything to learn from the first stages of a query about how to run the others.
+        # Commands that are run as a user would run them keep all of this.
+        "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     }
     with open_session("antecede-tests", master="local[2]", settings=settings) as session:
