@@ -24,7 +24,7 @@ def spark() -> Iterator[SparkSession]:
         # halve the time of all tests.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # Nor is there anything to learn from the first stages of a query about how to run the others.
+        # Nor is there anything to learn from the first stages about how to run the others.
         # Commands that are run as a user would run them keep all of this.
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
