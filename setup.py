@@ -81,7 +81,8 @@ def translate() -> list[Extension]:
     # Late, because it is needed neither for metadata nor for an install that stays interpreted.
     from mypyc.build import mypycify
 
-    options = ["--config-file=", "--cache-dir=" + os.devnull]
+    # What other layers import, extras among it, need not be there when the hot ones are compiled.
+    options = ["--config-file=", "--cache-dir=" + os.devnull, "--ignore-missing-imports"]
     extensions = mypycify(
         options + compiled_sources(SOURCE),
         opt_level=optimisation(),

@@ -150,6 +150,17 @@ def test_with_a_compiler_the_hot_layers_are_compiled(project: Path, tmp_path: Pa
     assert not (project / "build").exists()
 
 
+def test_an_extra_that_the_build_does_not_have_is_no_obstacle(project: Path) -> None:
+    """A build environment has what building needs; the sources also name what extras bring."""
+    front_door = project / "src" / "antecede" / "__init__.py"
+    lines = front_door.read_text(encoding="utf-8")
+    wanted = "from typing import TYPE_CHECKING, Final\n"
+    assert wanted in lines
+    extra = "if TYPE_CHECKING:\n    import no_such_extra\n"
+    front_door.write_text(lines.replace(wanted, wanted + extra), encoding="utf-8")
+    assert build(project, ANTECEDE_COMPILE="require").said == ["antecede: compiled 2 modules"]
+
+
 @pytest.mark.parametrize(
     "compiler", ["false", pytest.param("no-such-compiler", marks=pytest.mark.long)]
 )

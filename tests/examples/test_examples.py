@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from antecede.trace import read_events
+from tests.live.carriers.brokers import Broker
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -75,6 +76,13 @@ def test_an_outbox_loses_nothing_and_repeats_nothing_over_crashes() -> None:
     assert output_of("outbox.py").splitlines() == [
         f"{service} did 20 orders, in order: True" for service in services
     ]
+
+
+def test_children_come_before_parents_across_two_topics_and_not_in_causal_order() -> None:
+    with Broker() as broker:
+        before, after = output_of("child_before_parent.py", broker.address).splitlines()
+    assert int(before.split()[2]) > 0
+    assert after == "in causal order: 0 orders before their customer"
 
 
 def test_examples_are_short() -> None:

@@ -1,15 +1,21 @@
 """Where a node listens: a host and a port, as people write them.
 
-`10.0.0.2:9000`, `node-3.example:9000`, `[::1]:9000`. A host name is looked up when it is used, not
-when it is read.
+`10.0.0.2:9000`, `node-3.example:9000`, `[::1]:9000`; on other carriers than UDP `tcp://host:port`
+and `nats://host:port`. A host name is looked up when it is used, not when it is read.
 """
 
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Final, NamedTuple, Self
 
 from antecede.core.errors import LocalError
 
 PORT_MAX = 65_535
+
+CARRIERS: Final = ("udp", "tcp", "nats")
+"""What datagrams can travel on; without a word it is UDP."""
+
+PREFIX: Final = "antecede"
+"""Where on a broker the subjects of nodes are, if nothing else is said."""
 
 
 class Address(NamedTuple):
@@ -22,15 +28,69 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class CarriedAddress(Address):
+    """An address on another carrier than UDP."""
+
+    carrier: str
+    path: str
+    """On a broker: what the subjects of nodes begin with."""
+    login: str
+    """On a broker: `user:password` or a token; never shown."""
+
+    def __new__(cls, carrier: str, host: str, port: int, path: str = "", login: str = "") -> Self:
+        made = super().__new__(cls, host, port)
+        made.carrier, made.path, made.login = carrier, path, login
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CarriedAddress)
+            and tuple(self) == tuple(other)
+            and (self.carrier, self.path) == (other.carrier, other.path)
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.carrier, *self, self.path))
+
+    def __repr__(self) -> str:
+        return f"CarriedAddress({self})"
+
+    def __str__(self) -> str:
+        path = f"/{self.path}" if self.path else ""
+        return f"{self.carrier}://{super().__str__()}{path}"
+
+
 def parse_address(value: object) -> Address:
     """The address that a text such as `host:port`, or a pair of host and port, stands for."""
+    if isinstance(value, CarriedAddress):
+        return value
     if isinstance(value, str):
-        return parse_text(value)
+        return parse_carried(value.strip()) if "://" in value else parse_text(value)
     if isinstance(value, tuple | list) and len(value) == 2:
         host, port = value
         if isinstance(host, str) and isinstance(port, int) and not isinstance(port, bool):
             return checked(host, port, value)
     raise LocalError(f"{value!r} is not an address")
+
+
+def parse_carried(text: str) -> Address:
+    """The address written here, after the name of a carrier."""
+    carrier, _, rest = text.partition("://")
+    if carrier not in CARRIERS:
+        raise LocalError(f"{carrier!r} is no carrier; there are {', '.join(CARRIERS)}")
+    if carrier == "udp":
+        return parse_text(rest)
+    place, _, path = rest.partition("/")
+    login, _, place = place.rpartition("@")
+    if carrier != "nats" and (path or login):
+        raise LocalError(f"{carrier}:// takes a host and a port, and nothing else")
+    if not all(part.isidentifier() for part in path.split(".") if path):
+        raise LocalError(f"{path!r} does not name a place on a broker: words with dots between")
+    host, port = parse_text(place)
+    return CarriedAddress(carrier, host, port, path or (PREFIX if carrier == "nats" else ""), login)
 
 
 def parse_text(text: str) -> Address:

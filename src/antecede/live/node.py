@@ -358,6 +358,7 @@ class Node:
         finally:
             self._stop()
             self._close_trace()
+            await self._transport.gone()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
@@ -434,7 +435,7 @@ class Node:
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         checked_name(name)
-        resolved = self._transport.resolve(address)
+        resolved = self._transport.locate(name, address)
         size = self._transport.datagram_size(resolved if seen_at is None else seen_at)
         process = process_id(name)
         if self._trace is not None:

@@ -1,9 +1,7 @@
 """Opening a node: settings gathered, socket bound, core made, event log begun."""
 
-import asyncio
 import os
 import secrets
-import socket
 import time
 from collections.abc import Generator, Mapping
 from types import TracebackType
@@ -18,19 +16,16 @@ from antecede.link.identity import Identity
 from antecede.link.limits import Limits
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
-from antecede.live.addresses import Address
-from antecede.live.errors import CannotBind
+from antecede.live.carriers import open_transport
 from antecede.live.listeners import Listener
-from antecede.live.lookups import is_name, look_up
 from antecede.live.names import process_id
 from antecede.live.node import Node
-from antecede.live.security.choosing import guard_of, stays_local, warn_if_insecure
+from antecede.live.security.choosing import guard_of, warn_if_insecure
 from antecede.live.setting_rules import ANYBODY
 from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import AddressLike, Options, PathLike, PeersLike, Settings
 from antecede.live.tracing import LiveTrace, open_trace
 from antecede.live.transport import Transport
-from antecede.live.udp import UdpTransport
 
 NUMBERS: Final = range(1 << 31)
 """What peers may be called inside a node's core: sessions are numbered as they come."""
@@ -79,19 +74,13 @@ class Opening:
     async def _open(self) -> Node:
         warn_if_fallen_back()
         settings = self._settings
-        transport = UdpTransport(
-            await numeric_address(settings.bind),
-            settings.mtu,
-            asyncio.get_running_loop(),
-            settings.gso,
-            stay_awake=settings.stay_awake,
-            local_only=stays_local(settings),
-        )
+        transport = await open_transport(settings)
         warn_if_insecure(settings, transport.address.host)
         try:
             return start_node(settings, transport, SecretTokens(), self._on_event)
         except BaseException:
             transport.close()
+            await transport.gone()
             raise
 
 
@@ -153,18 +142,6 @@ def start_node(
     if on_event is not None:
         node.on_event(on_event)
     return node
-
-
-async def numeric_address(bind: Address) -> Address:
-    """Where to listen, with a host name looked up; `CannotBind` says why that fails."""
-    if not is_name(bind.host):
-        return bind
-    try:
-        found = await look_up(bind, socket.AF_INET)
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CannotBind(str(bind), reason) from error
-    return Address(str(found[0][0]), bind.port)
 
 
 def make_core(settings: Settings) -> NodeProcess:

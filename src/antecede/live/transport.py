@@ -1,6 +1,6 @@
 """What a node needs of the world: time, a way to send datagrams, and to be called.
 
-`UdpTransport` is the real one; the in-memory network for tests is another.
+`UdpTransport` is the usual one; TCP, a broker and the network in memory for tests are others.
 """
 
 from abc import ABC, abstractmethod
@@ -51,6 +51,10 @@ class Transport(ABC):
     def resolve(self, address: object) -> object:
         """A configured address in the form in which datagrams come from it."""
 
+    def locate(self, name: str, address: object) -> object:  # noqa: ARG002 - where names lead nowhere
+        """Where a peer is of which this address was configured, or none."""
+        return self.resolve(address)
+
     def seek(self, address: object) -> None:  # noqa: B027 - where addresses are final
         """Nobody answers at this address, which `resolve` gave: look where it leads to now."""
 
@@ -76,3 +80,6 @@ class Transport(ABC):
     @abstractmethod
     def close(self) -> None:
         """Send and call nothing more."""
+
+    async def gone(self) -> None:  # noqa: B027 - where closing takes no time
+        """Wait until what was sent before `close` has left, or cannot."""

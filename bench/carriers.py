@@ -1,0 +1,90 @@
+"""What a carrier costs: two nodes in one process, the same messages over UDP, TCP and NATS.
+
+    python -m bench.carriers [MESSAGES] [ROUND_TRIPS]
+
+Throughput of messages of 100 bytes, and the median round trip, both best of three. NATS needs the
+program nats-server and the package nats-py; without them it is left out.
+"""
+
+import asyncio
+import shutil
+import statistics
+import sys
+import time
+from importlib.util import find_spec
+
+from antecede import Node, open_node
+from antecede.tools.bench.peers.nats_client import Nats
+
+PAYLOAD = b"x" * 100
+ROUNDS = 3
+
+
+async def pair(bind: str) -> tuple[Node, Node]:
+    """Two nodes that know each other."""
+    alice, bob = await open_node("alice", bind=bind), await open_node("bob", bind=bind)
+    named = bind.startswith("nats")
+    alice.add_peer("bob", None if named else bob.address)
+    bob.add_peer("alice", None if named else alice.address)
+    return alice, bob
+
+
+async def send_many(node: Node, messages: int) -> None:
+    """As fast as there is room."""
+    for _ in range(messages):
+        await node.send("bob", PAYLOAD)
+
+
+async def throughput(bind: str, messages: int) -> float:
+    """Messages per second."""
+    alice, bob = await pair(bind)
+    await alice.send("bob", PAYLOAD)
+    await bob.receive()
+    begun = time.perf_counter()
+    sending = asyncio.create_task(send_many(alice, messages))
+    for _ in range(messages):
+        await bob.receive()
+    seconds = time.perf_counter() - begun
+    await sending
+    await asyncio.gather(alice.close(), bob.close())
+    return messages / seconds
+
+
+async def round_trip(bind: str, trips: int) -> float:
+    """Median, in microseconds."""
+    alice, bob = await pair(bind)
+
+    async def echo() -> None:
+        async for message in bob:
+            await bob.send("alice", message.payload)
+
+    echoing = asyncio.create_task(echo())
+    taken = []
+    for _ in range(trips):
+        begun = time.perf_counter()
+        await alice.send("bob", PAYLOAD)
+        await alice.receive()
+        taken.append(time.perf_counter() - begun)
+    await asyncio.gather(alice.close(), bob.close())
+    await echoing
+    return statistics.median(taken) * 1e6
+
+
+def measure(name: str, bind: str, messages: int, trips: int) -> None:
+    """One line of the table."""
+    rates = [asyncio.run(throughput(bind, messages)) for _ in range(ROUNDS)]
+    times = [asyncio.run(round_trip(bind, trips)) for _ in range(ROUNDS)]
+    print(f"{name:5} {max(rates) / 1000:8.0f} k messages/s {min(times):8.0f} µs", flush=True)
+
+
+def main(messages: int = 50_000, trips: int = 1_000) -> None:
+    """All carriers that can be had here."""
+    measure("udp", "127.0.0.1:0", messages, trips)
+    measure("tcp", "tcp://127.0.0.1:0", messages, trips)
+    if shutil.which("nats-server") and find_spec("nats"):
+        with Nats().broker() as broker:
+            measure("nats", broker, messages, trips)
+
+
+if __name__ == "__main__":
+    main(*(int(word) for word in sys.argv[1:3]))

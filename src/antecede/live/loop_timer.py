@@ -1,0 +1,40 @@
+"""One timer on an asyncio loop, in the nanoseconds of the monotonic clock."""
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic_ns
+from typing import Final, final
+
+NEVER_NS: Final = 1 << 62
+
+
+@final
+class LoopTimer:
+    """Calls back at the earliest time that was asked for since it last rang."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        self._loop: Final = loop
+        self._ring: Final = ring
+        self._handle: asyncio.TimerHandle | None = None
+        self._time_ns = NEVER_NS
+
+    def wake_at(self, time_ns: int) -> None:
+        """Ring then, or earlier, which is harmless."""
+        if time_ns >= self._time_ns:
+            return
+        self.cancel()
+        self._time_ns = time_ns
+        delay = max(0, time_ns - monotonic_ns()) / 1e9
+        self._handle = self._loop.call_later(delay, self._on_time)
+
+    def cancel(self) -> None:
+        """Do not ring."""
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = None
+        self._time_ns = NEVER_NS
+
+    def _on_time(self) -> None:
+        self._handle = None
+        self._time_ns = NEVER_NS
+        self._ring()
