@@ -2,6 +2,7 @@
 
 import pytest
 
+from antecede.audit.departures import judge
 from antecede.audit.oracle import check_log
 from antecede.core.errors import LocalError
 from antecede.link.faults import DelayJump, Faults, Partition
@@ -83,7 +84,7 @@ def test_the_same_arguments_give_the_same_run() -> None:
     logs = [run(node_faults=node_faults, until_ns=2 * SECOND).log for _ in range(2)]
     assert logs[0] is not None
     assert logs[1] is not None
-    assert logs[0].digest() == logs[1].digest() == "b32141fe58ca7ce129ab894e18a0eb23", (
+    assert logs[0].digest() == logs[1].digest() == "4165fc2f37f3c758da942302ec29d5d3", (
         "also on the other build"
     )
 
@@ -171,6 +172,51 @@ def test_delays_that_jump_and_halves_that_cannot_hear_each_other_lose_nothing() 
     assert result.leftovers.empty
 
 
+def test_one_that_is_suspected_wrongly_is_told_and_stops_and_the_others_go_on() -> None:
+    result = run(node_faults=("expel:100ms:0:3",))
+    assert result.log is not None
+    assert result.departures.gone == {3}
+    assert {fence.at for fence in result.departures.fences} == {0, 1, 2, 4}
+    assert judge(result.log, result.departures).ok
+    assert result.leftovers.pending == 0
+    times = [event.time_ns for event in result.log if event.process == 3]
+    assert 100 * MS < max(times) < SECOND
+
+
+def test_one_that_was_expelled_may_come_back_as_somebody_new() -> None:
+    result = run(node_faults=("expel:60ms:0:3", "restart:90ms:20ms:3"))
+    assert result.log is not None
+    assert judge(result.log, result.departures).ok
+    reborn = [event for event in result.log if event.process == 5]
+    assert {event.kind for event in reborn} >= {"submitted", "delivered"}
+
+
+def test_a_crash_mutes_the_others_until_somebody_expels_the_dead() -> None:
+    stuck = run(node_faults=("crash:100ms:3",))
+    healed = run(node_faults=("crash:100ms:3", "expel-gone:2s:1"))
+    assert stuck.leftovers.pending > 0
+    assert healed.leftovers.pending == 0
+    assert healed.log is not None
+    assert judge(healed.log, healed.departures).ok
+
+
+def test_halves_that_expel_each_other_both_go_on_in_order() -> None:
+    faults = Faults(
+        latency=Uniform(MS, 4 * MS),
+        partitions=(Partition(start_ns=50 * MS, end_ns=900 * MS, island=frozenset([0, 1])),),
+    )
+    suspicions = [f"expel:100ms:{by}:{node}" for by in (0, 1) for node in (2, 3, 4)]
+    suspicions += [f"expel:100ms:{by}:{node}" for by in (2, 3, 4) for node in (0, 1)]
+    result = run(faults=faults, node_faults=tuple(suspicions))
+    assert result.log is not None
+    assert judge(result.log, result.departures).ok
+    last = dict.fromkeys(range(5), 0)
+    for event in result.log:
+        if event.kind == "delivered":
+            last[event.process] = max(last[event.process], event.time_ns)
+    assert min(last.values()) > 120 * MS
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_causal_order_survives_everything_at_once(seed: int) -> None:
     faults = Faults(
@@ -196,7 +242,15 @@ def test_causal_order_survives_everything_at_once_many_times(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["crash:50ms:3", "restart:50ms:100ms:3", "pause:10ms:60ms:2", "duplicate-name:20ms:1"]
+    "text",
+    [
+        "crash:50ms:3",
+        "restart:50ms:100ms:3",
+        "pause:10ms:60ms:2",
+        "duplicate-name:20ms:1",
+        "expel:30ms:0:3",
+        "expel-gone:90ms:0",
+    ],
 )
 def test_a_fault_is_written_as_it_is_read(text: str) -> None:
     fault = parse_node_fault(text)
@@ -221,6 +275,8 @@ def test_faults_of_nodes_need_nodes_and_nodes_need_a_protocol_that_is_for_them()
         simulate("hybrid", traffic(), node_faults=[parse_node_fault("crash:1ms:1")])
     with pytest.raises(LocalError, match="there is no node 9"):
         run(node_faults=("crash:1ms:9",))
+    with pytest.raises(LocalError, match="there is no node 7"):
+        run(node_faults=("expel:1ms:7:1",))
     with pytest.raises(LocalError, match="rst cannot run on a node"):
         simulate("rst", Poisson(3, messages=5, interval_ns=MS, seed=1), host="node")
     with pytest.raises(LocalError, match="2000 bytes of payload"):

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from antecede.audit.departures import judge
 from antecede.audit.oracle import check_log
 from antecede.cli.simulate_plan import (
     Plan,
@@ -16,7 +17,14 @@ from antecede.cli.simulate_plan import (
     performed,
     progress_bar,
 )
-from antecede.cli.simulate_summary import audit_text, promise_broken, summary_object, summary_text
+from antecede.cli.simulate_summary import (
+    audit_text,
+    departures_blamed,
+    departures_text,
+    promise_broken,
+    summary_object,
+    summary_text,
+)
 from antecede.cli.units import (
     COUNT,
     DELAY_JUMP,
@@ -60,6 +68,7 @@ def epilog() -> str:
             "  antecede simulate --partition 50ms:150ms:0,1 --slow 2:3:20ms",
             "  antecede simulate -w replay --set file=trace.jsonl --out run.parquet",
             "  antecede simulate --host node --fault pause:50ms:400ms:2 --seed 7",
+            "  antecede simulate --host node --fault crash:50ms:2 --fault expel:900ms:0:2",
             "\n\b\nWorkloads (--workload) and what --set can change in them:",
             *workloads,
             "\n\b\nNetworks (--network):",
@@ -253,13 +262,20 @@ def carry_out(
     if audit is None and result.deliveries > AUDITED_DELIVERIES:
         log = None
     verdict = None if log is None else check_log(log)
+    gone = len(result.departures.gone)
+    judgement = judge(log, result.departures) if log is not None and gone else None
+    at_rest = result.leftovers.pending == 0
     if as_json:
         click.echo(json.dumps(summary_object(result, verdict), indent=2))
     else:
         heading = f"{result.protocol}, {result.processes} processes, {plan.title}, seed {plan.seed}"
         told = None if verdict is None else audit_text(verdict, plan.info)
+        if judgement is not None:
+            told = f"{told}\n{departures_text(judgement, gone, at_rest)}"
         click.echo(summary_text(result, heading, told))
     if out is not None:
         click.echo(f"The event log is in {out}.", err=True)
     if verdict is not None and promise_broken(verdict, plan.info, result.leftovers.empty):
+        sys.exit(1)
+    if judgement is not None and departures_blamed(judgement, at_rest):
         sys.exit(1)

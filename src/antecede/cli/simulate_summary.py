@@ -1,5 +1,6 @@
 """What a simulation came to: a page for people, or an object for programs."""
 
+from antecede.audit.departures import Judgement
 from antecede.audit.explain import explain_verdict
 from antecede.audit.findings import Verdict
 from antecede.core.catalogue import ProtocolInfo
@@ -222,6 +223,23 @@ def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:
         promise = "per pair only" if info.ordering == "fifo" else "of no kind"
         text += f"\n{info.name} promises order {promise}, so this is no fault of it"
     return text
+
+
+def departures_text(judgement: Judgement, gone: int, finished: bool) -> str:
+    """What those who are gone have left behind."""
+    blamed = departures_blamed(judgement, finished)
+    who = f"{gone} nodes are gone" if gone > 1 else "1 node is gone"
+    if not blamed:
+        return f"{who}, and nothing is missing that may not be" if finished else who
+    return f"{who}; " + ", ".join(f"{count} {kind}" for kind, count in blamed.items())
+
+
+def departures_blamed(judgement: Judgement, finished: bool) -> dict[str, int]:
+    """What crashes and expulsions do not excuse; before the end messages may still be under way."""
+    found = {"stale": len(judgement.stale)}
+    if finished:
+        found |= {"lost": len(judgement.lost), "unreported": len(judgement.unreported)}
+    return {kind: count for kind, count in found.items() if count}
 
 
 def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool:

@@ -68,6 +68,8 @@ class Fences:
             for process in self._ids_up_to(stone):
                 processes.append(process)
                 self._remember(process, stone)
+        # Who tells of them need not be told: its own word may be the only one that comes.
+        session.noted(processes)
         self._core.hear_news(session, Notice(processes, None), now_ns)
 
     def read_noted(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:

@@ -1,7 +1,8 @@
 """What may befall the nodes of a simulation, beside what the network does: each fault has a name.
 
 They are written as on the command line: `crash:50ms:3`, `restart:50ms:100ms:3`,
-`pause:10ms:60ms:2`, `duplicate-name:20ms:1`. Times count from the beginning of the traffic.
+`pause:10ms:60ms:2`, `duplicate-name:20ms:1`, `expel:30ms:0:3`, `expel-gone:90ms:0`. Times count
+from the beginning of the traffic.
 """
 
 from dataclasses import dataclass
@@ -14,12 +15,16 @@ CRASH: Final = "crash"
 RESTART: Final = "restart"
 PAUSE: Final = "pause"
 DUPLICATE_NAME: Final = "duplicate-name"
+EXPEL: Final = "expel"
+EXPEL_GONE: Final = "expel-gone"
 
 FORMS: Final = {
     CRASH: "crash:AT:NODE",
     RESTART: "restart:AT:AWAY:NODE",
     PAUSE: "pause:START:END:NODE",
     DUPLICATE_NAME: "duplicate-name:AT:NODE",
+    EXPEL: "expel:AT:BY:NODE",
+    EXPEL_GONE: "expel-gone:AT:BY",
 }
 """The faults, and how each is written."""
 
@@ -29,18 +34,23 @@ FORMS: Final = {
 class NodeFault:
     """At `start_ns` something happens to a node, which is over at `end_ns` if it ever is.
 
-    A node that crashes says nothing more. One that restarts crashes, and comes back at `end_ns` as
-    a new incarnation. One that pauses does nothing until `end_ns`: what arrives waits.
-    A duplicate name is a second node that calls itself like this one, at another address.
+    A node that crashes says nothing more. One that restarts crashes, or is gone already, and comes
+    back at `end_ns` as a new incarnation. One that pauses does nothing until `end_ns`: what arrives
+    waits. A duplicate name is a second node that calls itself like this one, at another address.
+    One that is expelled is suspected `by` another, rightly or wrongly. `expel-gone` is the right
+    suspicion: the node expels all that are not there at that moment.
     """
 
     kind: str
     process: int
     start_ns: int
     end_ns: int
+    by: int = 0
 
     def __str__(self) -> str:
-        if self.kind in (CRASH, DUPLICATE_NAME):
+        if self.kind == EXPEL:
+            return f"{self.kind}:{self.start_ns}ns:{self.by}:{self.process}"
+        if self.kind in (CRASH, DUPLICATE_NAME, EXPEL_GONE):
             return f"{self.kind}:{self.start_ns}ns:{self.process}"
         end_ns = self.end_ns - self.start_ns if self.kind == RESTART else self.end_ns
         return f"{self.kind}:{self.start_ns}ns:{end_ns}ns:{self.process}"
@@ -53,9 +63,13 @@ def parse_node_fault(text: str) -> NodeFault:
     if form is None or len(rest) != form.count(":"):
         raise LocalError(f"{text!r} is not a fault of a node; write {', '.join(FORMS.values())}")
     start_ns = parse_duration(rest[0])
+    process = parse_count(rest[-1])
+    if kind == EXPEL:
+        by = parse_count(rest[1])
+        return NodeFault(kind=kind, process=process, start_ns=start_ns, end_ns=start_ns, by=by)
     end_ns = start_ns if len(rest) == 2 else parse_duration(rest[1])
     if kind == RESTART:
         end_ns += start_ns
     if end_ns < start_ns:
         raise LocalError(f"{text!r} ends before it starts")
-    return NodeFault(kind=kind, process=parse_count(rest[-1]), start_ns=start_ns, end_ns=end_ns)
+    return NodeFault(kind=kind, process=process, start_ns=start_ns, end_ns=end_ns)

@@ -29,7 +29,16 @@ from antecede.link.tokens import Tokens
 from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
 from antecede.sim.engine import PROGRESS_PERIOD, Progress
 from antecede.sim.metadata_size import MetadataSize
-from antecede.sim.node_faults import CRASH, DUPLICATE_NAME, PAUSE, RESTART, NodeFault
+from antecede.sim.node_departures import Registry
+from antecede.sim.node_faults import (
+    CRASH,
+    DUPLICATE_NAME,
+    EXPEL,
+    EXPEL_GONE,
+    PAUSE,
+    RESTART,
+    NodeFault,
+)
 from antecede.sim.observer import Observer
 from antecede.sim.tags import Tags
 from antecede.sim.workloads.workload import Agenda, Submission, Workload
@@ -219,6 +228,7 @@ class NodeSimulation:
         self.pending: i64 = 0
         # Submissions of nodes that were not there any more.
         self.dropped: i64 = 0
+        self.registry: Final = Registry()
         self._info: Final = info
         self._options: Final = options
         self._limits: Final = Limits() if limits is None else limits
@@ -329,9 +339,11 @@ class NodeSimulation:
 
     def _endpoint(self, name: str, log_id: i64, log: ObservedNode) -> Endpoint:
         limits = self._limits
+        incarnation = self._tokens.fresh()
+        self.registry.born(name, incarnation, int(log_id))
         me = Identity(
             name,
-            incarnation=self._tokens.fresh(),
+            incarnation=incarnation,
             process=log_id,
             window=limits.window,
             payload_limit=PAYLOAD_LIMIT,
@@ -385,20 +397,46 @@ class NodeSimulation:
             self._last_log_id += 1
             self._start(fault.process, self._last_log_id, self._last_log_id)
             return
-        host = self._at.get(fault.process)
-        if host is None:
+        if fault.kind == EXPEL:
+            self._expel(fault.by, fault.process)
             return
-        if fault.kind == PAUSE:
+        if fault.kind == EXPEL_GONE:
+            for process in range(self.workload.processes):
+                if process not in self._at:
+                    self._expel(fault.process, process)
+            return
+        host = self._at.get(fault.process)
+        if host is not None and fault.kind == PAUSE:
             host.paused = True
-        else:
-            del self._at[host.address]
-        if fault.kind != CRASH:
+        elif host is not None:
+            self.registry.crashed(int(host.log.me))
+            self._leave(host)
+        if fault.kind == RESTART or (host is not None and fault.kind != CRASH):
             self._calendar.add(MEETING_NS + fault.end_ns, FAULT_END, 0).number = index
+
+    def _leave(self, host: NodeHost) -> None:
+        """A node is not there any more: whoever wanted to write to it may want to give that up."""
+        del self._at[host.address]
+        for other in self._at.values():
+            self._touch(other)
+
+    def _expel(self, by: i64, process: i64) -> None:
+        """One node suspects another; nothing happens if it does not know it."""
+        host = self._at.get(by)
+        if host is None or host.paused or by == process:
+            return
+        contact = host.endpoint.directory.by_name[name_of(process)]
+        if not contact.session.met or contact.session.is_gone():
+            return
+        self.registry.expelled(contact.name, int(contact.session.incarnation))
+        host.endpoint.expel(contact.name, "suspected", self.now_ns)
+        self._touch(host)
 
     def _fault_end(self, fault: NodeFault) -> None:
         if fault.kind == RESTART:
-            self._last_log_id += 1
-            self._start(fault.process, fault.process, self._last_log_id)
+            if fault.process not in self._at:
+                self._last_log_id += 1
+                self._start(fault.process, fault.process, self._last_log_id)
             return
         host = self._at.get(fault.process)
         if host is None or not host.paused:
@@ -424,7 +462,10 @@ class NodeSimulation:
                 host.touched = False
                 if not host.paused and self._at.get(host.address) is host:
                     self._deliver(host)
-                    self._retry(host)
+                    if host.endpoint.fenced is not None:
+                        self._listen(host)
+                    else:
+                        self._retry(host)
             self._perform()
             for host in touched:
                 if not host.paused and self._at.get(host.address) is host:
@@ -453,13 +494,25 @@ class NodeSimulation:
             assert isinstance(address, int), "addresses are numbers here"
             self._send(host.address, address, datagram.data)
         endpoint.out.clear()
-        endpoint.reports.clear()
+        if endpoint.reports:
+            self._listen(host)
         wake_ns = endpoint.wake_ns()
         if wake_ns < host.timer_ns:
             if wake_ns < self.now_ns:
                 wake_ns = self.now_ns
             host.timer_ns = wake_ns
             self._calendar.add(wake_ns, TIMER, host.index)
+
+    def _listen(self, host: NodeHost) -> None:
+        """Take what a node says about others; one that hears that it is expelled stops."""
+        endpoint = host.endpoint
+        for report in endpoint.reports:
+            session = endpoint.session_of(report.name)
+            current = 0 if session is None else int(session.incarnation)
+            self.registry.note(int(host.log.me), report, current, self.now_ns - MEETING_NS)
+        endpoint.reports.clear()
+        if endpoint.fenced is not None:
+            self._leave(host)
 
     def _send(self, source: i64, target: i64, data: bytes) -> None:
         """Route a datagram through the faulty network."""
@@ -484,7 +537,7 @@ class NodeSimulation:
         while submissions.first < submissions.next:
             submission = submissions.remove()
             host = self._at.get(submission.sender)
-            if host is None or self._is_in_vain(host, submission):
+            if host is None:
                 self.dropped += 1
             elif host.paused or host.blocked.size > 0 or not self._has_submitted(host, submission):
                 self.blocked += 1
@@ -495,6 +548,7 @@ class NodeSimulation:
             host.blocked.remove()
 
     def _has_submitted(self, host: NodeHost, submission: Submission) -> bool:
+        """Submit it to all targets that can be there; False if it has to wait for room, or one."""
         endpoint = host.endpoint
         sending = endpoint.sending
         contacts: list[Contact] = []
@@ -502,8 +556,11 @@ class NodeSimulation:
         for target in submission.targets:
             if target == host.process:
                 to_self = True
-            else:
+            elif not self._is_in_vain(host, target):
                 contacts.append(endpoint.directory.by_name[name_of(target)])
+        if not contacts and not to_self:
+            self.dropped += 1
+            return True
         if not sending.has_room(to_self) or not all(c.session.met for c in contacts):
             return False
         check_payload(submission.payload_bytes, self._datagram_size)
@@ -516,14 +573,12 @@ class NodeSimulation:
         self._touch(host)
         return True
 
-    def _is_in_vain(self, host: NodeHost, submission: Submission) -> bool:
-        """Whether one of the targets was never met, and is not there any more."""
-        for target in submission.targets:
-            if target == host.process or target in self._at:
-                continue
-            if not host.endpoint.directory.by_name[name_of(target)].session.met:
-                return True
-        return False
+    def _is_in_vain(self, host: NodeHost, target: i64) -> bool:
+        """Whether a target is not met, and nobody is there who could be."""
+        if host.endpoint.directory.by_name[name_of(target)].session.met:
+            return False
+        there = self._at.get(target)
+        return there is None or self.registry.has_fenced(int(host.log.me), int(there.log.me))
 
     def _announce(
         self, host: NodeHost, contacts: list[Contact], to_self: bool, sequence: i64, payload: bytes
@@ -547,10 +602,11 @@ def name_of(process: i64) -> str:
 def check_faults(node_faults: list[NodeFault], workload: Workload) -> None:
     """`LocalError` if a fault names a node that is not there."""
     for fault in node_faults:
-        if fault.process >= workload.processes:
-            raise LocalError(
-                f"there is no node {fault.process}: they are 0 to {workload.processes - 1}"
-            )
+        for process in (fault.process, fault.by):
+            if process >= workload.processes:
+                raise LocalError(
+                    f"there is no node {process}: they are 0 to {workload.processes - 1}"
+                )
 
 
 def check_payload(payload_bytes: int, datagram_size: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from antecede.audit.departures import Departures
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
@@ -88,6 +89,8 @@ class RunResult:
     leftovers: Leftovers
     measures: Measures | None
     log: EventLog | None
+    departures: Departures
+    """Which nodes are gone, and what the others have said about it, for `audit.departures`."""
 
 
 OLDEST_SHOWN: Final = 10
@@ -236,6 +239,7 @@ def result_of(
         leftovers=leftovers_of(simulation, meter),
         measures=None if meter is None else meter.measures(),
         log=log,
+        departures=Departures(),
     )
 
 
@@ -275,6 +279,7 @@ def node_result_of(
         leftovers=leftovers,
         measures=None if meter is None else meter.measures(),
         log=log,
+        departures=simulation.registry.departures,
     )
 
 

@@ -1,0 +1,64 @@
+"""Who is gone from a simulation of nodes, and what the others have said about it: for the judge.
+
+Nodes speak of names and incarnations; the judge knows the ids of the event log, of which every
+incarnation has one of its own.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.audit.departures import Departures, Fence
+from antecede.link.reports import PeerExpelled, PeerRestarted, Report, Undeliverable
+
+
+@final
+class Registry:
+    """Keeps the account of one run."""
+
+    __slots__ = ("_fenced", "_ids", "departures")
+
+    def __init__(self) -> None:
+        self.departures: Final = Departures()
+        # The incarnations of each name, and the id of each in the event log.
+        self._ids: Final[dict[str, dict[int, int]]] = {}
+        self._fenced: Final[set[tuple[int, int]]] = set()
+
+    def born(self, name: str, incarnation: int, log_id: int) -> None:
+        """An incarnation begins to run."""
+        self._ids.setdefault(name, {})[incarnation] = log_id
+
+    def crashed(self, log_id: int) -> None:
+        """An incarnation has ended without a word."""
+        self.departures.gone.add(log_id)
+
+    def expelled(self, name: str, incarnation: int) -> None:
+        """Somebody has decided to go on without an incarnation."""
+        self.departures.gone.add(self._ids[name][incarnation])
+
+    def has_fenced(self, at: int, gone: int) -> bool:
+        """Whether an incarnation has said that it goes on without another."""
+        return (at, gone) in self._fenced
+
+    def note(self, at: int, report: Report, current: int, now_ns: i64) -> None:
+        """An incarnation has reported something; `current` is whom it means by the name now."""
+        if isinstance(report, PeerExpelled):
+            self.expelled(report.name, report.incarnation)
+            self._fence(at, report.name, report.incarnation, now_ns)
+            self._give_up(at, report.name, report.undelivered)
+        elif isinstance(report, PeerRestarted):
+            self._fence(at, report.name, current - 1, now_ns)
+        elif isinstance(report, Undeliverable):
+            self._give_up(at, report.name, report.sequences)
+
+    def _fence(self, at: int, name: str, newest: int, now_ns: i64) -> None:
+        """An incarnation is out, and so are all before it."""
+        for incarnation, log_id in self._ids[name].items():
+            if incarnation <= newest and (at, log_id) not in self._fenced:
+                self._fenced.add((at, log_id))
+                self.departures.fences.append(Fence(at=at, gone=log_id, time_ns=now_ns))
+
+    def _give_up(self, at: int, name: str, sequences: tuple[int, ...]) -> None:
+        for log_id in self._ids[name].values():
+            for sequence in sequences:
+                self.departures.undelivered.add((at, sequence, log_id))

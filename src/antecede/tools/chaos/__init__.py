@@ -1,0 +1,1 @@
+"""Nodes under attack from one seed: killed, paused, cut off, expelled; then judged."""

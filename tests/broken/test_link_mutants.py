@@ -1,0 +1,86 @@
+"""Expulsion at the level of the link: each of its rules left out is noticed by the judge."""
+
+from importlib import import_module
+
+import pytest
+
+from antecede import compiled
+from antecede.tools.chaos.ordeal import ordeal_of, undergo
+from tests.broken.broken_link import Change, broken_link
+from tests.broken.link_stories import STORIES
+
+pytestmark = pytest.mark.skipif(
+    compiled(), reason="the link is compiled as one; its mutants run interpreted"
+)
+
+MUTANTS: dict[str, tuple[Change, ...]] = {
+    "nothing waits for a notice to be noted": (
+        ("outgoing.py", "        self._held = held\n", "        self._held = False\n"),
+    ),
+    "messages do not wait for a notice to be noted": (
+        ("outgoing.py", "        if self._held:\n            return False\n", ""),
+    ),
+    "that a notice was noted is not believed": (
+        ("fences.py", "        session.noted(known)\n", ""),
+    ),
+    "who tells of an expulsion is told of it": (
+        ("fences.py", "        session.noted(processes)\n", ""),
+    ),
+    "an expelled incarnation is met again": (
+        (
+            "fences.py",
+            "newest is not None and incarnation <= newest",
+            "newest is not None and incarnation < 0",
+        ),
+    ),
+    "the expelled are never told": (
+        (
+            "endpoint.py",
+            "            self._writer.write_expulsion(session, stone, address, now_ns)\n",
+            "",
+        ),
+    ),
+    "a notice does not count for earlier incarnations": (
+        ("fences.py", "0 < session.incarnation < stone.incarnation", "session.incarnation < 0"),
+    ),
+    "the former incarnation of one that is back is forgotten, not expelled": (
+        (
+            "endpoint.py",
+            "            self._expel(session, self._me.name, RESTARTED, now_ns)\n"
+            "            session = contact.session\n",
+            "            self._give_up(session, now_ns)\n"
+            "            self._await_successor(session, now_ns)\n"
+            "            session = contact.session\n",
+        ),
+    ),
+    "those met later are not told": (
+        ("endpoint.py", "        self._core.meet(session, now_ns)\n", ""),
+    ),
+    "what an expelled one may have missed is not reported": (
+        (
+            "endpoint.py",
+            "        whole = self.sending.withdraw(session, unconfirmed)\n",
+            "        whole = self.sending.withdraw(session, unconfirmed)[:0]\n",
+        ),
+    ),
+}
+WORLDS = 40
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_ends_well(name: str) -> None:
+    assert STORIES[name]()
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_rule_left_out_is_noticed(name: str) -> None:
+    with broken_link(*MUTANTS[name]) as ordeals:
+        stories = import_module("tests.broken.link_stories").STORIES
+        noticed = not all(story() for story in stories.values())
+        for seed in range(0 if noticed else WORLDS):
+            found = ordeals.undergo("hybrid", ordeals.ordeal_of(seed)).findings()
+            if found and not undergo("hybrid", ordeal_of(seed)).findings():
+                noticed = True
+                break
+
+    assert noticed

@@ -1,0 +1,42 @@
+"""Simulated clusters in trouble: whoever crashes or is suspected, the rest goes on in order."""
+
+import pytest
+
+from antecede.sim.node_faults import EXPEL_GONE, parse_node_fault
+from antecede.tools.chaos.ordeal import ordeal_of, undergo
+
+NODE_RULES = ["hybrid", "hybrid-sps", "hybrid-csps"]
+
+
+def wrong(protocol: str, seeds: range) -> dict[int, dict[str, int]]:
+    found = {seed: undergo(protocol, ordeal_of(seed)).findings() for seed in seeds}
+    return {seed: findings for seed, findings in found.items() if findings}
+
+
+def test_whatever_befalls_a_cluster_the_rest_goes_on_in_order() -> None:
+    assert wrong("hybrid", range(60)) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", NODE_RULES)
+def test_whatever_befalls_thousands_of_clusters_the_rest_goes_on_in_order(protocol: str) -> None:
+    assert wrong(protocol, range(1_000, 4_000)) == {}
+
+
+def test_an_ordeal_follows_from_its_seed() -> None:
+    once, again = (undergo("hybrid", ordeal_of(7)) for _ in range(2))
+    assert once.ordeal.node_faults == again.ordeal.node_faults
+    assert once.result.log is not None
+    assert again.result.log is not None
+    assert once.result.log.digest() == again.result.log.digest()
+    assert once.result.departures == again.result.departures
+
+
+def test_ordeals_have_all_there_is_to_go_through() -> None:
+    ordeals = [ordeal_of(seed) for seed in range(60)]
+    for kind in ("crash", "restart", "pause", "expel", EXPEL_GONE):
+        assert any(ordeal.count(kind) for ordeal in ordeals), kind
+    assert any(ordeal.network.partitions for ordeal in ordeals)
+    assert any(ordeal.network.delay_jumps for ordeal in ordeals)
+    for fault in ordeals[0].node_faults:
+        assert parse_node_fault(str(fault)) == fault
