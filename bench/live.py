@@ -14,6 +14,7 @@ from antecede.tools.bench.catalogue import PEERS
 from antecede.tools.bench.contest import Plan, run_contest
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
+from antecede.tools.bench.journal import JournalPlan, run_journal
 from antecede.tools.bench.tracing import TracingPlan, run_tracing
 from antecede.tools.child import Json
 
@@ -47,6 +48,7 @@ PARTS: dict[str, Callable[[int], dict[str, Json]]] = {
     "contest": contest,
     "distance": lambda rounds: run_distance(DistancePlan(rounds=rounds), show),
     "crowd": lambda rounds: run_crowd(CrowdPlan(rounds=rounds), show),
+    "journal": lambda rounds: run_journal(JournalPlan(rounds=rounds), show),
     "tracing": lambda rounds: run_tracing(TracingPlan(rounds=rounds), show),
 }
 

@@ -4,6 +4,7 @@ import errno
 import os
 from pathlib import Path
 
+from antecede.journal.blocks import FILE_HEADER, encode_block, read_blocks
 from antecede.journal.disk import Disk
 
 
@@ -33,6 +34,9 @@ class FailingDisk(Disk):
         """Whether the power fails now."""
         self.steps += 1
         return self.crash_at is not None and self.steps >= self.crash_at
+
+    def free(self) -> int:
+        return 1 << 40 if self.room is None else self.room
 
     def names(self) -> list[str]:
         return sorted(self.files)
@@ -103,3 +107,26 @@ class FailingDisk(Disk):
 
 class PowerFailure(BaseException):
     """Nothing runs any more."""
+
+
+class ForgetfulDisk(FailingDisk):
+    """A disk on which records of one kind are never found again."""
+
+    def __init__(self, kind: int) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def read(self, name: str) -> bytes:
+        data = super().read(name)
+        left = data[: FILE_HEADER.size]
+        for block in read_blocks(data, name).blocks:
+            records = [record for record in block.records if record[0] != self.kind]
+            left += encode_block(block.number, records)
+        self.files[name] = bytearray(left)
+        return left
+
+    def after_power_failure(self, kept_of_the_rest: float = 0.0) -> "ForgetfulDisk":
+        disk = ForgetfulDisk(self.kind)
+        found = super().after_power_failure(kept_of_the_rest)
+        disk.files, disk.safe = found.files, found.safe
+        return disk

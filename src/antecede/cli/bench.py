@@ -14,6 +14,7 @@ from antecede.tools.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede.tools.bench.contest import Plan, Results, Show, run_contest
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
+from antecede.tools.bench.journal import JournalPlan, run_journal
 from antecede.tools.bench.tracing import TracingPlan, run_tracing
 from antecede.tools.child import Json
 
@@ -116,6 +117,7 @@ def live(
 STUDIES: Final[dict[str, Callable[[int, Show], dict[str, Json]]]] = {
     "distance": lambda rounds, show: run_distance(DistancePlan(rounds=rounds), show),
     "crowd": lambda rounds, show: run_crowd(CrowdPlan(rounds=rounds), show),
+    "journal": lambda rounds, show: run_journal(JournalPlan(rounds=rounds), show),
     "tracing": lambda rounds, show: run_tracing(TracingPlan(rounds=rounds), show),
 }
 """What else there is to measure of antecede alone."""
@@ -127,6 +129,7 @@ Examples:
   antecede bench study distance               throughput over a long way
   antecede bench study crowd --rounds 5       what peers cost
   antecede bench study tracing --json t.json  what an event log costs
+  antecede bench study journal                what a journal costs, on the disk of this folder
 """
 
 
@@ -139,7 +142,8 @@ def study(name: str, rounds: int, out: Path | None) -> None:
 
     `distance`: throughput through a proxy that makes the round trip 0 or 50 ms long. `crowd`: what
     a message costs a node with 2 to 500 peers, and the memory that a peer and a message take.
-    `tracing`: throughput with an event log over that without one.
+    `tracing`: throughput with an event log over that without one. `journal`: the same with a
+    journal on both sides, in the folder where this runs.
     """
     if not compiled():
         click.echo(INTERPRETED, err=True)

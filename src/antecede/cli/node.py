@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from antecede.core.errors import Fenced, LocalError
+from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
 from antecede.live.json_lines import run_json_lines
@@ -26,8 +27,9 @@ Examples:
 Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
             {"expel": "bob", "reason": "disk died"}                   go on without bob, for good
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
-            {"sent": "a1", "sequence": 7}           the message is buffered
-            {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order
+            {"sent": "a1", "sequence": 7}           the message is buffered; with a journal: on disk
+            {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order; with a
+                                                    journal and after a crash perhaps "again": true
             {"error": "...", "id": "a1"}            that line could not be done; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
             {"event": "fenced", "by": "carol", ...} this node was expelled itself, and ends with 1
@@ -62,6 +64,11 @@ class NodeFailed(click.ClickException):
 @click.option("--cluster-key", metavar="FILE", help="One secret key for all nodes, instead.")
 @click.option("--insecure", is_flag=True, help="Talk beyond this machine without any key.")
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
+@click.option(
+    "--journal",
+    metavar="DIR",
+    help="Keep there what a crash must not lose, and go on from it after one.",
+)
 @click.option("--trace", metavar="DIR", help="Write the event log there.")
 @click.option(
     "--linger",
@@ -86,6 +93,7 @@ def command(
     cluster_key: str | None,
     insecure: bool,
     config: Path | None,
+    journal: str | None,
     trace: str | None,
     linger: str | None,
     assignments: tuple[str, ...],
@@ -100,7 +108,9 @@ def command(
     with 1 and the names of the peers that it leaves stranded.
     """
     keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
-    keywords |= {"bind": bind, "trace": trace, "linger": linger}
+    keywords |= {"bind": bind, "journal": journal, "trace": trace, "linger": linger}
+    # A delivery is confirmed when its line is written.
+    keywords["confirm"] = "done"
     keywords |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
     if peers:
         keywords["peers"] = [checked_peer(peer) for peer in peers]
@@ -118,7 +128,7 @@ def command(
     at = None if metrics is None else metrics_at(metrics)
     try:
         run_json_lines(Opening(read(), None), at, read)
-    except (Stranded, OutputFailed, TraceFailed, Fenced) as error:
+    except (Stranded, OutputFailed, TraceFailed, Fenced, JournalFailed, JournalFull) as error:
         raise NodeFailed(str(error)) from None
 
 

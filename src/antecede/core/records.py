@@ -7,22 +7,51 @@ journal's fault, and so a `LocalError`: whoever hands over records has checked t
 from collections.abc import Sequence
 from typing import final
 
-from mypy_extensions import i64
+from librt.strings import BytesWriter, write_i32_le
+from mypy_extensions import i32, i64, u8
 
 from antecede.core.errors import LocalError
 
 
 def record(kind: i64, numbers: Sequence[int], rest: bytes = b"") -> bytes:
     """One record."""
-    written = bytearray([kind])
+    writer = BytesWriter()
+    writer.append(u8(kind))
     for number in numbers:
-        left = number
-        while left > 0x7F:
-            written.append(left & 0x7F | 0x80)
-            left >>= 7
-        written.append(left)
-    written += rest
-    return bytes(written)
+        append_number(writer, number)
+    writer.write(rest)
+    return writer.getvalue()
+
+
+def record_of_four(
+    kind: i64, first: i64, second: i64, third: i64, fourth: i64, rest: bytes
+) -> bytes:
+    """A record with four numbers: those that are written for every message have so many."""
+    writer = BytesWriter()
+    writer.append(u8(kind))
+    append_number(writer, first)
+    append_number(writer, second)
+    append_number(writer, third)
+    append_number(writer, fourth)
+    writer.write(rest)
+    return writer.getvalue()
+
+
+def append_number(writer: BytesWriter, number: i64) -> None:
+    """Append a number, which is not negative."""
+    while number > 0x7F:
+        writer.append(u8(number & 0x7F | 0x80))
+        number >>= 7
+    writer.append(u8(number))
+
+
+def joined(records: Sequence[bytes]) -> bytes:
+    """Records in a row, each behind its length in four bytes."""
+    writer = BytesWriter()
+    for written in records:
+        write_i32_le(writer, i32(len(written)))
+        writer.write(written)
+    return writer.getvalue()
 
 
 @final
@@ -47,6 +76,10 @@ class RecordReader:
                 return value
             shift += 7
         raise LocalError("a record that is cut short")
+
+    def left(self) -> int:
+        """How many bytes have not been read."""
+        return len(self._written) - self._at
 
     def rest(self) -> bytes:
         """What follows the numbers."""

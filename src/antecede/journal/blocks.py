@@ -16,6 +16,7 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
+from antecede.core.records import joined
 from antecede.journal.errors import JournalCorrupt
 
 MAGIC: Final = b"ANTEJRNL"
@@ -36,11 +37,7 @@ def file_header() -> bytes:
 
 def encode_block(number: int, records: Sequence[bytes]) -> bytes:
     """A group of records, as one block."""
-    parts: list[bytes] = []
-    for record in records:
-        parts.append(RECORD_HEADER.pack(len(record)))
-        parts.append(record)
-    body = b"".join(parts)
+    body = joined(records)
     return BLOCK_HEADER.pack(MARK, len(body), checksum(number, body), number) + body
 
 

@@ -37,6 +37,11 @@ class Disk:
             os.close(self._lock)
             self._lock = None
 
+    def free(self) -> int:
+        """How many bytes there is room for, as far as is known."""
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize
+
     def names(self) -> list[str]:
         """The files there are."""
         return sorted(os.listdir(self.folder)) if self.folder.exists() else []

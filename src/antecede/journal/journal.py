@@ -34,6 +34,11 @@ GROWTH_BYTES_MIN: Final = 16 << 20
 JOURNAL_BYTES_MAX: Final = 8 << 30
 """Beyond this a journal takes no more, unless the settings allow it."""
 
+RESERVE: Final = 1 << 20
+RESERVE_SHARE: Final = 8
+"""With less room than this, or than that share of the limit, nothing new should be begun: what is
+left is for bringing to an end what has begun."""
+
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 UNFINISHED: Final = "unfinished.tmp"
@@ -105,7 +110,25 @@ class Journal:
 
     def outgrown(self) -> bool:
         """Whether beginning anew would pay."""
-        return self._size > max(self._growth_min, GROWTH * self._snapshot_size)
+        least = min(self._growth_min, self._limit // 4)
+        most = (self._snapshot_size + self._limit) // 2
+        return self._size > max(least, min(GROWTH * self._snapshot_size, most))
+
+    def would_shrink(self) -> bool:
+        """Whether beginning anew would make room."""
+        return self._size > 2 * self._snapshot_size
+
+    def is_short_of_room(self) -> str:
+        """Why nothing new should be begun; empty if there is room. Asks the file system."""
+        reserve = min(RESERVE, self._limit // RESERVE_SHARE)
+        if self._size + reserve > self._limit:
+            return self._beyond_limit()
+        if self._disk.free() < reserve:
+            return f"no room for the journal {self._disk.folder}: the disk is full"
+        return ""
+
+    def _beyond_limit(self) -> str:
+        return f"the journal {self._disk.folder} has reached its limit of {self._limit:,} bytes"
 
     def commit(self, records: Sequence[bytes]) -> None:
         """Make these records durable, all or none; `JournalFull` if there is no room for them."""
@@ -113,9 +136,7 @@ class Journal:
         assert self._descriptor is not None, "a new journal begins with a snapshot"
         block = encode_block(self._next_block, records)
         if self._size + len(block) > self._limit:
-            raise JournalFull(
-                f"the journal {self._disk.folder} has reached its limit of {self._limit:,} bytes"
-            )
+            raise JournalFull(self._beyond_limit())
         self._append(self._descriptor, block, self._size)
         self._sync()
         self._size += len(block)

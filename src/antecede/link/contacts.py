@@ -43,6 +43,12 @@ class Candidate:
         self.address: Final = address
         self.token_in: Final[i64] = token_in
 
+    def must_wait(self) -> bool:
+        """Whether a peer that is back has to wait until the application takes what it had sent."""
+        session = self.contact.session
+        known = session.incarnation == self.greeting.incarnation
+        return known and session.credit.is_overdrawn()
+
 
 @final
 class Contact:
@@ -64,6 +70,7 @@ class Contact:
         "name",
         "offers",
         "process",
+        "recalled",
         "refusal",
         "replaced",
         "session",
@@ -82,9 +89,9 @@ class Contact:
     ) -> None:
         self.name: Final = name
         # Configured: hellos and datagrams go there, whatever address the peer answers from.
-        self.address: Final = address
+        self.address = address
         self.process: Final[i64] = process
-        self.datagram_size: Final[i64] = datagram_size
+        self.datagram_size: i64 = datagram_size
         # Whether it was let in although nobody had introduced it.
         self.stranger: Final = stranger
         self.session: Session = session
@@ -108,6 +115,8 @@ class Contact:
         self.away = False
         # The incarnation that left, until the next one is met.
         self.former: Session | None = None
+        # Whether it is known from a journal alone: the application may still say where it is.
+        self.recalled = False
         # Incarnations that are over: one of them that speaks again is a second node of that name.
         self.replaced: list[int] = []
 
@@ -124,6 +133,11 @@ class Contact:
         self.expelled = False
         self.away = False
         self.former = None
+
+    def leave_behind(self, former: Session) -> None:
+        """That incarnation has left, and what is sent waits for the next one."""
+        self.former = former
+        self.away = True
 
     def greet_with(self, token: i64, incarnation: i64) -> None:
         """From now on our hellos carry this token, which that incarnation (0: any) was promised."""

@@ -8,8 +8,9 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.packets import Expulsion, Noted, Notice
-from antecede.core.process import NodeProcess, Outbox
+from antecede.core.effects import Effect
+from antecede.core.packets import Ack, Expulsion, Noted, Notice
+from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
 from antecede.core.values import Message, Packet
 from antecede.link.inbox import Inbox
 from antecede.link.path.flight import Sent
@@ -59,6 +60,10 @@ class CoreDriver(Outbox):
         # The session that was looked for last, which is most often the next one too.
         self._recent: Session | None = None
 
+    def skip_ids(self, last: i64) -> None:
+        """Ids up to this one were used before a crash."""
+        self._last_id = last
+
     def new_id(self) -> i64:
         """An id for an incarnation of a peer; none is ever used for two."""
         self._last_id += 1
@@ -97,6 +102,16 @@ class CoreDriver(Outbox):
         if sent.again is not None:
             for sequence in sent.again:
                 self.process.lost_into(session.id, sequence, sequence, self)
+
+    def perform(self, effects: list[Effect]) -> None:
+        """Do what a restored core wants done."""
+        replay(effects, self)
+
+    def begin_anew(self, session: Session, delivered: i64, now_ns: i64) -> None:
+        """The session begins anew with a peer that has delivered so much; the rest goes again."""
+        if delivered > 0:
+            self.process.arrive_into(session.id, Ack(delivered), now_ns, self)
+        self.process.lost_into(session.id, 1, NEVER_NS - 1, self)
 
     def forget(self, session: Session, now_ns: i64) -> list[int]:
         """A peer delivers nothing more: which of our messages it may never have delivered."""

@@ -27,11 +27,11 @@ class Credit:
     __slots__ = (
         "_early",
         "_early_cost",
-        "_last",
         "_unread",
         "delivered",
         "due",
         "granted",
+        "last",
         "limit",
         "spent",
         "window",
@@ -46,12 +46,26 @@ class Credit:
         self.window: Final[i64] = window
         self.granted: i64 = window
         self.delivered: i64 = 0
-        self._last: i64 = 0
+        self.last: i64 = 0
         self._unread: i64 = 0
         self._early: dict[int, int] = {}
         self._early_cost: i64 = 0
         # Whether a grant waits to be written.
         self.due = False
+
+    def successor(self) -> "Credit":
+        """The credit of a session that begins anew.
+
+        What the application has not taken still takes up its part of the window.
+        """
+        credit = Credit(self.window)
+        credit.last = self.last
+        credit._unread = self._unread
+        return credit
+
+    def is_overdrawn(self) -> bool:
+        """Whether what the application has not taken fills the window alone."""
+        return self._unread > self.window
 
     # Towards the peer.
 
@@ -77,21 +91,21 @@ class Credit:
         would let them go.
         """
         held = self.delivered
-        if previous != self._last:
+        if previous != self.last:
             held += self._early_cost
         if held >= self.granted + OVERDRAFT:
             raise RemoteError(f"a message beyond the credit of {self.granted}")
 
     def came_early(self, sequence: i64, payload_size: i64) -> None:
         """A message has come and was not delivered: it waits for one before it, or came again."""
-        if sequence > self._last and sequence not in self._early:
+        if sequence > self.last and sequence not in self._early:
             self._early[sequence] = MESSAGE_COST + payload_size
             self._early_cost += MESSAGE_COST + payload_size
 
     def was_delivered(self, sequence: i64, payload_size: i64) -> None:
         """A message of the peer's has been delivered."""
-        if sequence > self._last:
-            self._last = sequence
+        if sequence > self.last:
+            self.last = sequence
         self.delivered += MESSAGE_COST + payload_size
         if self._early:
             self._early_cost -= self._early.pop(sequence, 0)

@@ -17,12 +17,13 @@ from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.link.contacts import Candidate, Contact
 from antecede.link.fences import Fences
+from antecede.link.ghosts import Ghosts
 from antecede.link.guard import Guard, Letter
 from antecede.link.identity import Identity
 from antecede.link.refusals import Refusals
 from antecede.link.reports import Refused, Report, Stranger
 from antecede.link.session import Session
-from antecede.link.standing import STAYING
+from antecede.link.standing import MET, STAYING
 from antecede.link.tokens import RecalledTokens, Tokens
 from antecede.link.writer import Datagram
 from antecede.wire.greeting import (
@@ -90,6 +91,7 @@ class Directory:
         "_unmet_strangers",
         "by_name",
         "by_token",
+        "ghosts",
         "refusals",
         "stale",
     )
@@ -124,6 +126,7 @@ class Directory:
         self.stale: i64 = 0
         self.refusals: i64 = 0
         self._recalled: Final = RecalledTokens(tokens)
+        self.ghosts: Final = Ghosts(me, fences, self._recalled, out)
         self._unknown_at_ns: i64 = 0
         self._foreign_at_ns: i64 = 0
 
@@ -157,6 +160,17 @@ class Directory:
         if contact.address is not None:
             contact.greets_at(now_ns)
             self._plan(contact)
+
+    def locate(self, contact: Contact, address: object, datagram_size: i64, now_ns: i64) -> None:
+        """A contact that is known from a journal alone is to be found at this address."""
+        contact.recalled = False
+        contact.address = address
+        contact.datagram_size = datagram_size
+        if contact.session.standing.phase != MET:
+            contact.session.resize(datagram_size)
+            if address is not None:
+                contact.greets_at(now_ns)
+                self._plan(contact)
 
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
@@ -288,8 +302,10 @@ class Directory:
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if self._fences.bars(greeting.name, greeting.incarnation):
-            # A first hello may just be late; one that knows our token is from somebody who lives.
-            if kind == HELLO and greeting.echo != 0:
+            # A first hello may just be late. One that has met us is told, when it speaks again.
+            if kind == HELLO and greeting.met != 0:
+                self.ghosts.welcome(greeting, address, letter, now_ns)
+            elif kind == HELLO and greeting.echo != 0:
                 gone = f"this life of {greeting.name} was expelled; {REJOIN}"
                 self._refuse(address, letter, gone)
             return None
@@ -443,7 +459,9 @@ class Directory:
             token = greeting.echo
         else:
             token = self._candidate_token(contact, greeting, address)
-        answer = self._me.greeting(greeting.name, token, greeting.token)
+        answer = self._me.greeting(
+            greeting.name, token, greeting.token, session.incarnation, session.credit.last
+        )
         where = contact.address if contact.address is not None else address
         data = write_greeting(WELCOME, answer)
         if letter is not None:
@@ -467,7 +485,8 @@ class Directory:
         contact.has_greeted(now_ns)
         if address is not None:
             known = session.token_out if session.met and not session.ended else 0
-            greeting = self._me.greeting(contact.name, token, known)
+            met, delivered = session.incarnation, session.credit.last
+            greeting = self._me.greeting(contact.name, token, known, met, delivered)
             for data in self._hellos(contact.name, greeting, now_ns):
                 self._out.append(Datagram(address, data))
         self._plan(contact)
@@ -496,6 +515,11 @@ class Directory:
         """The token for somebody who has still to show that it is there."""
         incarnation = greeting.incarnation
         before = contact.candidate_of(incarnation)
+        if before is not None and has_crashed_again(before, greeting):
+            # What it has said meanwhile must not be mistaken for what it says now.
+            contact.greet_with(self._tokens.fresh(), 0)
+            self._drop_candidates(contact)
+            before = None
         if before is not None:
             token = before.token_in
             contact.candidates.remove(before)
@@ -553,6 +577,12 @@ class Directory:
         if greeting.echo != 0:
             reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
             self._refused.tell(greeting.name, address, reason, now_ns)
+
+
+def has_crashed_again(before: Candidate, greeting: Greeting) -> bool:
+    """Whether somebody who was met, and is on its way back from its journal, begins afresh."""
+    known = before.contact.session.incarnation == greeting.incarnation
+    return known and before.greeting.token != greeting.token
 
 
 def is_known(session: Session, greeting: Greeting) -> bool:

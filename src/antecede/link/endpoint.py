@@ -23,6 +23,7 @@ from antecede.link.fences import Fences
 from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity
 from antecede.link.inbox import InboundMessage, Inbox
+from antecede.link.kept import Kept
 from antecede.link.limits import Limits
 from antecede.link.reader import DatagramReader
 from antecede.link.reports import (
@@ -37,11 +38,13 @@ from antecede.link.reports import (
     Report,
     Undeliverable,
 )
-from antecede.link.rows import NodeLog, SessionRows
+from antecede.link.rows import NodeLog
 from antecede.link.sealing import Seal
 from antecede.link.sending import Sending
 from antecede.link.session import ME, Session
-from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, STAYING
+from antecede.link.session_maker import SessionMaker
+from antecede.link.standing import ASKS_TO_GO, AWAY, LEAVE_WHEN_RELEASED, STAYING
+from antecede.link.survival import Survival
 from antecede.link.tokens import Tokens
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone
@@ -87,29 +90,34 @@ class Endpoint:
         rows: NodeLog | None,
         cumulative: bool,
         guard: Guard | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self._guard: Final = guard
         self._me: Final = me
         self._process: Final = process
         self._limits: Final = limits
-        self._rows: Final = rows
-        self._cumulative: Final = cumulative
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
-        self.inbox: Final = Inbox(me.payload_limit, self.reports)
+        self.inbox: Final = Inbox(me.payload_limit, self.reports, kept)
         parts: dict[int, bool] = {}
         self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
-        self._fences: Final = Fences(me.name, me.incarnation, self._core)
+        if kept is not None:
+            self._core.skip_ids(kept.last_id)
+        self._fences: Final = Fences(me.name, me.incarnation, self._core, kept)
         self.directory: Final = Directory(
             me, tokens, self.out, self.reports, self._fences, limits.open_to_strangers, guard
         )
-        self.sending: Final = Sending(self._core, limits, self.directory, self.inbox, parts)
+        self.sending: Final = Sending(self._core, limits, self.directory, self.inbox, parts, kept)
+        self.survival: Final = Survival(kept, self._core, self.sending)
+        self._sessions: Final = SessionMaker(
+            self._core, self.survival, rows, limits.window, me.payload_limit, cumulative
+        )
         self._reader: Final = DatagramReader(self._core, self._fences)
         self._writer: Final = DatagramWriter(parts, self.out, self._fences)
         self._timers: Final[list[tuple[int, int]]] = []
-        # Sessions with expelled incarnations, by their token: whoever goes on is told so.
-        self._expelled: Final[dict[int, Session]] = {}
         self.fenced: NodeFenced | None = None
+        self.deaf = False
+        """Whether datagrams are dropped as if they were lost on the way."""
         # The names of incarnations that are over, by their id in the core.
         self._former: Final[dict[int, str]] = {}
         self._leaving: i64 = STAYS
@@ -133,17 +141,30 @@ class Endpoint:
         """
         if name == self._me.name:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
-        if name in self.directory.by_name:
+        size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
+        former = self.directory.by_name.get(name)
+        if former is not None and former.recalled:
+            self.directory.locate(former, address, size, now_ns)
+            return
+        if former is not None:
             raise LocalError(f"{name} is a peer already; remove it first to change its address")
         self.directory.make_room()
         if stranger:
             for waiting in self.directory.strangers_in_excess():
                 self.remove_peer(waiting, now_ns)
-        size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
-        session = self._new_session(name, size, process)
+        known = self.survival.known(name)
+        if known is None:
+            session = self._sessions.new(name, size, process)
+        else:
+            session = self._sessions.recalled(known, size, process)
         contact = Contact(name, address, process, size, session, stranger)
+        left = self.survival.former(name)
+        if left is not None:
+            contact.leave_behind(self._sessions.recalled(left, size, process))
         self.directory.add(contact, now_ns)
         self._core.sessions[session.id] = session
+        if known is None:
+            self.survival.keep(session, contact)
 
     def remove_peer(self, name: str, now_ns: i64) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
@@ -156,6 +177,7 @@ class Endpoint:
             self._expel(session, self._me.name, "removed", now_ns)
         self.directory.remove(contact)
         self._give_up(contact.session, now_ns)
+        self.survival.forgotten(contact.session)
 
     def expel(self, name: str, reason: str, now_ns: i64) -> None:
         """Go on without a peer, for ever and whatever it does: a later incarnation may come back.
@@ -237,7 +259,7 @@ class Endpoint:
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """Take in a datagram; one that makes no sense is counted and dropped."""
-        if self.fenced is not None:
+        if self.fenced is not None or self.deaf:
             return
         try:
             if len(data) <= NUMBER_AT:
@@ -354,7 +376,7 @@ class Endpoint:
         kind = reader.byte()
         if kind in (HELLO, WELCOME):
             candidate = self.directory.receive(kind, address, reader, letter, now_ns)
-            if candidate is not None:
+            if candidate is not None and not candidate.must_wait():
                 self._believe_answer(candidate, now_ns)
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader, letter)
@@ -365,6 +387,8 @@ class Endpoint:
         token = read_i64_le(data, TOKEN_AT)
         session = self.directory.by_token.get(token)
         candidate = None if session is not None else self.directory.candidate(token)
+        if candidate is not None and candidate.must_wait():
+            return
         if session is None and candidate is None:
             self._answer_stranger(address, token, len(data), now_ns)
             return
@@ -477,7 +501,15 @@ class Endpoint:
         greeting = candidate.greeting
         session = contact.session
         former = session if session.met else contact.former
-        if former is not None:
+        begins_anew = session.incarnation == greeting.incarnation and not session.ended
+        if begins_anew:
+            if session.standing.phase == AWAY:
+                self.reports.append(PeerMet(name=session.name))
+            elif session.left:
+                self.reports.append(PeerBack(name=session.name))
+            self.directory.end_session(session)
+            session.begin_anew()
+        elif former is not None:
             self.reports.append(PeerRestarted(name=contact.name))
             self._expel(former, self._me.name, RESTARTED, now_ns)
             self._await_successor(former, now_ns, expelled=False)
@@ -495,31 +527,17 @@ class Endpoint:
             greeting.incarnation, candidate.token_in, greeting.token, address, fixed, seal, now_ns
         )
         self.directory.begin_session(session)
-        self._introduce(session, greeting.process)
+        self._sessions.introduce(session, greeting.process)
+        self.survival.keep(session, contact)
+        if begins_anew:
+            delivered: i64 = greeting.delivered if greeting.met == self._me.incarnation else 0
+            self._core.begin_anew(session, delivered, now_ns)
         self._core.meet(session, now_ns)
         self._report_beyond(session)
         if self._leaving != STAYS:
             self._bid_farewell(session)
         self._core.mark(session)
         return session
-
-    def _new_session(self, name: str, datagram_size: i64, process: i64) -> Session:
-        return Session(
-            self._core.new_id(),
-            name,
-            datagram_size,
-            self._limits.window,
-            self._me.payload_limit,
-            self._cumulative,
-            None if self._rows is None else SessionRows(self._rows, process),
-        )
-
-    def _introduce(self, session: Session, process: i64) -> None:
-        """The event log can say to whom a peer's messages are."""
-        if self._rows is not None and session.rows is not None:
-            if process > 0:
-                session.rows.known_as(process)
-            self._rows.introduced(session.id, session.rows.process)
 
     def _report_beyond(self, session: Session) -> None:
         """What is for a peer and larger than it takes, as is known only now, it will not take."""
@@ -529,9 +547,10 @@ class Endpoint:
 
     def _give_up(self, session: Session, now_ns: i64) -> None:
         """A peer delivers nothing more: what it may have missed is reported."""
-        self._introduce(session, 0)
+        self._sessions.introduce(session, 0)
         self.directory.end_session(session)
         session.end()
+        self.survival.over(session)
         undelivered = self._core.forget(session, now_ns)
         whole = self.sending.withdraw(session, undelivered)
         if whole:
@@ -576,14 +595,12 @@ class Endpoint:
         if session is None or stone is None:
             return  # It was never met here.
         _, early = self.expected(session)
-        self._introduce(session, 0)
+        self._sessions.introduce(session, 0)
         self.directory.end_session(session)
         session.end()
         self._core.forget(session, now_ns)
         whole = self.sending.withdraw(session, unconfirmed)
-        self._expelled[session.token_in] = session
-        if len(self._expelled) > FORMER_MOST:
-            del self._expelled[next(iter(self._expelled))]
+        self.directory.ghosts.add(session)
         if stone.reason != RESTARTED:
             self.reports.append(
                 PeerExpelled(
@@ -604,16 +621,17 @@ class Endpoint:
         contact = self.directory.by_name.get(session.name)
         if contact is None or contact.session is not session:
             return
-        successor = self._new_session(contact.name, contact.datagram_size, contact.process)
+        successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
         contact.begin(successor, 0)
         contact.expelled = expelled
         contact.away = not expelled
         self._core.sessions[successor.id] = successor
+        self.survival.keep(successor, contact)
         self.directory.seek(contact, now_ns)
 
     def _answer_stranger(self, address: object, token: i64, size: i64, now_ns: i64) -> None:
         """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
-        session = self._expelled.get(token)
+        session = self.directory.ghosts.by_token.get(token)
         stone = None if session is None else self._fences.stone(session.id)
         if session is None or stone is None:
             self.directory.answer_unknown(address, token, size, now_ns)
@@ -627,6 +645,7 @@ class Endpoint:
         reason = "" if stone is None else stone.reason
         self.fenced = NodeFenced(name=self.name_of(told_by), by=by, reason=reason)
         self.reports.append(self.fenced)
+        self.survival.ended(f"{self._me.name} was expelled by {by}: {reason}")
         self.out.clear()
 
     def _has_gone(self, session: Session, now_ns: i64) -> None:

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 from antecede.core.errors import RemoteError
 from antecede.core.packets import Noted, Notice
 from antecede.link.core_driver import CoreDriver
+from antecede.link.kept import Kept
 from antecede.link.session import ME, Session
 from antecede.wire.fence import Tombstone
 
@@ -23,9 +24,11 @@ HEARSAY_MOST: Final = 1024
 class Fences:
     """The expelled incarnations that one node knows of."""
 
-    __slots__ = ("_core", "_hearsay", "_incarnation", "_name", "_newest", "_stones")
+    __slots__ = ("_core", "_hearsay", "_incarnation", "_kept", "_name", "_newest", "_stones")
 
-    def __init__(self, name: str, incarnation: i64, core: CoreDriver) -> None:
+    def __init__(
+        self, name: str, incarnation: i64, core: CoreDriver, kept: Kept | None = None
+    ) -> None:
         self._name: Final = name
         self._incarnation: Final[i64] = incarnation
         self._core: Final = core
@@ -35,11 +38,24 @@ class Fences:
         self._newest: Final[dict[str, int]] = {}
         # How many that nobody here had heard of each peer has told of.
         self._hearsay: Final[dict[str, int]] = {}
+        self._kept: Final = kept
+        if kept is not None:
+            for process, stone in kept.stones.items():
+                self._stones[process] = stone
+                self._note_newest(process, stone)
 
     def bars(self, name: str, incarnation: i64) -> bool:
         """Whether this incarnation is expelled, or one that came after it."""
         newest = self._newest.get(name)
         return newest is not None and incarnation <= newest
+
+    def newest_of(self, name: str) -> int:
+        """The id of the newest expelled incarnation of a name; `ME` if there is none."""
+        newest = self._newest.get(name, 0)
+        for process, stone in self._stones.items():
+            if stone.name == name and stone.incarnation == newest:
+                return process
+        return ME
 
     def stone(self, process: int) -> Tombstone | None:
         """What is known of an expelled process."""
@@ -98,6 +114,11 @@ class Fences:
     def _remember(self, process: i64, stone: Tombstone) -> None:
         if process not in self._stones:
             self._stones[process] = stone
+            if self._kept is not None:
+                self._kept.expelled(process, stone)
+        self._note_newest(process, stone)
+
+    def _note_newest(self, process: i64, stone: Tombstone) -> None:
         if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
             self._newest[stone.name] = stone.incarnation
 

@@ -40,8 +40,8 @@ class Identity:
         self.socket_bytes: Final[i64] = socket_bytes
         self.order: Final = order
 
-    def greeting(self, target: str, token: i64, echo: i64) -> Greeting:
-        """A hello or welcome to `target`."""
+    def greeting(self, target: str, token: i64, echo: i64, met: i64, delivered: i64) -> Greeting:
+        """A hello or welcome to `target`, of which this incarnation was met here."""
         greeting = Greeting(self.name, target, self.incarnation, token)
         greeting.echo = echo
         greeting.process = self.process
@@ -49,4 +49,6 @@ class Identity:
         greeting.payload_limit = self.payload_limit
         greeting.socket_bytes = self.socket_bytes
         greeting.order = self.order
+        greeting.met = met
+        greeting.delivered = delivered
         return greeting

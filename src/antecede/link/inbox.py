@@ -5,9 +5,10 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.link.credit import MESSAGE_COST
+from antecede.link.kept import Kept
 from antecede.link.parts import Assembly
 from antecede.link.reports import Report, TooLarge
-from antecede.link.session import Session
+from antecede.link.session import ME, Session
 
 
 @final
@@ -15,12 +16,30 @@ from antecede.link.session import Session
 class InboundMessage:
     """A message as its receiver sees it."""
 
-    __slots__ = ("payload", "sender", "sequence")
+    __slots__ = ("_kept", "again", "number", "payload", "sender", "sequence")
 
-    def __init__(self, sender: str, sequence: i64, payload: bytes) -> None:
+    def __init__(
+        self,
+        sender: str,
+        sequence: i64,
+        payload: bytes,
+        number: i64 = 0,
+        kept: Kept | None = None,
+        again: bool = False,
+    ) -> None:
         self.sender: Final = sender
         self.sequence: Final[i64] = sequence
         self.payload: Final = payload
+        # With a journal: which delivery it is, and who has to know when it is confirmed.
+        self.number: Final[i64] = number
+        self._kept: Final = kept
+        # Whether it may have been handed over before, by a process that crashed.
+        self.again: Final = again
+
+    def done(self) -> None:
+        """Confirm: with a journal it does not come again after a crash. Once is enough."""
+        if self._kept is not None:
+            self._kept.confirm(self.number)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -42,19 +61,24 @@ class Inbox:
     """The messages delivered at one node that its application has not taken."""
 
     __slots__ = (
+        "_kept",
         "_own",
         "_own_cost",
         "_payload_limit",
         "_reports",
+        "_unsettled",
         "delivered",
         "messages",
         "too_large",
         "unread",
     )
 
-    def __init__(self, payload_limit: i64, reports: list[Report]) -> None:
+    def __init__(self, payload_limit: i64, reports: list[Report], kept: Kept | None = None) -> None:
         self._payload_limit: Final[i64] = payload_limit
         self._reports: Final = reports
+        # With a journal: where deliveries are written down, and those that are not on disk yet.
+        self._kept: Final = kept
+        self._unsettled: Final[list[InboundMessage]] = []
         self.messages: list[InboundMessage] = []
         # The sessions whose messages wait here, and so take up part of their windows.
         self.unread: list[Session] = []
@@ -62,6 +86,8 @@ class Inbox:
         self._own_cost: i64 = 0
         self.delivered: i64 = 0
         self.too_large: i64 = 0
+        if kept is not None:
+            self._recall(kept)
 
     def put(self, session: Session, sequence: i64, payload: bytes) -> None:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
@@ -69,29 +95,54 @@ class Inbox:
         assembly = session.assembly
         if assembly.is_part(sequence):
             assembly.keep(payload, self._payload_limit)
+            if self._kept is not None:
+                self._kept.piece(session.id, payload)
             return
+        last = payload
         if assembly.size > 0:
             size = assembly.size + len(payload)
             if size > self._payload_limit:
                 assembly.drop()
+                if self._kept is not None:
+                    self._kept.dropped(session.id)
                 self._refuse(session.name, sequence, size)
                 return
             payload = assembly.join(payload)
         if session.credit.is_unread(len(payload)):
             self.unread.append(session)
         self.delivered += 1
-        self.messages.append(InboundMessage(session.name, sequence, payload))
+        if self._kept is None:
+            self.messages.append(InboundMessage(session.name, sequence, payload))
+        else:
+            number = self._kept.inbound(session.id, session.name, sequence, last, payload)
+            self._settle_later(session.name, sequence, payload, number)
 
     def put_own(self, name: str, sequence: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself."""
         if more:
             self._own.keep(payload, self._payload_limit)
+            if self._kept is not None:
+                self._kept.piece(ME, payload)
             return
+        last = payload
         if self._own.size > 0:
             payload = self._own.join(payload)
         self._own_cost += MESSAGE_COST + len(payload)
         self.delivered += 1
-        self.messages.append(InboundMessage(name, sequence, payload))
+        if self._kept is None:
+            self.messages.append(InboundMessage(name, sequence, payload))
+        else:
+            number = self._kept.inbound(ME, name, sequence, last, payload)
+            self._settle_later(name, sequence, payload, number)
+
+    def unsettled(self) -> int:
+        """How many deliveries are not on disk."""
+        return len(self._unsettled)
+
+    def settle(self, count: int) -> None:
+        """The first of these are on disk now: the application may see them."""
+        self.messages.extend(self._unsettled[:count])
+        del self._unsettled[:count]
 
     def take(self) -> list[InboundMessage]:
         """All messages, which have been consumed with this."""
@@ -108,6 +159,20 @@ class Inbox:
     def holds_up_a_peer(self) -> bool:
         """Whether a peer may have to wait until somebody takes messages."""
         return any(session.credit.holds_up() for session in self.unread)
+
+    def _settle_later(self, sender: str, sequence: i64, payload: bytes, number: i64) -> None:
+        self._unsettled.append(InboundMessage(sender, sequence, payload, number, self._kept))
+
+    def _recall(self, kept: Kept) -> None:
+        """What was delivered before a crash, and not confirmed, comes again."""
+        for found in kept.unconfirmed():
+            self.messages.append(
+                InboundMessage(
+                    found.sender, found.sequence, found.payload, found.number, kept, True
+                )
+            )
+        for piece in kept.pieces(ME):
+            self._own.keep(piece, self._payload_limit)
 
     def _refuse(self, name: str, sequence: i64, size: i64) -> None:
         """The peer was told how much we take; the application is told that it did not care."""

@@ -86,6 +86,18 @@ class Outgoing:
         self._held = False
         self._controls: list[Packet] = []
 
+    def successor(self, credit: Credit) -> "Outgoing":
+        """What is left for a session that begins anew: the last ack and permit.
+
+        The core is asked for the messages again.
+        """
+        successor = Outgoing(self._cumulative, credit)
+        self.repeat_control()
+        successor.ack_due = self.ack_due
+        successor.permit_due = self.permit_due
+        successor._held = self._held
+        return successor
+
     def put(self, packet: Packet) -> None:
         """The core wants this transmitted."""
         if isinstance(packet, DataPacket):

@@ -37,6 +37,14 @@ class LargePayload:
         self._offset: i64 = 0
         self.sequence: Final[i64] = first + (len(payload) - 1) // part_size
 
+    def rest(self) -> bytes:
+        """What has not been taken."""
+        return self.payload[self._offset :]
+
+    def part_size(self) -> i64:
+        """How many bytes each part has but the last."""
+        return self._part_size
+
     def take_part(self) -> bytes:
         """The next part."""
         start = self._offset
@@ -68,6 +76,10 @@ class Assembly:
         self._pieces: list[bytes] = []
         # Bytes of the payload under way; those beyond the limit are counted, not kept.
         self.size: i64 = 0
+
+    def delivered_up_to(self, sequence: i64) -> None:
+        """Before a crash everything up to this id was delivered."""
+        self._last_delivered = sequence
 
     def note_part(self, sequence: i64) -> None:
         """The message with this id, when it is delivered, is not the end of its payload."""

@@ -14,6 +14,7 @@ from antecede.link.core_driver import CoreDriver
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.directory import Directory
 from antecede.link.inbox import Inbox
+from antecede.link.kept import Kept, KeptLarge
 from antecede.link.limits import Limits
 from antecede.link.parts import LargePayload
 from antecede.link.session import ME, Session
@@ -31,7 +32,9 @@ class Sending:
         "_core",
         "_directory",
         "_inbox",
+        "_kept",
         "_large",
+        "_large_kept",
         "_limits",
         "_next_sequence",
         "_parts",
@@ -51,7 +54,11 @@ class Sending:
         directory: Directory,
         inbox: Inbox,
         parts: dict[int, bool],
+        kept: Kept | None = None,
     ) -> None:
+        self._kept: Final = kept
+        # The large payload whose rest is written down.
+        self._large_kept: i64 = 0
         self._core: Final = core
         self._process: Final = core.process
         self._limits: Final = limits
@@ -116,6 +123,8 @@ class Sending:
             large = LargePayload(targets, payload, part_size, self._next_sequence)
             self._large = large
             self._wholes[large.sequence] = (list(targets), len(payload))
+            if self._kept is not None:
+                self._kept.whole(large.sequence, targets, len(payload))
             self._feed_large(now_ns)
             return large.sequence
         sequence = self._submit(targets, payload, now_ns)
@@ -138,6 +147,55 @@ class Sending:
         """Whether no payload is waiting for room for its next part."""
         return self._large is None
 
+    # What survives a crash.
+
+    def changes(self) -> list[bytes]:
+        """What has changed of the link since the last call."""
+        assert self._kept is not None, "asked for only where records are kept"
+        large = self._large
+        if large is not None and large.sequence != self._large_kept:
+            self._large_kept = large.sequence
+            self._kept.unfinished(
+                KeptLarge(
+                    list(large.targets),
+                    self._next_sequence,
+                    large.sequence,
+                    large.part_size(),
+                    large.rest(),
+                )
+            )
+        return self._kept.changes(self._next_sequence - 1)
+
+    def snapshot(self) -> list[bytes]:
+        """Everything about the link."""
+        assert self._kept is not None, "asked for only where records are kept"
+        self.changes()
+        return self._kept.snapshot(self._process.oldest(), self._next_sequence - 1)
+
+    def resume(self, now_ns: i64) -> None:
+        """Go on where the journal ends; the core has been restored."""
+        kept = self._kept
+        assert kept is not None, "there is a journal"
+        self._next_sequence = kept.sent + 1
+        oldest = self._process.oldest()
+        self._sizes = SlidingArray(oldest)
+        # How large each was is not known any more: all are held until the last one is delivered.
+        held = self._process.buffered_bytes() + MESSAGE_COST * self._process.buffered()
+        for sequence in range(oldest, self._next_sequence):
+            self._sizes.add(held if sequence == self._next_sequence - 1 else 0)
+            self.bytes_held = held
+        self._parts.update(kept.parts)
+        self._wholes.update(kept.wholes)
+        rest = kept.large()
+        if rest is not None:
+            skipped = (self._next_sequence - rest.first) * rest.part_size
+            payload = rest.rest[skipped:]
+            self._large_kept = rest.last
+            self._large = LargePayload(
+                list(rest.targets), payload, rest.part_size, self._next_sequence
+            )
+            self._feed_large(now_ns)
+
     # What happens to what was sent.
 
     def go_on(self, now_ns: i64) -> None:
@@ -158,6 +216,8 @@ class Sending:
             whole.append(large.sequence)
             if not large.targets:
                 self._large = None
+                if self._kept is not None:
+                    self._kept.withdrawn()
         return whole
 
     def beyond(self, session: Session) -> list[int]:
@@ -193,6 +253,8 @@ class Sending:
                 large = None
             else:
                 self._parts[self._next_sequence] = True
+                if self._kept is not None:
+                    self._kept.part(self._next_sequence)
                 self._submit(large.targets, part, now_ns)
             self._forget_delivered()
 

@@ -95,10 +95,10 @@ class Session:
         self.id: Final[i64] = local_id
         self.name: Final = name
         self.path = Path(datagram_size, 16 * datagram_size)
-        self.receipts: Final = Receipts()
-        self.credit: Final = Credit(window)
-        self.outgoing: Final = Outgoing(cumulative, self.credit)
-        self.standing: Final = Standing()
+        self.receipts = Receipts()
+        self.credit = Credit(window)
+        self.outgoing = Outgoing(cumulative, self.credit)
+        self.standing = Standing()
         self.assembly: Final = Assembly()
         self.pieces: Final = Pieces()
         self.rows: Final = rows
@@ -118,7 +118,7 @@ class Session:
         # the peer seals with instead. None: nothing is sealed.
         self.seal: Seal | None = None
         self.receiving_seal: Seal | None = None
-        self._most: Final[i64] = datagram_size
+        self._most: i64 = datagram_size
         # The largest payload that both sides allow.
         self.payload_limit: i64 = payload_limit
         self.ping_due = False
@@ -190,6 +190,33 @@ class Session:
         self.standing.meet(now_ns)
         self.last_sent_ns = now_ns
         self.ping_due = True
+
+    def resize(self, datagram_size: i64) -> None:
+        """Datagrams to where the peer is may have this size; nothing has been sent to it yet."""
+        self._most = datagram_size
+        self.path = Path(datagram_size, 16 * datagram_size)
+
+    def recall(self, incarnation: i64) -> None:
+        """This incarnation was met before a crash of ours, and is the only one that may go on."""
+        self.incarnation = incarnation
+        self.standing.was_met()
+
+    def begin_anew(self) -> None:
+        """One of the two has crashed and come back as the same incarnation: meet again.
+
+        Numbers, acknowledgements, credit and keys begin anew; what is ordered and delivered goes
+        on.
+        """
+        self.receipts = Receipts()
+        self.credit = self.credit.successor()
+        self.outgoing = self.outgoing.successor(self.credit)
+        self.standing = self.standing.successor()
+        self.receiving_seal = None
+        self._allowance = UNLIMITED
+        self._probing = False
+        self.paced_ns = NEVER_NS
+        self.noting = []
+        self.repeat_notices()
 
     def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
         """Take in the limits of the peer, before anything leaves."""

@@ -3,6 +3,7 @@
 Three things are kept apart. Each has named states, and goes only forward:
 
     the peer      UNMET ── it has shown that it is there ──▶ MET ── it is no more ──▶ OVER
+                  AWAY: met before this node crashed, and has still to answer again ──▶ MET
     our leaving   STAYING ── bye ──▶ BYE_SAID ── acknowledged ──▶ BYE_HEARD ── release ──▶ LET_GO
     its leaving   STAYING ── bye ──▶ ASKS_TO_GO or AWAITS_BYE ── we release it ──▶ LET_GO
 
@@ -22,6 +23,7 @@ from antecede.core.errors import RemoteError
 UNMET: Final = 0
 MET: Final = 1
 OVER: Final = 2
+AWAY: Final = 3
 
 STAYING: Final = 0
 BYE_SAID: Final = 1
@@ -67,7 +69,18 @@ class Standing:
         self.heard_ns: i64 = 0
         self.silent = False
 
+    def successor(self) -> "Standing":
+        """How it stands when the very same incarnation begins a session anew."""
+        standing = Standing()
+        standing.silent = self.silent
+        standing.heard_ns = self.heard_ns
+        return standing
+
     # The peer.
+
+    def was_met(self) -> None:
+        """It was met before this node crashed."""
+        self.phase = AWAY
 
     def meet(self, now_ns: i64) -> None:
         """It has shown that it is there."""

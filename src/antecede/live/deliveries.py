@@ -12,11 +12,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Self, TypeAlias
+from weakref import WeakKeyDictionary
 
 from antecede.core.errors import LocalError
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbox import InboundMessage
+from antecede.link.kept import Kept
 from antecede.live.errors import NodeClosed
 from antecede.live.waiting import Notifier, one_turn
 
@@ -31,7 +33,20 @@ log = logging.getLogger(__name__)
 class Deliveries:
     """The messages delivered at one node, as an asynchronous iterator."""
 
-    def __init__(self, name: str, endpoint: Endpoint, consumed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint,
+        consumed: Callable[[], None],
+        kept: Kept | None = None,
+    ) -> None:
+        # With a journal: what each task has in hand, and what a plain function is called with.
+        self._kept: Final = kept
+        self._in_hand: WeakKeyDictionary[asyncio.Task[object], list[InboundMessage]]
+        self._in_hand = WeakKeyDictionary()
+        self._called_with: InboundMessage | None = None
+        self.confirms_by_asking = True
+        """Whether who asks for the next message is done with the one before."""
         self._name: Final = name
         self._endpoint: Final = endpoint
         # To be called when messages were taken: their senders get credit for them.
@@ -55,19 +70,53 @@ class Deliveries:
         return self
 
     async def __anext__(self) -> InboundMessage:
+        if self._kept is not None:
+            return await self._next_kept()
         if self._ready or await self._refill(None):
             return self._ready.pop()
         raise StopAsyncIteration
 
+    async def _next_kept(self) -> InboundMessage:
+        """The next message, where the one before is confirmed by that."""
+        self._confirm_in_hand()
+        if self._ready or await self._refill(None):
+            return self._handed([self._ready.pop()])[0]
+        raise StopAsyncIteration
+
+    def _confirm_in_hand(self) -> None:
+        task = asyncio.current_task(self._loop)
+        if self.confirms_by_asking and task is not None:
+            for message in self._in_hand.pop(task, ()):
+                message.done()
+
+    def _handed(self, messages: list[InboundMessage]) -> list[InboundMessage]:
+        """These are handed over now."""
+        task = asyncio.current_task(self._loop)
+        if messages and task is not None:
+            self._in_hand[task] = messages
+        return messages
+
+    def in_hand(self) -> int:
+        """The number of the message that whoever asks is handling, or 0."""
+        task = asyncio.current_task(self._loop)
+        if task is None:
+            return 0 if self._called_with is None else self._called_with.number
+        messages = self._in_hand.get(task)
+        return messages[-1].number if messages else 0
+
     async def next_message(self, timeout: float | None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        if self._kept is not None:
+            self._confirm_in_hand()
         if self._ready or await self._refill(timeout):
-            return self._ready.pop()
+            return self._handed([self._ready.pop()])[0] if self._kept else self._ready.pop()
         raise NodeClosed(self._name)
 
     def take_ready(self) -> list[InboundMessage]:
         """Everything that is there already, in order."""
         self._consumer = asyncio.current_task(self._loop)
+        if self._kept is not None:
+            self._confirm_in_hand()
         taken = self._ready[::-1]
         taken.extend(reversed(self._later))
         self._ready, self._later = [], []
@@ -75,7 +124,7 @@ class Deliveries:
         taken.extend(reversed(self._later))
         self._later = []
         self._caught_up()
-        return taken
+        return self._handed(taken) if self._kept is not None else taken
 
     def take_ahead(self, limit: int) -> bool:
         """Take what has come although nobody asks for it yet, so that its senders get credit.
@@ -107,6 +156,7 @@ class Deliveries:
         if self._handler is not None or self._handler_task is not None:
             raise LocalError("there is a handler already: one ordered point of delivery per node")
         self._handler = handler
+        self.confirms_by_asking = False
         self._loop.call_soon(self._call, handler)
 
     def announce(self) -> bool:
@@ -201,33 +251,45 @@ class Deliveries:
         for _ in range(TURN_MESSAGES):
             if not self._later:
                 break
-            result = self._handled(handler, self._later.pop())
+            message = self._later.pop()
+            result = self._handled(handler, message)
             if result is not None and inspect.isawaitable(result):
                 # Not a plain function: from now on a task awaits it for every message.
                 self._handler = None
-                self._handler_task = self._loop.create_task(self._feed(handler, result))
+                self._handler_task = self._loop.create_task(self._feed(handler, message, result))
                 return
         if self._later or self._endpoint.inbox.messages:
             self._loop.call_soon(self._call, handler)
 
-    async def _feed(self, handler: Handler, result: Awaitable[None] | None) -> None:
+    async def _feed(
+        self, handler: Handler, first: InboundMessage, result: Awaitable[None] | None
+    ) -> None:
         """Call `handler` with every message, and wait for it; `result` is still to be awaited."""
         self._consumer = asyncio.current_task(self._loop)
-        await self._finished(result)
+        self._handed([first])
+        await self._finished(first, result)
         async for message in self:
-            await self._finished(self._handled(handler, message))
+            await self._finished(message, self._handled(handler, message))
 
     def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        self._called_with = message
         try:
-            return handler(message)
+            result = handler(message)
         except Exception:
             log.exception("%s: the message handler failed for %r", self._name, message)
             return None
+        finally:
+            self._called_with = None
+        if result is None or not inspect.isawaitable(result):
+            message.done()
+        return result
 
-    async def _finished(self, result: Awaitable[None] | None) -> None:
+    async def _finished(self, message: InboundMessage, result: Awaitable[None] | None) -> None:
         if result is None:
             return
         try:
             await result
         except Exception:
             log.exception("%s: the message handler failed", self._name)
+        else:
+            message.done()

@@ -10,6 +10,7 @@ from typing import Final
 
 from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError, near_miss
 from antecede.link.notation import duration_text, size_text
+from antecede.link.reports import NodeFenced
 from antecede.trace.datasets import listing
 
 __all__ = [
@@ -227,3 +228,9 @@ class TraceFailed(AntecedeError):  # noqa: N818 - reads as what it is
 def written_seconds(seconds: float) -> str:
     """A time span that came as seconds, for people."""
     return duration_text(seconds * 1e9)
+
+
+def fenced_sentence(name: str, fenced: NodeFenced) -> str:
+    """What a node says that others go on without."""
+    why = f": {fenced.reason}" if fenced.reason else ""
+    return f"{name} was expelled by {fenced.by}{why}; open a new node to rejoin"

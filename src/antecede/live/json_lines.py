@@ -16,9 +16,11 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
+from functools import partial
 from typing import BinaryIO, Final, TextIO
 
-from antecede.core.errors import Fenced, LocalError
+from antecede.core.errors import AntecedeError, Fenced, LocalError
+from antecede.journal.errors import JournalFull
 from antecede.link.inbox import InboundMessage
 from antecede.link.notation import duration_text
 from antecede.link.reports import (
@@ -37,10 +39,10 @@ from antecede.link.reports import (
     Undeliverable,
 )
 from antecede.live.addresses import Address
-from antecede.live.errors import Stranded
+from antecede.live.errors import Stranded, fenced_sentence
 from antecede.live.lines import InputLines, OutputFailed, OutputLines
 from antecede.live.metrics import serve_metrics
-from antecede.live.node import Linger, Node, fenced_sentence
+from antecede.live.node import Linger, Node
 from antecede.live.opening import Opening
 from antecede.live.settings import Settings
 
@@ -141,6 +143,7 @@ async def serve_lines(
         await output.end()
     if output.failure is not None:
         raise OutputFailed(output.failure)
+    node.check_journal()
     if node.fenced is not None:
         raise Fenced(fenced_sentence(node.name, node.fenced))
 
@@ -203,11 +206,11 @@ def say_what_is_awaited(node: Node) -> None:
 
 
 async def answer_lines(node: Node, lines: InputLines, output: OutputLines) -> None:
-    """Do what the lines ask for, one after the other."""
+    """Do what the lines ask for, one after the other; answer when that is on disk."""
     while line := await lines.next_line():
         record = await answer(node, line)
         if record is not None:
-            output.put(record)
+            node.when_kept(partial(output.put, record))
         await output.room()
 
 
@@ -223,8 +226,8 @@ async def answer(node: Node, line: bytes) -> dict[str, object] | None:
     except BadLine as error:
         return failure(error, error.identity)
     try:
-        sequence = await node.send(targets, payload)
-    except LocalError as error:
+        sequence = await node.send_buffered(targets, payload)
+    except (LocalError, JournalFull) as error:
         return failure(error, identity)
     return {"sent": identity, "sequence": sequence}
 
@@ -246,7 +249,7 @@ def line_limit(node: Node) -> int:
     return 6 * node.settings.payload_limit + FURTHER_BYTES
 
 
-def failure(error: LocalError, identity: object) -> dict[str, object]:
+def failure(error: AntecedeError, identity: object) -> dict[str, object]:
     """What is answered to a line that could not be done."""
     record: dict[str, object] = {"error": str(error)}
     if identity is not None:
@@ -305,7 +308,7 @@ def read_payload(request: dict[str, object], identity: object) -> bytes:
 async def write_deliveries(node: Node, output: OutputLines) -> None:
     """Write every message that is delivered, until the node is closed."""
     async for message in node:
-        output.put(delivery_record(message))
+        output.put(delivery_record(message), message.done)
         await output.room()
         if output.failure is not None:
             return
@@ -318,6 +321,8 @@ def delivery_record(message: InboundMessage) -> dict[str, object]:
         record["text"] = message.payload.decode()
     except UnicodeDecodeError:
         record["base64"] = base64.b64encode(message.payload).decode()
+    if message.again:
+        record["again"] = True
     return record
 
 

@@ -104,6 +104,8 @@ class OutputLines:
         self.failure: str | None = None
         """Why nothing more is written, or None."""
         self._waiting: list[str] = []
+        # To be called when the lines before are written.
+        self._then: list[Callable[[], None]] = []
         self.dropped = 0
         """Records that were not written since the last one that was."""
         self._wanted = asyncio.Event()
@@ -121,10 +123,12 @@ class OutputLines:
             self.dropped = 0
         self.put(record)
 
-    def put(self, record: dict[str, object]) -> None:
-        """Write a record, soon."""
+    def put(self, record: dict[str, object], then: Callable[[], None] | None = None) -> None:
+        """Write a record, soon; do `then` once it is written."""
         if self.failure is None:
             self._waiting.append(json.dumps(record, ensure_ascii=False))
+            if then is not None:
+                self._then.append(then)
             self._wanted.set()
 
     async def room(self) -> None:
@@ -145,8 +149,11 @@ class OutputLines:
                 await self._wanted.wait()
                 self._wanted.clear()
                 chunk, self._waiting = self._waiting, []
+                then, self._then = self._then, []
                 if chunk:
                     await asyncio.to_thread(self._write_chunk, "\n".join(chunk) + "\n")
+                for action in then:
+                    action()
                 self._written.set()
         except (OSError, ValueError) as error:
             self.failure = getattr(error, "strerror", None) or str(error)

@@ -9,8 +9,7 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
@@ -31,6 +30,7 @@ from antecede.link.reports import (
 from antecede.link.rows import EventRows
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
+from antecede.live.app_journal import AppJournal
 from antecede.live.clock import follow_shared_clock
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
@@ -40,13 +40,15 @@ from antecede.live.errors import (
     TimedOut,
     Undelivered,
     UnknownPeer,
-    WouldDeadlock,
+    fenced_sentence,
 )
 from antecede.live.explaining import Explanation, explain, obstacles
+from antecede.live.keeping import Keeper, Parts
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
 from antecede.live.peers import read_keys
 from antecede.live.reading import ReadingInTurns
+from antecede.live.room import Room
 from antecede.live.security.choosing import check_reload, ring_of
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import PublicKey
@@ -58,9 +60,6 @@ from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier, one_turn
 
 Linger: TypeAlias = Literal["released", "bye"]
-
-STANDSTILL_SECONDS: Final = 1.0
-"""So long nothing may move, with all buffers full, before it is called a deadlock."""
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +75,10 @@ class Node:
         rows: EventRows | None,
         trace: LiveTrace | None,
         guard: KeyGuard | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self._guard: Final = guard
+        self._keeper: Final = keeper
         # Whose peers and keys are in use: the settings, or what was loaded since.
         self._configured = settings
         self.settings: Final = settings
@@ -91,19 +92,22 @@ class Node:
         self._quick_send: Final = endpoint.sending.quick_send
         # The transport hands datagrams to whoever reads them in turns, peer by peer.
         self._turns: Final = ReadingInTurns(self, endpoint, transport.now_ns, self._loop)
-        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed)
+        kept = None if keeper is None else keeper.kept
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
         self._progress = Notifier(self._loop)
+        self._room: Final = Room(
+            settings, endpoint, self._deliveries, self._progress, self._check_open
+        )
         self._flush_planned = False
         self._skipped: list[str] = []
         self._closing = False
-        # Whether a message cannot just be sent: the node is closing, or a consumer is behind.
-        self._careful = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name)
         self._trace_timer: asyncio.TimerHandle | None = None
         transport.start(self._turns)
         for name in settings.peers:
             self._introduce(name, settings.address_of(name))
+        self._journal: Final = self._begin_journal()
         self._keep_trace()
         self._plan_flush()
 
@@ -123,6 +127,13 @@ class Node:
     def fenced(self) -> NodeFenced | None:
         """Who has expelled this node, and why; None if nobody has."""
         return self._endpoint.fenced
+
+    @property
+    def journal(self) -> AppJournal:
+        """What the application keeps in the journal; `LocalError` if the node has none."""
+        if self._journal is None:
+            raise LocalError(f"{self.name} has no journal: open it with journal=FOLDER")
+        return self._journal
 
     @property
     def closed(self) -> bool:
@@ -201,23 +212,49 @@ class Node:
         """Send to one peer or, as one message, to several; the message's id.
 
         Returns when the message is buffered: it will be delivered, exactly once and in causal
-        order, as long as its targets live. Waits only for room.
+        order, as long as its targets live. Waits only for room and, with a journal, for the disk.
         """
-        sequence = 0 if self._careful else self._quick_send(target, payload, self._now())
+        if self._keeper is not None:
+            sequence = await self.send_buffered(target, payload)
+            await self._keeper.kept_so_far()
+            return sequence
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
             return await self._send_with_care(target, payload)
         if not self._flush_planned:
             self._plan_flush()
         return sequence
 
+    async def send_buffered(self, target: str | Sequence[str], payload: bytes) -> int:
+        """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
+        if self._keeper is not None:
+            self._check_open()
+            self._keeper.check()
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        if sequence == 0:
+            return await self._send_with_care(target, payload)
+        if not self._flush_planned:
+            self._plan_flush()
+        return sequence
+
+    def when_kept(self, action: Callable[[], None]) -> None:
+        """Do this once everything done so far is on disk; at once without a journal."""
+        if self._keeper is None:
+            action()
+        else:
+            self._keeper.when_kept(action)
+            self._plan_flush()
+
     def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
-        """Like `send`, but `BufferFull` where that would wait."""
+        """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
+        if self._keeper is not None:
+            self._keeper.check()
         sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
-            if not self._has_room_for(payload, to_self):
+            if not self._room.has_room_for(payload, to_self):
                 raise BufferFull(
-                    f"{self._fullness(to_self)}; try later, or use send(), which waits"
+                    f"{self._room.fullness(to_self)}; try later, or use send(), which waits"
                 )
             sequence = self._hand_over(contacts, to_self, payload)
             if to_self:
@@ -288,7 +325,10 @@ class Node:
     def health(self) -> Health:
         """Whether the node can do its work, in a word and with reasons."""
         failure = None if self._trace is None else self._trace.failure
-        return health_of(self.stats(), closed=self._closed, trace_failure=failure)
+        kept = None if self._keeper is None else self._keeper.failure()
+        return health_of(
+            self.stats(), closed=self._closed, trace_failure=failure, journal_failure=kept
+        )
 
     def explain(self) -> Explanation:
         """Why is something waiting? Print it."""
@@ -302,6 +342,11 @@ class Node:
             if contact is not None and (trouble := self._transport.trouble(contact.address)):
                 known.append(f"{name}: {trouble}")
         return known
+
+    def check_journal(self) -> None:
+        """Raise why the journal made this node stop, if it did."""
+        if self._keeper is not None and self._keeper.failed is not None:
+            raise self._keeper.failed
 
     def is_busy(self) -> bool:
         """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
@@ -329,9 +374,10 @@ class Node:
 
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
-        self._closing = self._careful = True
+        self._closing = True
+        self._room.close()
         self._stop()
-        self._close_trace()
+        self._close_files(write=False)
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
         """Deliver everything, say bye, and leave when the handler has seen what was delivered.
@@ -344,20 +390,22 @@ class Node:
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
-        self._closing = self._careful = True
-        self._progress.notify()  # Who waits for room is told that there will be none.
+        self._closing = True
+        self._room.close()
         stranded: list[str] = []
         reasons: list[str] = []
         try:
             stranded = await self._say_bye(deadline, linger)
             reasons = self.obstacles(stranded)
+            if self._keeper is not None and not self._closed:
+                await self._keeper.end_life()
             self._flush()
             self._say_last_word()
             self._stop()
             await self._deliveries.handed_over(deadline - self._loop.time())
         finally:
             self._stop()
-            self._close_trace()
+            self._close_files(write=True)
             await self._transport.gone()
         if stranded:
             raise Stranded(stranded, limit, reasons)
@@ -385,7 +433,7 @@ class Node:
         """Everything that had come has been taken in, or waits for its turn."""
         if self._closed:
             return
-        if self._endpoint.inbox.messages:
+        if self._keeper is None and self._endpoint.inbox.messages:
             # What a handler answers rides with the acknowledgements, in the flush below.
             planned, self._flush_planned = self._flush_planned, True
             resumes = self._deliveries.announce()
@@ -413,14 +461,14 @@ class Node:
             self._flush()
             await one_turn()
         contacts, to_self = self._resolve(target, payload)
-        if self._careful or not sending.has_room(to_self):
-            await self._wait_for_room(to_self)
+        if self._room.careful or not sending.has_room(to_self):
+            await self._room.wait(to_self)
             # A target may have left meanwhile, or have been removed.
             contacts, to_self = self._resolve(target, payload)
         sequence = self._hand_over(contacts, to_self, payload)
         self._plan_flush()
         if not sending.large_is_done():
-            await self._wait_for_large()
+            await self._room.wait_for_large()
         if to_self:
             self._deliveries.notify()
         return sequence
@@ -445,6 +493,7 @@ class Node:
         self._transport.seek(resolved)
 
     def _check_open(self) -> None:
+        self.check_journal()
         if self._endpoint.fenced is not None:
             raise Fenced(fenced_sentence(self.name, self._endpoint.fenced))
         if self._closing:
@@ -469,72 +518,8 @@ class Node:
             self._endpoint.reports.append(Undeliverable(name=name, sequences=(sequence,)))
         if self._skipped:
             self._skipped = []
-            self._announce()
+            self._after_step()
         return sequence
-
-    def _has_room_for(self, payload: bytes, to_self: bool) -> bool:
-        sending = self._endpoint.sending
-        free = self.settings.send_bytes - sending.bytes_held
-        return sending.has_room(to_self) and len(payload) <= free
-
-    def _fullness(self, to_self: bool) -> str:
-        endpoint = self._endpoint
-        if to_self and not endpoint.inbox.has_room_for_own(self.settings.receive_window):
-            return f"{self._deliveries.unread():,} messages wait here to be received"
-        return (
-            f"{endpoint.buffered():,} messages with {endpoint.sending.bytes_held:,} bytes "
-            "are not delivered yet"
-        )
-
-    async def _wait_for_room(self, to_self: bool) -> None:
-        await self._give_way()
-        begun = self._loop.time()
-        while not self._endpoint.sending.has_room(to_self):
-            if not self._would_deadlock(to_self):
-                await self._progress.wait()
-            elif self._deliveries.take_ahead(self._ahead_limit()):
-                self._careful = True
-            else:
-                left = begun + STANDSTILL_SECONDS - self._loop.time()
-                if left <= 0:
-                    raise WouldDeadlock(self.name)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(left):
-                        await self._progress.wait()
-            self._check_open()
-
-    async def _give_way(self) -> None:
-        """Let a consumer that is behind catch up first, or whatever room it gets would be lost."""
-        while self._deliveries.is_ahead and not self._is_consuming():
-            await self._progress.wait()
-            self._check_open()
-        if not self._deliveries.is_ahead:
-            self._careful = self._closing
-
-    def _is_consuming(self) -> bool:
-        return self._deliveries.is_consumer(asyncio.current_task(self._loop))
-
-    def _ahead_limit(self) -> int:
-        """How many bytes may be taken in for a consumer that waits for room itself."""
-        return (1 + len(self._endpoint.directory.by_name)) * self.settings.receive_window
-
-    async def _wait_for_large(self) -> None:
-        """Until the last part of a large payload is buffered; it will be, even if nobody waits."""
-        while not self._endpoint.sending.large_is_done():
-            if self._closed:
-                raise NodeClosed(self.name)
-            if self._would_deadlock(to_self=False):
-                return
-            await self._progress.wait()
-
-    def _would_deadlock(self, to_self: bool) -> bool:
-        """Whether a consumer would wait for room that only consuming can make, here or there."""
-        if not self._is_consuming():
-            return False
-        inbox = self._endpoint.inbox
-        if to_self and not inbox.has_room_for_own(self.settings.receive_window):
-            return True
-        return inbox.holds_up_a_peer()
 
     # Output, inside.
 
@@ -551,7 +536,9 @@ class Node:
     def _flush_at(self, now_ns: int) -> None:
         endpoint = self._endpoint
         endpoint.write(now_ns)
-        if endpoint.out:
+        if self._keeper is not None:
+            self._keeper.collect(endpoint.reports)
+        elif endpoint.out:
             self._transport.send(endpoint.out)
         self._transport.wake_at(endpoint.wake_ns())
 
@@ -565,12 +552,19 @@ class Node:
         """Tell everybody who waits for something that may have happened."""
         if self._progress.awaited:
             self._progress.notify()
-        if self._endpoint.reports:
+        if not self._endpoint.reports:
+            return
+        if self._keeper is None:
             self._announce()
+        else:
+            self._plan_flush()
 
     def _announce(self) -> None:
         reports = list(self._endpoint.reports)
         self._endpoint.reports.clear()
+        self._tell(reports)
+
+    def _tell(self, reports: list[Report]) -> None:
         for report in reports:
             if isinstance(report, NodeFenced):
                 self._closing = True
@@ -625,9 +619,11 @@ class Node:
             try:
                 await self._drained(deadline - self._loop.time(), "close")
             finally:
-                # Too late or not: nobody should wait for a node that is gone.
-                endpoint.say_bye(mode, self._now())
-                self._flush()
+                # Too late or not: nobody should wait for a node that is gone. One with a journal
+                # is not gone as long as somebody misses something of it.
+                if self._keeper is None or endpoint.buffered() == 0:
+                    endpoint.say_bye(mode, self._now())
+                    self._flush()
             await self._progress.wait_until(
                 lambda: self._closed or not endpoint.awaited(),
                 deadline - self._loop.time(),
@@ -647,7 +643,7 @@ class Node:
     def _stop(self) -> None:
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._room.closed = True
         self._transport.close()
         self._deliveries.end()
         self._progress.notify()
@@ -657,11 +653,40 @@ class Node:
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
         self._stop()
-        self._close_trace()
+        self._close_files(write=True)
 
-    def _close_trace(self) -> None:
+    def _close_files(self, *, write: bool) -> None:
+        if self._keeper is not None:
+            self._keeper.close(write=write)
         if self._trace is not None:
             self._trace.close()
+
+    # The journal, inside.
+
+    def _begin_journal(self) -> AppJournal | None:
+        """Restore what is in the journal; from now on everything is written before it shows."""
+        keeper = self._keeper
+        if keeper is None:
+            return None
+        for known in keeper.kept.peers():
+            if known.name not in self._endpoint.directory.by_name:
+                # It was added later, or let in: it will say hello.
+                seen_at = (self.address.host, 0) if known.stranger else None
+                self._introduce(known.name, None, seen_at)
+                self._endpoint.directory.by_name[known.name].recalled = True
+        self._deliveries.confirms_by_asking = self.settings.confirm == "next"
+        keeper.begin(
+            Parts(
+                endpoint=self._endpoint,
+                transport=self._transport,
+                deliveries=self._deliveries,
+                progress=self._progress,
+                tell=self._tell,
+                stop=self.abandon,
+            )
+        )
+        keeper.kept.wake = self._plan_flush
+        return AppJournal(keeper, self._deliveries, self._plan_flush)
 
     def _keep_trace(self) -> None:
         """Hand rows to the writer now and then, however few there are."""
@@ -670,9 +695,3 @@ class Node:
         follow_shared_clock(self._rows)
         self._trace.flush()
         self._trace_timer = self._loop.call_later(FLUSH_SECONDS, self._keep_trace)
-
-
-def fenced_sentence(name: str, fenced: NodeFenced) -> str:
-    """What a node says that others go on without."""
-    why = f": {fenced.reason}" if fenced.reason else ""
-    return f"{name} was expelled by {fenced.by}{why}; open a new node to rejoin"

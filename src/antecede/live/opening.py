@@ -10,6 +10,7 @@ from typing import Final, Unpack
 from antecede.build_mode import warn_if_fallen_back
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
+from antecede.journal.disk import Disk
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
 from antecede.link.identity import Identity
@@ -17,6 +18,8 @@ from antecede.link.limits import Limits
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
 from antecede.live.carriers import open_transport
+from antecede.live.journals import open_keeper
+from antecede.live.keeping import Keeper
 from antecede.live.listeners import Listener
 from antecede.live.names import process_id
 from antecede.live.node import Node
@@ -114,16 +117,37 @@ def given_settings(
 
 
 def start_node(
-    settings: Settings, transport: Transport, tokens: Tokens, on_event: Listener | None
+    settings: Settings,
+    transport: Transport,
+    tokens: Tokens,
+    on_event: Listener | None,
+    disk: Disk | None = None,
 ) -> Node:
-    """A node on any transport, in the running loop."""
+    """A node on any transport, in the running loop; with a disk that is lent, without threads."""
+    keeper = open_keeper(settings, tokens, disk)
+    try:
+        return start_kept(settings, transport, tokens, on_event, keeper)
+    except BaseException:
+        if keeper is not None:
+            keeper.close(write=False)
+        raise
+
+
+def start_kept(
+    settings: Settings,
+    transport: Transport,
+    tokens: Tokens,
+    on_event: Listener | None,
+    keeper: Keeper | None,
+) -> Node:
+    """A node with its journal, if it has one, open."""
     guard = guard_of(settings)
     trace = begin_trace(settings)
     process = process_id(settings.name) if trace is None else trace.process
     rows = None if trace is None else trace.rows
     me = Identity(
         settings.name,
-        incarnation=tokens.incarnation(),
+        incarnation=tokens.incarnation() if keeper is None else int(keeper.kept.incarnation),
         process=process,
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
@@ -132,9 +156,11 @@ def start_node(
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
-    endpoint = Endpoint(me, core, tokens, limits_of(settings), rows, cumulative, guard)
+    limits = limits_of(settings)
+    kept = None if keeper is None else keeper.kept
+    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, guard, kept)
     try:
-        node = Node(settings, endpoint, transport, rows, trace, guard)
+        node = Node(settings, endpoint, transport, rows, trace, guard, keeper)
     except BaseException:
         if trace is not None:
             trace.close()

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
+from antecede.journal.disk import Disk
 from antecede.link.faults import Faults
 from antecede.link.memory import MemoryNetwork
 from antecede.link.tokens import Tokens
@@ -112,6 +113,8 @@ class TestNetwork:
         self._nodes: dict[str, Node] = {}
         self._cut: set[frozenset[str]] = set()
         self._stepping = False
+        self.disks: Final[dict[str, Disk]] = {}
+        """What nodes with a journal write to, by name, where that is not a real folder."""
 
     @property
     def now_ns(self) -> int:
@@ -146,17 +149,21 @@ class TestNetwork:
         self._post.reserve(name)
         transport = MemoryTransport(self, name, settings.mtu)
         self._transports[name] = transport
-        node = start_node(replace(settings, peers={}), transport, self._tokens, on_event)
-        for other, peer in self._nodes.items():
-            if not peer.closed and other != name:
-                node.add_peer(other, Address(other, 0))
-                if name not in peer.peers:
-                    peer.add_peer(name, Address(name, 0))
-        for other in settings.peers:
-            if other not in node.peers:
-                node.add_peer(other, Address(other, 0))
+        here = [other for other, peer in self._nodes.items() if not peer.closed and other != name]
+        known = {other: Address(other, 0) for other in [*here, *settings.peers]}
+        disk = self._disk_of(settings)
+        node = start_node(replace(settings, peers=known), transport, self._tokens, on_event, disk)
+        for other in here:
+            if name not in self._nodes[other].peers:
+                self._nodes[other].add_peer(name, Address(name, 0))
         self._nodes[name] = node
         return node
+
+    def _disk_of(self, settings: Settings) -> Disk | None:
+        """Where a journal is; written without a thread, so that a run can be repeated."""
+        if settings.journal is None:
+            return None
+        return self.disks.get(settings.name) or Disk(settings.journal)
 
     def kill(self, name: str) -> None:
         """Let a node vanish as a killed process does: it says nothing more to anybody."""

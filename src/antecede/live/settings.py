@@ -38,10 +38,14 @@ from antecede.live.setting_rules import (
 )
 
 MiB: Final = 1 << 20
+GiB: Final = 1 << 30
 
 Order: TypeAlias = Literal["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
 Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
+
+Durability: TypeAlias = Literal["sync", "process"]
+Confirm: TypeAlias = Literal["next", "done"]
 
 AcceptUnknown: TypeAlias = Literal["nobody", "anybody"]
 Away: TypeAlias = Literal["wait", "skip", "refuse"]
@@ -100,6 +104,16 @@ class Settings:
     """Seconds after which the protocol transmits again; the path has faster timers of its own."""
     linger: float = 10.0
     """Seconds that `close` waits for the peers to have got everything and to say bye."""
+    journal: Path | None = None
+    """The folder where everything is kept that a crash must not lose; none: nothing is."""
+    durable: Durability = "sync"
+    """What the journal survives: `sync` also a power failure, `process` only a crash of the
+    process."""
+    journal_limit: int = 8 * GiB
+    """Bytes that the journal may take on disk; beyond that nothing more is accepted."""
+    confirm: Confirm = "next"
+    """With a journal: a message is confirmed when the `next` one is asked for, or when its `done`
+    is called. A handler confirms by returning."""
     trace: Path | None = None
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
     trace_format: TraceFormat = "auto"
@@ -168,6 +182,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "silent_after": duration("20ms", "24h"),
     "patience": duration("10ms", "1min"),
     "linger": duration("0", "24h"),
+    "journal": PATH,
+    "durable": choice("sync", "process"),
+    "journal_limit": size(1 << 20, 1 << 40),
+    "confirm": choice("next", "done"),
     "trace": PATH,
     "trace_format": choice("auto", "parquet", "jsonl", "jsonl.gz"),
     "trace_run": RUN_ID,
@@ -220,6 +238,10 @@ class Options(TypedDict, total=False):
     silent_after: Duration
     patience: Duration
     linger: Duration
+    journal: PathLike
+    durable: Durability
+    journal_limit: Size
+    confirm: Confirm
     trace_format: TraceFormat
     trace_run: str
     trace_rotate: Duration

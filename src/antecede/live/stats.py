@@ -212,12 +212,16 @@ def peer_stats(endpoint: Endpoint, session: Session, away: bool) -> PeerStats:
     )
 
 
-def health_of(stats: Stats, *, closed: bool, trace_failure: str | None) -> Health:
+def health_of(
+    stats: Stats, *, closed: bool, trace_failure: str | None, journal_failure: str | None = None
+) -> Health:
     """Whether the node with these figures can do its work."""
     problems: list[str] = []
     warnings: list[str] = []
     if closed:
         problems.append("the node is closed")
+    if journal_failure is not None:
+        problems.append(journal_failure)
     if trace_failure is not None:
         problems.append(f"the event log stopped: {trace_failure}")
     if stats.silent_peers:

@@ -51,8 +51,10 @@ class Greeting:
     """A hello or a welcome."""
 
     __slots__ = (
+        "delivered",
         "echo",
         "incarnation",
+        "met",
         "name",
         "newest",
         "oldest",
@@ -82,6 +84,10 @@ class Greeting:
         self.socket_bytes: i64 = 0
         # The protocol that orders its messages; nodes with different ones misunderstand each other.
         self.order = ""
+        # The incarnation of the one who is greeted that was met here, 0 if none was, and the last
+        # id of it that was delivered. Who begins a session anew sends what comes after that.
+        self.met: i64 = 0
+        self.delivered: i64 = 0
 
 
 def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> bytes:
@@ -101,6 +107,8 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
     write_varint(writer, greeting.payload_limit)
     write_varint(writer, greeting.socket_bytes)
     write_text(writer, greeting.order)
+    write_varint(writer, greeting.met)
+    write_varint(writer, greeting.delivered)
     if kind == HELLO and len(writer) < size:
         writer.write(bytes(size - len(writer)))
     return writer.getvalue()
@@ -138,6 +146,9 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     greeting.payload_limit = reader.varint()
     greeting.socket_bytes = reader.varint()
     greeting.order = read_text(reader, NAME_LIMIT)
+    if reader.left() > 0:  # Older nodes of this version say nothing about it.
+        greeting.met = reader.varint()
+        greeting.delivered = reader.varint()
     if greeting.process >= ID_LIMIT:
         raise RemoteError(f"a process id of {greeting.process}, which fits no event log")
     return greeting

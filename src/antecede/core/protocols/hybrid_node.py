@@ -39,7 +39,7 @@ from antecede.core.protocols.hybrid_state import (
     find_from,
     holding_back,
 )
-from antecede.core.records import RecordReader, record
+from antecede.core.records import RecordReader, record, record_of_four
 from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
@@ -562,6 +562,10 @@ class HybridNode(NodeProcess):
             self._kept.append(record(NUMBERED, [message.sequence]))
 
     def _submission(self, message: Message, permits_before: i64, places: list[int]) -> bytes:
+        if len(places) == 1:
+            target = self._roster[places[0]].id
+            sequence = message.sequence
+            return record_of_four(SUBMITTED, sequence, permits_before, 1, target, message.payload)
         numbers = [int(message.sequence), int(permits_before), len(places)]
         numbers += [int(self._roster[place].id) for place in places]
         return record(SUBMITTED, numbers, message.payload)

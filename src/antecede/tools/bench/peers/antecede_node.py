@@ -1,7 +1,9 @@
 """antecede itself: two nodes over UDP, exactly once and in causal order."""
 
 import asyncio
+import os
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from antecede.link.inbox import InboundMessage
@@ -16,6 +18,10 @@ CALLER: Final = "caller"
 
 SHARED_KEY: Final = SecretKey(bytes(range(32)))
 """Known to everybody: it is the work that is measured."""
+
+JOURNALS: Final = "BENCH_JOURNALS"
+"""The variable that names the folder of both nodes' journals; empty: they have none, and send as
+they would with one."""
 
 Style: TypeAlias = Literal["iterate", "handler"]
 Loop: TypeAlias = Literal["asyncio", "uvloop"]
@@ -43,6 +49,11 @@ class AntecedeNode(Peer):
         kept = ", sealed" if sealed else ""
         self.name = f"antecede, {how}, {size}{where}{kept}"
 
+    def _chosen(self, name: str) -> dict[str, object]:
+        """The settings of one of the two."""
+        folder = os.environ.get(JOURNALS, "")
+        return {**self._settings, "journal": Path(folder) / name} if folder else self._settings
+
     def _run(self, part: Coroutine[None, None, None]) -> None:
         factory = package("uvloop").new_event_loop if self.package == "uvloop" else None
         with asyncio.Runner(loop_factory=factory) as runner:
@@ -53,7 +64,7 @@ class AntecedeNode(Peer):
 
     async def _sink(self, stage: Stage, tally: Tally) -> None:
         async with open_node(
-            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._settings
+            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._chosen(LISTENER)
         ) as node:
             stage.announce(address_of(node))
             if self._style == "iterate":
@@ -66,12 +77,12 @@ class AntecedeNode(Peer):
 
     async def _source(self, stage: Stage, volley: Volley) -> None:
         async with open_node(
-            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._settings
+            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._chosen(CALLER)
         ) as node:
             if volley.per_s:
                 await send_at_a_pace(node, volley)
             else:
-                send = node.send
+                send = node.send_buffered if JOURNALS in os.environ else node.send
                 for payload in volley:
                     await send(LISTENER, payload)
             await node.flush()
@@ -81,7 +92,7 @@ class AntecedeNode(Peer):
 
     async def _echo(self, stage: Stage) -> None:
         async with open_node(
-            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._settings
+            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._chosen(LISTENER)
         ) as node:
             stage.announce(address_of(node))
             if self._style == "iterate":
@@ -97,7 +108,7 @@ class AntecedeNode(Peer):
 
     async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         async with open_node(
-            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._settings
+            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._chosen(CALLER)
         ) as node:
             if self._style == "iterate":
                 for _ in stopwatch.turns():

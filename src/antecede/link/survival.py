@@ -1,0 +1,89 @@
+"""What an endpoint writes down, and how it goes on from that after a crash.
+
+Without a journal nothing is written, and nobody need ask whether there is one.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.process import NodeProcess
+from antecede.link.contacts import Contact
+from antecede.link.core_driver import CoreDriver
+from antecede.link.kept import Kept, KeptPeer
+from antecede.link.sending import Sending
+from antecede.link.session import Session
+
+
+@final
+class Survival:
+    """Joins the core, the sessions and what is kept of both."""
+
+    __slots__ = ("_core", "_kept", "_process", "_sending")
+
+    def __init__(self, kept: Kept | None, core: CoreDriver, sending: Sending) -> None:
+        self._kept: Final = kept
+        self._core: Final = core
+        self._process: Final[NodeProcess] = core.process
+        self._sending: Final = sending
+
+    # What is written down.
+
+    def keep(self, session: Session, contact: Contact) -> None:
+        """Which id in the core this incarnation of a peer has."""
+        if self._kept is not None:
+            process = 0 if session.rows is None else session.rows.process
+            self._kept.met(session.id, session.name, session.incarnation, process, contact.stranger)
+
+    def over(self, session: Session) -> None:
+        """This incarnation of a peer is over."""
+        if self._kept is not None:
+            self._kept.over(session.id)
+
+    def forgotten(self, session: Session) -> None:
+        """A peer was removed."""
+        if self._kept is not None:
+            self._kept.forgotten(session.id)
+
+    def ended(self, why: str) -> None:
+        """This node was expelled: it must not come back as the same incarnation."""
+        if self._kept is not None:
+            self._kept.end(why)
+
+    def changes(self) -> list[bytes]:
+        """What must be on disk before anything that happened until now shows."""
+        return self._sending.changes() + self._process.changes()
+
+    def snapshot(self) -> list[bytes]:
+        """All that must be on disk, instead of everything before; `changes` goes on from here."""
+        return self._sending.snapshot() + self._process.snapshot()
+
+    # How it goes on.
+
+    def known(self, name: str) -> KeptPeer | None:
+        """What was known of a peer that was not added since the crash."""
+        known = None if self._kept is None else self._kept.peer_called(name)
+        return None if known is None or known.id in self._core.sessions else known
+
+    def former(self, name: str) -> KeptPeer | None:
+        """The incarnation that had left, if its name was waited for when we crashed."""
+        return None if self._kept is None else self._kept.former(name)
+
+    def recall(self, session: Session, known: KeptPeer, payload_limit: i64) -> None:
+        """Bring a session to where it was, as far as that can be known."""
+        assert self._kept is not None, "it knows the peer"
+        for piece in self._kept.pieces(known.id):
+            session.assembly.keep(piece, payload_limit)
+        if known.incarnation > 0:
+            session.recall(known.incarnation)
+        if known.over:
+            session.end()
+
+    def resume(self, records: list[bytes], sessions: list[Session], now_ns: i64) -> None:
+        """Let the core, which had written these, go on; its peers were added."""
+        self._core.perform(self._process.restore(records, now_ns))
+        for session in sessions:
+            delivered, _ = self._process.expected(session.id)
+            session.credit.last = delivered
+            session.assembly.delivered_up_to(delivered)
+        self._sending.resume(now_ns)

@@ -1,0 +1,75 @@
+"""What an application keeps in its node's journal: small values under names of its own."""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.live.deliveries import Deliveries
+from antecede.live.keeping import Keeper
+
+KEY_BYTES_MAX: Final = 1 << 10
+VALUE_BYTES_MAX: Final = 1 << 20
+"""What is kept here is written again whenever the journal is: positions, not data."""
+
+
+class Done:
+    """May be awaited, and need not."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+DONE: Final = Done()
+
+
+class AppJournal:
+    """The application's own part of a journal.
+
+    What is put by the task, or the plain function, that is handling a message becomes durable in
+    the same commit as the confirmation of that message: after a crash either both count or neither.
+    """
+
+    def __init__(self, keeper: Keeper, deliveries: Deliveries, plan: Callable[[], None]) -> None:
+        self._keeper: Final = keeper
+        self._kept: Final = keeper.kept
+        self._deliveries: Final = deliveries
+        # To be called when there is something to write.
+        self._plan: Final = plan
+
+    def put(self, key: str, value: bytes) -> Awaitable[None]:
+        """Keep `value` under `key`; `JournalFull` if nothing can be kept now.
+
+        Done when it returns, so a plain function may call it; awaiting it costs nothing.
+        """
+        if not isinstance(key, str) or not 0 < len(key.encode()) <= KEY_BYTES_MAX:
+            raise LocalError(f"a key is a text of 1 to {KEY_BYTES_MAX} bytes, not {key!r}")
+        if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
+            raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
+        self._keeper.check()
+        self._kept.put(key, value, self._deliveries.in_hand())
+        return DONE
+
+    def remove(self, key: str) -> Awaitable[None]:
+        """Keep nothing under `key` any more."""
+        self._keeper.check()
+        if self._kept.value(key) is not None:
+            self._kept.put(key, None, self._deliveries.in_hand())
+        return DONE
+
+    def get(self, key: str, default: bytes | None = None) -> bytes | None:
+        """What was put under `key` last, in this life of the node or one before."""
+        found = self._kept.value(key)
+        return default if found is None else found
+
+    def keys(self) -> list[str]:
+        """The keys under which something is kept."""
+        return sorted(self._kept.keys())
+
+    async def sync(self) -> None:
+        """Wait until everything that has been sent, confirmed or put so far is on disk.
+
+        What was put while a message is in hand is not part of that before the message is confirmed.
+        """
+        self._keeper.check()
+        self._plan()
+        await self._keeper.kept_so_far()

@@ -1,0 +1,75 @@
+"""Opening a node's journal: whose it is, and whether a life goes on or a new one begins."""
+
+import logging
+from typing import Final
+
+from antecede.journal.disk import Disk
+from antecede.journal.journal import Journal
+from antecede.link.kept import Kept
+from antecede.link.tokens import Tokens
+from antecede.live.errors import BadConfiguration
+from antecede.live.keeping import Keeper
+from antecede.live.settings import Settings
+
+KEPT_ORDERS: Final = ("hybrid", "hybrid-sps", "hybrid-csps")
+"""The protocols whose state can be written down."""
+
+log = logging.getLogger(__name__)
+
+
+def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper | None:
+    """The journal that the settings name, locked and read; None if they name none.
+
+    `JournalInUse` if another process has it, `JournalCorrupt` if it cannot be trusted.
+    """
+    if settings.journal is None:
+        return None
+    if settings.order not in KEPT_ORDERS:
+        raise BadConfiguration(
+            f"the order {settings.order!r} keeps no journal; {', '.join(KEPT_ORDERS)} do"
+        )
+    journal = Journal(
+        Disk(settings.journal) if disk is None else disk,
+        durable=settings.durable,
+        limit_bytes=settings.journal_limit,
+    )
+    records = journal.open()
+    try:
+        kept, core = read_kept(settings, tokens, records)
+    except BaseException:
+        journal.close()
+        raise
+    if journal.torn_bytes:
+        log.warning(
+            "%s: the last %d bytes of the journal were of a write that a crash interrupted; "
+            "nothing that anybody was told is lost",
+            settings.name,
+            journal.torn_bytes,
+        )
+    threaded = disk is None and settings.durable == "sync"
+    return Keeper(journal, kept, core, threaded=threaded)
+
+
+def read_kept(
+    settings: Settings, tokens: Tokens, records: list[bytes] | None
+) -> tuple[Kept, list[bytes]]:
+    """What the journal says, and the records of the core; a new life if the last one is over."""
+    if records is None:
+        return Kept(settings.name, settings.order, tokens.incarnation()), []
+    kept = Kept(settings.name, settings.order, 0)
+    core = kept.replay(records)
+    if kept.name != settings.name:
+        raise BadConfiguration(
+            f"the journal {settings.journal} is {kept.name!r}'s, not {settings.name!r}'s; "
+            "each node needs one of its own"
+        )
+    if kept.order != settings.order:
+        raise BadConfiguration(
+            f"the journal {settings.journal} was written with the order {kept.order!r}, not "
+            f"{settings.order!r}; open the node with that one, or with another journal"
+        )
+    if kept.ended:
+        log.info("%s begins a new life: %s", settings.name, kept.ended)
+        kept.begin_anew(tokens.incarnation())
+        core = []
+    return kept, core
