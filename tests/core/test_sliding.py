@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.core.sliding import IndexedSlidingMap, SlidingArray, SlidingMap
+from antecede.core.sliding import RING_SIZE_KEPT, IndexedSlidingMap, SlidingArray, SlidingMap
 from antecede.core.state import twin_of
 from tests.papers.counting import LineCounter, RingCounter, assert_constant, interpreted_only
 
@@ -304,4 +304,4 @@ def test_a_ring_gives_memory_back() -> None:
         array.add(element)
     while array.size > 10:
         array.remove()
-    assert len(array._ring) <= 64
+    assert len(array._ring) <= RING_SIZE_KEPT

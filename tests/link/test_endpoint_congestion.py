@@ -164,7 +164,7 @@ def test_a_peer_that_says_it_can_take_everything_is_not_believed(socket_bytes: i
         sent = Sent(number, turn * SECOND)
         sent.size = path.congestion.window
         sent.eliciting = True
-        path.left(sent, turn * SECOND)
+        path.departed(sent, turn * SECOND)
         acked = AckedNumbers()
         acked.firsts.append(int(number))
         acked.lasts.append(int(number))

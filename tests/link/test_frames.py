@@ -249,7 +249,7 @@ def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
     sent = Sent(1, 0)
     sent.size = 100
     sent.eliciting = True
-    session.path.left(sent, 0)
+    session.path.departed(sent, 0)
     read(frame(NUMBERS, 0, 1, 1, 0), session)
     assert session.path.flight.eliciting == 0
 
@@ -277,7 +277,7 @@ def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool
     session = make_session()
     sent = Sent(1, 0)
     sent.eliciting = True
-    session.path.left(sent, 0)
+    session.path.departed(sent, 0)
     reader = reading(Recorder())
     reader.read(session, Reader(frame(NUMBERS, 0, 1, 1, 0) + data), 1, 0)
     assert reader.owed == owed

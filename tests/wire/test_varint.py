@@ -105,7 +105,12 @@ def test_a_count_cannot_promise_more_items_than_bytes_are_left() -> None:
 def test_bytes_are_taken_in_pieces_and_then_the_rest() -> None:
     reader = Reader(b"abcdef")
 
-    assert (reader.byte(), reader.take(2), reader.left(), reader.rest()) == (97, b"bc", 3, b"def")
+    assert (reader.byte(), reader.take(2), reader.remaining(), reader.rest()) == (
+        97,
+        b"bc",
+        3,
+        b"def",
+    )
     assert reader.rest() == b""
     reader.end()
 

@@ -27,8 +27,11 @@ from antecede.core.reports import Report
 from antecede.core.state import give_state, shown
 from antecede.core.values import Message, Packet
 
-NEVER_NS: Final = 1 << 62
-"""What `wake_ns` answers when no timer is wanted: later than any time."""
+NEVER_NS: Final = (1 << 62) - 1
+"""What `wake_ns` answers when no timer is wanted: later than any time.
+
+The highest integer that compiled code has a constant for: one more, and every use costs a call.
+"""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -7,7 +7,7 @@ takes amortised constant time.
 
 The paper proposes a small array of pointers to chunks; shifting those pointers costs steps that
 grow with the window, so the window lives in a ring instead, whose size is a power of two and which
-doubles when full and halves when seven eighths empty.
+doubles when full and halves when seven eighths empty, unless it is small.
 """
 
 from collections.abc import Hashable, Iterator
@@ -21,6 +21,9 @@ Element = TypeVar("Element")
 Key = TypeVar("Key", bound=Hashable)
 
 RING_SIZE_MIN: Final = 8
+
+RING_SIZE_KEPT: Final = 256
+"""A ring that has grown no further stays as it is: bursts come again."""
 
 
 @final
@@ -58,7 +61,7 @@ class SlidingArray(Generic[Element]):
         self._ring[slot] = None
         self.first += 1
         capacity = self._mask + 1
-        if capacity > RING_SIZE_MIN and 8 * (self.next - self.first) <= capacity:
+        if capacity > RING_SIZE_KEPT and 8 * (self.next - self.first) <= capacity:
             self._resize(capacity >> 1)
         return cast(Element, element)
 

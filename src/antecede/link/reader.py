@@ -92,7 +92,7 @@ class DatagramReader:
         self._perform(session, reader, now_ns)
 
     def _perform(self, session: Session, reader: Reader, now_ns: i64) -> None:
-        while reader.left() > 0:
+        while reader.remaining() > 0:
             start = reader.position()
             kind = reader.byte()
             if MESSAGE <= kind < MESSAGE + MESSAGE_KINDS:

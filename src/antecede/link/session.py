@@ -293,7 +293,7 @@ class Session:
     def release(self) -> None:
         """Let the peer go: nothing here is for it."""
         self.standing.release()
-        self.path.part()
+        self.path.say_only_bye()
 
     def end(self) -> None:
         """This incarnation is over: nothing leaves, and nothing that comes is taken."""
@@ -372,7 +372,7 @@ class Session:
 
     def sent(self, sent: Sent, now_ns: i64) -> None:
         """A datagram has left."""
-        self.path.left(sent, now_ns)
+        self.path.departed(sent, now_ns)
         if self._allowance != UNLIMITED:
             self._allowance = max(0, self._allowance - sent.size)
         self.last_sent_ns = now_ns

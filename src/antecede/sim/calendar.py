@@ -12,6 +12,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.process import NEVER_NS
 from antecede.core.values import Packet
 
 BUCKETS_MIN: Final = 64
@@ -185,7 +186,7 @@ class Calendar:
         self._day = self._earliest_day()
 
     def _earliest_day(self) -> i64:
-        earliest: i64 = 1 << 62
+        earliest: i64 = NEVER_NS
         for event in self._buckets:
             if event is not None and event.time_ns < earliest:
                 earliest = event.time_ns

@@ -92,21 +92,21 @@ class Reader:
         """The next integer, as a number of items of at least a byte each that must still follow."""
         value = self.varint()
         if value > self._size - self._position:
-            raise RemoteError(f"{value} items cannot follow in {self.left()} bytes")
+            raise RemoteError(f"{value} items cannot follow in {self.remaining()} bytes")
         return value
 
     def position(self) -> i64:
         """How many bytes have been read, with those before the beginning."""
         return self._position
 
-    def left(self) -> i64:
+    def remaining(self) -> i64:
         """How many bytes have not been read."""
         return self._size - self._position
 
     def take(self, size: i64) -> bytes:
         """The next `size` bytes."""
         if size < 0 or size > self._size - self._position:
-            raise RemoteError(f"{size} bytes were announced, {self.left()} follow")
+            raise RemoteError(f"{size} bytes were announced, {self.remaining()} follow")
         start = self._position
         self._position += size
         return self._data[start : self._position]
@@ -118,4 +118,4 @@ class Reader:
     def end(self) -> None:
         """`RemoteError` if anything has not been read."""
         if self._position != self._size:
-            raise RemoteError(f"{self.left()} bytes follow the end of the packet")
+            raise RemoteError(f"{self.remaining()} bytes follow the end of the packet")

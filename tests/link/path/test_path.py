@@ -30,7 +30,7 @@ def leave(path: Path, now_ns: int, *, eliciting: bool = True, size: int = SIZE) 
     sent = Sent(path.next_number(), now_ns)
     sent.size = size
     sent.eliciting = eliciting
-    path.left(sent, now_ns)
+    path.departed(sent, now_ns)
     return int(sent.number)
 
 

@@ -269,7 +269,7 @@ class CykasProcess(CausalProcess):
             raise RemoteError(f"{source} acknowledges {sequence}, which is not in flight to it")
         outgoing.acked = True
         peer.in_flight = None
-        self._settle(effects)
+        self._forget_front(effects)
         self._release(effects)
 
     def _on_yct(self, source: int, effects: list[Effect]) -> None:
@@ -280,7 +280,7 @@ class CykasProcess(CausalProcess):
         self._mode -= 1
         self._release(effects)
 
-    def _settle(self, effects: list[Effect]) -> None:
+    def _forget_front(self, effects: list[Effect]) -> None:
         """Forget what is acknowledged together with everything before it, and send the YCTs due."""
         window = self._window
         while window.size > 0:

@@ -352,7 +352,7 @@ class FactsProcess(NodeProcess):
         blocking = copy.blocking
         while blocking:
             report = blocking[len(blocking) - 1]
-            report.settle(self._truths)
+            report.forget_known(self._truths)
             if report.names(copy.target, self._truths):
                 return None
             blocking.pop()
@@ -427,7 +427,7 @@ class FactsProcess(NodeProcess):
         self._transmit_copy(copy, draft.must, draft.report, outbox)
         self._alarms.start(peer, now_ns)
         if self._exceptions > 0:
-            self._stalls.left(peer, now_ns)
+            self._stalls.transmitted(peer, now_ns)
 
     def _transmit_copy(
         self, copy: Copy, must: list[Mark], report: Report | None, outbox: Outbox

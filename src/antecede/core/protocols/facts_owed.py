@@ -181,7 +181,7 @@ class OwedPermits:
         target = owed.target
         while reports:
             report = reports[len(reports) - 1]
-            report.settle(truths)
+            report.forget_known(truths)
             if not report.ended:
                 sender: i64 = NOBODY
                 if not report.names_others(target):
@@ -255,7 +255,7 @@ class OwedPermits:
         for suspect in window.suspects_at(permit.sequence):
             found[suspect] = True
         for report in permit.reports:
-            report.settle(truths)
+            report.forget_known(truths)
             if report.filter != 0:
                 return none
             for exception in report.exceptions:

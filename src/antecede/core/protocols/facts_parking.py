@@ -59,7 +59,7 @@ class Parking:
         for report in copy.snapshot:
             if report.source == target:
                 continue
-            report.settle(truths)
+            report.forget_known(truths)
             if report.filter != 0 or (target in report.exceptions and report in copy.blocking):
                 return None
             if not report.ended and report.first_alive(truths, target) is not None:

@@ -113,7 +113,7 @@ class Past:
         report.index = self.index
         source = report.source
         self.reports[source] = report
-        report.settle(truths)
+        report.forget_known(truths)
         if report.ended:
             return
         for fact in report.alive:
@@ -154,7 +154,7 @@ class Past:
             truths.deliver(fact.sender, fact.target, fact.sequence)
 
     def _judge(self, report: PastReport, truths: Truths) -> None:
-        changed = report.settle(truths)
+        changed = report.forget_known(truths)
         source = report.source
         if report.ended:
             if changed:

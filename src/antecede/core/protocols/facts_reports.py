@@ -51,7 +51,7 @@ class PastReport:
         # Marks it as seen during one walk over many.
         self.stamp: i64 = 0
 
-    def settle(self, truths: Truths) -> bool:
+    def forget_known(self, truths: Truths) -> bool:
         """Forget what filter and exceptions need no longer say; True if that changed anything."""
         if self.ended:
             return False
@@ -146,7 +146,7 @@ def blocker(report: PastReport, truths: Truths, target: i64) -> Fact | None:
 
 def is_resolved(report: PastReport, truths: Truths, target: i64) -> bool:
     """Whether all that `report` speaks of is delivered, but at `target` and of `target`."""
-    report.settle(truths)
+    report.forget_known(truths)
     if report.ended:
         return True
     if report.names_others(target):

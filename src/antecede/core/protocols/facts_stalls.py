@@ -32,7 +32,7 @@ class Stalls:
         """When to look again."""
         return NEVER_NS if self._on == 0 else self._alarms.next_ns()
 
-    def left(self, peer: Peer, now_ns: i64) -> None:
+    def transmitted(self, peer: Peer, now_ns: i64) -> None:
         """A copy to `peer` has left."""
         if peer.id not in self.hints:
             self._start(peer, now_ns)

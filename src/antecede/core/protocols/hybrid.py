@@ -185,11 +185,12 @@ class HybridProcess(HybridNode):
             head = unacked.peek()
             if head.unacked == 1:
                 self._settle(self._roster[head.only_waits_for()])
-        for peer in self._due:
-            peer.permitted_up_to = peer.due
-            self._transmit(peer, Permit(peer.due), outbox)
-            peer.due = 0
-        self._due.clear()
+        if self._due:
+            for peer in self._due:
+                peer.permitted_up_to = peer.due
+                self._transmit(peer, Permit(peer.due), outbox)
+                peer.due = 0
+            self._due.clear()
         if unacked.next - unacked.first > 2 * self._open + self._forgotten_min:
             self._forget_acknowledged()
 

@@ -4,7 +4,7 @@ A log maps a sender to its sends, a send to the targets at which it may yet have
 `log[s].entries[t]` holds d exactly if the send t of s is in my past, its delivery at d is not, and
 no later message to d, from a past that holds that send, is. An entry with no targets left stays
 only while it is the newest of its sender: it tells whoever merges the log that older ones are
-settled.
+done.
 
 All functions are pure, and `Sends` never change: logs and packets share them, and most steps only
 look at what a `Sends` says of itself as a whole.
@@ -62,23 +62,23 @@ class Sends:
 Log: TypeAlias = dict[int, Sends]
 
 
-def without(log: Log, settled: Targets) -> Log:
-    """The log when nobody has to wait at any of `settled` any more."""
-    if not settled:
+def without(log: Log, done: Targets) -> Log:
+    """The log when nobody has to wait at any of `done` any more."""
+    if not done:
         return log
-    return {sender: sends_without(sends, settled) for sender, sends in log.items()}
+    return {sender: sends_without(sends, done) for sender, sends in log.items()}
 
 
-def sends_without(sends: Sends, settled: Targets) -> Sends:
-    """One sender's sends when nobody has to wait at any of `settled` any more."""
-    if sends.targets.isdisjoint(settled):
+def sends_without(sends: Sends, done: Targets) -> Sends:
+    """One sender's sends when nobody has to wait at any of `done` any more."""
+    if sends.targets.isdisjoint(done):
         return sends
-    return purged({time: less(targets, settled) for time, targets in sends.entries.items()})
+    return purged({time: less(targets, done) for time, targets in sends.entries.items()})
 
 
-def less(targets: Targets, settled: Targets) -> Targets:
-    """The targets that are not settled: the same object if that is all of them."""
-    return targets if targets.isdisjoint(settled) else targets - settled
+def less(targets: Targets, done: Targets) -> Targets:
+    """The targets that are not done: the same object if that is all of them."""
+    return targets if targets.isdisjoint(done) else targets - done
 
 
 def adding(log: Log, sender: int, time: int, targets: Targets) -> Log:
@@ -88,21 +88,21 @@ def adding(log: Log, sender: int, time: int, targets: Targets) -> Log:
     return log | {sender: purged(entries if before is None else before.entries | entries)}
 
 
-def merged(mine: Log, theirs: Log, settled: Targets) -> Log:
+def merged(mine: Log, theirs: Log, done: Targets) -> Log:
     """What is in doubt for neither of two processes, once one of them knows what both knew.
 
-    Of `theirs`, what is to be waited for at any of `settled` does not count any more.
+    Of `theirs`, what is to be waited for at any of `done` does not count any more.
     """
     both = dict(mine)
     for sender, told in theirs.items():
-        sends = sends_without(told, settled)
+        sends = sends_without(told, done)
         known = both.get(sender)
         both[sender] = sends if known is None else merged_sends(known, sends)
     return both
 
 
 def merged_sends(mine: Sends, theirs: Sends) -> Sends:
-    """Two logs of one sender: who lacks an entry but has a newer one knows it is settled.
+    """Two logs of one sender: who lacks an entry but has a newer one knows it is done.
 
     So whatever only one of them has is dropped, unless it is newer than all that the other has;
     of what both have, the targets stay that are in doubt for both.

@@ -139,11 +139,6 @@ class Domain:
         return repr((self.order.fingerprint().decode(), shown(self._waiting)))
 
 
-def place(item: tuple[tuple[int, int], SeparatorPacket]) -> tuple[int, int]:
-    """Where a waiting packet is listed."""
-    return item[0]
-
-
 @final
 class SeparatorsProcess(CausalProcess):
     """One process; messages to it arrive exactly once, in any order.

@@ -98,7 +98,7 @@ class Path:
         )
         return now_ns + wait_ns
 
-    def left(self, sent: Sent, now_ns: i64) -> None:
+    def departed(self, sent: Sent, now_ns: i64) -> None:
         """A datagram has left."""
         if sent.eliciting and self.flight.eliciting == 0:
             self._probe_from_ns = now_ns
@@ -152,7 +152,7 @@ class Path:
             if self.probes == COLLAPSE_PROBES:
                 self.congestion.collapse()
 
-    def part(self) -> None:
+    def say_only_bye(self) -> None:
         """From now on only good-byes are left to be said."""
         self._parting = True
 
