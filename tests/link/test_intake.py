@@ -51,7 +51,7 @@ def came(nodes: dict[str, Endpoint], name: str) -> int:
 
 
 def test_who_floods_does_not_keep_another_waiting() -> None:
-    """However much of ann waits, bob's message is read in the next round."""
+    """However much of ann waits, bob's message is read first in the next round."""
     post, nodes, intake = trio()
     flood, message = written(post, nodes[ANN], b"x" * 1000), written(post, nodes[BOB], b"urgent")
     before = came(nodes, ANN)
@@ -60,7 +60,7 @@ def test_who_floods_does_not_keep_another_waiting() -> None:
         intake.receive(address_of(ANN), flood, post.now_ns)
     intake.receive(address_of(BOB), message, post.now_ns)
     intake.read(post.now_ns)
-    assert [m.payload for m in nodes[CAT].take_inbox()] == [b"x" * 1000, b"urgent"]
+    assert [m.payload for m in nodes[CAT].take_inbox()] == [b"urgent", b"x" * 1000]
     share = -(-QUANTUM // (len(flood) + DATAGRAM_COST))
     assert came(nodes, ANN) - before == share
     assert intake.waits()

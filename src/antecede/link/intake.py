@@ -19,7 +19,7 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.session import ME
 from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
 
-QUANTUM: Final = 16_384
+QUANTUM: Final = 8_192
 """Bytes that are read of one lane before it is the next one's turn; one datagram at least."""
 
 LANE_BYTES: Final = 1 << 20
@@ -29,8 +29,9 @@ LANE_DATAGRAMS: Final = 4096
 DATAGRAM_COST: Final = 128
 """What a datagram counts for beside its bytes: reading an empty one is work, too."""
 
-ALONE_NS: Final = 1_000_000_000
-"""After so long with one peer only, that one need not take turns with anybody."""
+ALONE_NS: Final = 10_000_000_000
+"""After so long with one peer only, that one need not take turns with anybody. Peers that have
+nothing to say are heard of more often than that."""
 
 STRANGERS: Final = ME
 """The lane of datagrams whose token means nothing, and of greetings: no peer has this id."""
@@ -99,8 +100,11 @@ class Intake:
         return len(self._lanes) > 0
 
     def read(self, now_ns: i64) -> None:
-        """One round: every lane is read for its share."""
-        for lane_id in list(self._lanes):
+        """One round: every lane is read for its share, the one that was empty last first.
+
+        So who says little waits for no share of those who never stop.
+        """
+        for lane_id in reversed(list(self._lanes)):
             lane = self._lanes[lane_id]
             lane.allowance += QUANTUM
             while lane.waiting and lane.allowance > 0:

@@ -7,8 +7,10 @@ from typing import Final, Protocol
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 
-READING_NS: Final = 200_000
-"""So long waiting datagrams are read, lane by lane, before new ones are looked for."""
+READING_NS: Final = 100_000
+MESSAGES: Final = 128
+"""So long waiting datagrams are read, round by round, before new ones are looked for; or until so
+many messages wait to be handed over."""
 
 
 class Reader(Protocol):
@@ -35,6 +37,7 @@ class ReadingInTurns:
         self._clock: Final = clock
         self._loop: Final = loop
         self._planned = False
+        self._inbox: Final = endpoint.inbox
         self.intake: Final = Intake(endpoint)
         # On the way of every datagram: looked up once.
         self.on_datagram: Final = self.intake.receive
@@ -45,7 +48,9 @@ class ReadingInTurns:
         intake = self.intake
         if intake.waits():
             until_ns = now_ns + READING_NS
-            while intake.waits() and now_ns < until_ns:
+            intake.read(now_ns)
+            now_ns = self._clock()
+            while intake.waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES:
                 intake.read(now_ns)
                 now_ns = self._clock()
             if intake.waits() and not self._planned:

@@ -23,7 +23,7 @@ from antecede.live.lookups import Lookups, is_name
 from antecede.live.transport import Receiver, Transport
 
 DRAIN: Final = 64
-DRAIN_BYTES: Final = 1 << 18
+DRAIN_BYTES: Final = 1 << 20
 """What is received in one turn of the loop: so many datagrams, or joined ones, or bytes. Whoever
 comes next waits for that turn to end."""
 
