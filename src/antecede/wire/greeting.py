@@ -146,7 +146,7 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     greeting.payload_limit = reader.varint()
     greeting.socket_bytes = reader.varint()
     greeting.order = read_text(reader, NAME_LIMIT)
-    if reader.left() > 0:  # Older nodes of this version say nothing about it.
+    if reader.remaining() > 0:  # Older nodes of this version say nothing about it.
         greeting.met = reader.varint()
         greeting.delivered = reader.varint()
     if greeting.process >= ID_LIMIT:
