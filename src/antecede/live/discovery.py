@@ -1,0 +1,170 @@
+"""Peers that come and go: a source says who there is, again and again, and a node follows.
+
+A source is any function, plain or async, that returns names and addresses. `dns_peers` asks a DNS
+name with several addresses, such as a headless service of Kubernetes; `toml_peers` reads a file
+that somebody may edit meanwhile.
+
+    async with open_node(...) as node, Discovery(node, dns_peers("shop.default.svc:9000")):
+        ...
+
+Whoever appears is introduced. Whoever is not there any more is forgotten when it has left, or was
+never met. One that is merely silent is not: to go on without it is a decision (`node.expel`), which
+a list of addresses cannot take, unless it is told to with `expel_after`.
+"""
+
+import asyncio
+import inspect
+import logging
+import os
+import socket
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+from antecede.core.errors import LocalError
+from antecede.live.addresses import Address, parse_text
+from antecede.live.node import Node
+from antecede.live.settings import AddressLike
+
+Found: TypeAlias = Mapping[str, AddressLike | None]
+Source: TypeAlias = Callable[[], Found | Awaitable[Found]]
+
+EVERY_SECONDS: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+
+def peer_name(label: str, address: str) -> str:
+    """What a node at an address is called where nobody gives names: `shop-10-0-0-7`.
+
+    A node that is found this way opens itself under this name, too.
+    """
+    return f"{label}-{address.replace('.', '-').replace(':', '-').replace('%', '-')}"
+
+
+def dns_peers(place: str, label: str = "") -> Source:
+    """Everybody at the addresses of a DNS name, `host:port`; called by `peer_name`.
+
+    The label is the first word of the host, if none is given.
+    """
+    host, port = parse_text(place)
+    word = label or host.partition(".")[0]
+
+    async def ask() -> Found:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+        addresses = dict.fromkeys(str(entry[4][0]) for entry in found)
+        return {peer_name(word, address): Address(address, port) for address in addresses}
+
+    return ask
+
+
+def toml_peers(path: str | os.PathLike[str], table: str = "peers") -> Source:
+    """The names and addresses in a table of a file, which is read again every time."""
+
+    def read() -> Found:
+        with Path(path).open("rb") as file:
+            found = tomllib.load(file).get(table)
+        if not isinstance(found, dict):
+            raise LocalError(f"{path} has no table [{table}]")
+        return found
+
+    return read
+
+
+class Discovery:
+    """Keeps the peers of one node in step with a source, while the context lasts."""
+
+    def __init__(
+        self,
+        node: Node,
+        source: Source,
+        *,
+        every: float = EVERY_SECONDS,
+        expel_after: float | None = None,
+    ) -> None:
+        self._node: Final = node
+        self._source: Final = source
+        self._every: Final = every
+        self._expel_after: Final = expel_after
+        self._followed: Final[set[str]] = set()
+        self._missing_since: Final[dict[str, float]] = {}
+        self._said = ""
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.look()
+        self._task = asyncio.get_running_loop().create_task(self._keep_looking())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def look(self) -> None:
+        """Ask the source once, and follow it; one that fails is asked again later."""
+        try:
+            answer = self._source()
+            found = await answer if inspect.isawaitable(answer) else answer
+        except (OSError, LocalError, ValueError) as error:
+            self._say(f"cannot find out who there is: {error}")
+            return
+        self._said = ""
+        for name, address in found.items():
+            self._welcome(name, address)
+        for name in [name for name in self._followed if name not in found]:
+            await self._miss(name)
+
+    def _welcome(self, name: str, address: AddressLike | None) -> None:
+        self._missing_since.pop(name, None)
+        if name == self._node.name or name in self._node.peers:
+            return
+        try:
+            self._node.add_peer(name, address)
+        except LocalError as error:
+            self._say(f"{name} cannot be introduced: {error}")
+        else:
+            self._followed.add(name)
+            log.info("%s: %s is there, at %s", self._node.name, name, address)
+
+    async def _miss(self, name: str) -> None:
+        """Forget somebody who is not listed any more, if nothing can be missed by it."""
+        peers = {peer.name: peer for peer in self._node.stats().peers}
+        peer = peers.get(name)
+        if peer is None or peer.left or peer.away or not peer.met:
+            self._forget(name, known=peer is not None)
+            return
+        now = asyncio.get_running_loop().time()
+        since = self._missing_since.setdefault(name, now)
+        if self._expel_after is not None and peer.silent and now - since >= self._expel_after:
+            await self._node.expel(name, "silent, and not listed any more")
+            self._forget(name, known=True)
+
+    def _forget(self, name: str, *, known: bool) -> None:
+        if known:
+            self._node.remove_peer(name)
+        self._followed.discard(name)
+        self._missing_since.pop(name, None)
+        log.info("%s: %s is gone", self._node.name, name)
+
+    async def _keep_looking(self) -> None:
+        while not self._node.closed:
+            await asyncio.sleep(self._every)
+            if not self._node.closed:
+                await self.look()
+
+    def _say(self, sentence: str) -> None:
+        """Warn once of what goes on being wrong."""
+        if sentence != self._said:
+            log.warning("%s: %s; trying again", self._node.name, sentence)
+            self._said = sentence

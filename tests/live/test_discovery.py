@@ -1,0 +1,174 @@
+"""Discovery: nodes follow a source that says who there is, and forget nobody too early."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from antecede import Node, open_node
+from antecede.live.discovery import Discovery, dns_peers, peer_name, toml_peers
+from antecede.live.settings import AddressLike
+
+SECONDS = 20.0
+QUICK = {"heartbeat": 0.05, "silent_after": 0.2}
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+def met(node: Node) -> set[str]:
+    return {peer.name for peer in node.stats().peers if peer.met}
+
+
+def test_a_function_says_who_comes_and_who_has_gone() -> None:
+    there: dict[str, AddressLike | None] = {}
+
+    async def story() -> None:
+        async with (
+            open_node("alice", accept_unknown="anybody") as alice,
+            Discovery(alice, lambda: there, every=0.01),
+        ):
+            bob = await open_node("bob", accept_unknown="anybody")
+            there["bob"] = bob.address
+            await until(lambda: met(alice) == {"bob"})
+            await alice.send("bob", b"hello")
+            assert (await bob.receive(SECONDS)).payload == b"hello"
+            await bob.close()
+            await until(lambda: alice.stats().peers[0].left)
+            assert alice.peers == ("bob",)  # Still listed: another node of that name may come.
+            del there["bob"]
+            await until(lambda: alice.peers == ())
+
+    asyncio.run(story())
+
+
+def test_a_silent_peer_is_kept_unless_somebody_decides_otherwise() -> None:
+    there: dict[str, AddressLike | None] = {}
+
+    async def story(expel_after: float | None) -> bool:
+        alice = await open_node("alice", settings=QUICK)
+        bob = await open_node("bob", peers={"alice": alice.address}, settings=QUICK)
+        there["bob"] = bob.address
+        discovery = Discovery(alice, lambda: there, every=0.01, expel_after=expel_after)
+        async with discovery:
+            await until(lambda: met(alice) == {"bob"})
+            bob.abandon()
+            there.clear()
+            await until(lambda: bool(alice.stats().silent_peers) or not alice.peers)
+            for _ in range(10):
+                await discovery.look()
+            kept = "bob" in alice.peers
+        alice.abandon()
+        return kept
+
+    assert asyncio.run(story(None))
+    assert not asyncio.run(story(0.0))
+
+
+def test_whoever_was_never_met_is_forgotten_when_it_is_no_longer_listed() -> None:
+    there: dict[str, AddressLike | None] = {"bob": "127.0.0.1:9"}
+
+    async def story() -> tuple[str, ...]:
+        async with open_node("alice") as alice, Discovery(alice, lambda: there, every=60) as found:
+            assert alice.peers == ("bob",)
+            there.clear()
+            await found.look()
+            return alice.peers
+
+    assert asyncio.run(story()) == ()
+
+
+def test_the_file_is_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "peers.toml"
+    file.write_text('[peers]\nbob = "127.0.0.1:9"\n', encoding="utf-8")
+
+    async def story() -> list[tuple[str, ...]]:
+        seen = []
+        async with (
+            open_node("alice") as alice,
+            Discovery(alice, toml_peers(file), every=60) as found,
+        ):
+            seen.append(alice.peers)
+            file.write_text('[peers]\ncarol = "127.0.0.1:9"\nalice = "127.0.0.1:8"\n', "utf-8")
+            await found.look()
+            seen.append(alice.peers)
+            file.unlink()
+            with caplog.at_level(logging.WARNING):
+                await found.look()
+                await found.look()
+            seen.append(alice.peers)
+            file.write_text("[peers]\n", encoding="utf-8")
+            await found.look()
+        return seen
+
+    assert asyncio.run(story()) == [("bob",), ("carol",), ("carol",)]
+    assert len([record for record in caplog.records if "cannot find out" in record.message]) == 1
+
+
+def test_a_name_with_several_addresses_is_several_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three nodes behind one name, each named after its address, as pods of a service are."""
+    addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    port = free_port_on(addresses)
+
+    async def answer(
+        _loop: object, host: str, port: int, **_: object
+    ) -> list[tuple[object, object, object, str, tuple[str, int]]]:
+        assert host == "shop.default.svc"
+        return [(None, None, None, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", answer)
+
+    async def story() -> list[set[str]]:
+        source = dns_peers(f"shop.default.svc:{port}")
+        nodes = [
+            await open_node(peer_name("shop", address), bind=f"{address}:{port}")
+            for address in addresses
+        ]
+        discoveries = [await Discovery(node, source).__aenter__() for node in nodes]
+        await until(lambda: all(len(met(node)) == 2 for node in nodes))
+        found = [met(node) | {node.name} for node in nodes]
+        for discovery in discoveries:
+            await discovery.__aexit__(None, None, None)
+        await asyncio.gather(*(node.close() for node in nodes))
+        return found
+
+    assert asyncio.run(story()) == [{"shop-127-0-0-1", "shop-127-0-0-2", "shop-127-0-0-3"}] * 3
+
+
+def free_port_on(addresses: list[str]) -> int:
+    """A port that is free on all of them."""
+    for _ in range(50):
+        sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in addresses]
+        try:
+            sockets[0].bind((addresses[0], 0))
+            port = int(sockets[0].getsockname()[1])
+            for one, address in zip(sockets[1:], addresses[1:], strict=True):
+                one.bind((address, port))
+            return port
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise AssertionError("no port is free on all of them")
+
+
+def test_a_source_may_be_asynchronous() -> None:
+    async def ask() -> dict[str, AddressLike | None]:
+        await asyncio.sleep(0)
+        return {"bob": "127.0.0.1:9"}
+
+    async def story() -> tuple[str, ...]:
+        source: Callable[[], Awaitable[dict[str, AddressLike | None]]] = ask
+        async with open_node("alice") as alice, Discovery(alice, source, every=60):
+            alice_knows = alice.peers
+            alice.remove_peer("bob")
+            return alice_knows
+
+    assert asyncio.run(story()) == ("bob",)
