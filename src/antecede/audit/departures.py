@@ -45,6 +45,12 @@ class Departures:
     fences: list[Fence] = field(default_factory=list)
     undelivered: set[Copy] = field(default_factory=set)
     """What senders were told may not have been delivered."""
+    reports_in_place: bool = True
+    """Whether the time of a fence tells which deliveries at that process came before it.
+
+    An application may read of it before it reads what was delivered earlier; what it sends then was
+    sent after the fence all the same.
+    """
 
 
 @final
@@ -103,32 +109,33 @@ def judge(events: Iterable[Event], departures: Departures) -> Judgement:
             for loss in missing
             if loss.target in gone and (*loss.message, loss.target) not in departures.undelivered
         ],
-        stale=find_stale(history, departures.fences),
+        stale=find_stale(history, departures),
     )
 
 
-def find_stale(history: History, fences: Iterable[Fence]) -> list[Stale]:
+def find_stale(history: History, departures: Departures) -> list[Stale]:
     """What was delivered although the process, or the sender, goes on without somebody.
 
     Events at the very time of a fence count as before it.
     """
     own: dict[int, list[Fence]] = {}
-    for fence in fences:
+    for fence in departures.fences:
         own.setdefault(fence.at, []).append(fence)
     told: dict[int, set[int]] = {}
     carried: dict[MessageId, frozenset[int]] = {}
     found: list[Stale] = []
     for event in causal_order(history):
         process, message = event.process, message_of(event)
-        known = told.setdefault(process, set())
-        known.update(f.gone for f in own.get(process, ()) if f.time_ns < event.time_ns)
+        heard = told.setdefault(process, set())
+        said = {f.gone for f in own.get(process, ()) if f.time_ns < event.time_ns}
         if event.kind == "submitted":
-            carried[message] = frozenset(known)
+            carried[message] = frozenset(heard | said)
             continue
+        out = heard | said if departures.reports_in_place else heard
         news = carried.get(message, frozenset())
-        if message.sender in known:
+        if message.sender in out:
             found.append(Stale(process=process, message=message, gone=message.sender))
         if process in news:
             found.append(Stale(process=process, message=message, gone=process))
-        known |= news
+        heard |= news
     return found

@@ -42,6 +42,7 @@ SUBCOMMANDS: Final = {
         "antecede.cli.simulate", "Run one simulation and say where the time went."
     ),
     "check": Subcommand("antecede.cli.check", "Explore every interleaving of a small program."),
+    "chaos": Subcommand("antecede.cli.chaos", "Kill nodes, cut them off, and judge what is left."),
     "compare": Subcommand("antecede.cli.compare", "Measure the protocols side by side."),
     "scenario": Subcommand("antecede.cli.scenario", "Tell one instructive run as a story."),
     "ingest": Subcommand("antecede.cli.ingest", "Read the traces of other systems."),

@@ -143,6 +143,18 @@ class Child:
             if key in line:
                 return line
 
+    def lines(self) -> list[Line]:
+        """What the process has written since it was last listened to; nothing is waited for."""
+        while not self._ended and self._read(0.0):
+            pass
+        written = self._lines
+        self._lines = []
+        return [json.loads(text) for text in written]
+
+    def status(self) -> int | None:
+        """Its exit status, or None while it runs."""
+        return self._process.poll()
+
     def end_input(self) -> None:
         """Close its standard input: no more will be told."""
         self._stdin.close()

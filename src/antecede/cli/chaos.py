@@ -1,0 +1,153 @@
+"""`antecede chaos`: kill, stop, cut off and expel nodes, and judge what is left."""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from antecede.cli.output import Console
+from antecede.cli.units import COUNT, DURATION, NUMBER
+from antecede.tools.chaos.cluster import Cluster
+from antecede.tools.chaos.ordeal import ordeal_of, undergo
+from antecede.tools.chaos.schedule import PERIOD_S, schedule_of
+from antecede.tools.chaos.telling import outcome_object, outcome_text
+
+FAULTS: Final = 20
+SECOND_NS: Final = 1_000_000_000
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede chaos                              five processes, 20 faults, about 20 seconds
+  antecede chaos --seed 7 --nodes 8 --time 10m
+  antecede chaos --faults 1000 --json > report.json
+  antecede chaos --list --seed 7              what would happen, and when
+  antecede chaos --simulated 1000             a thousand simulated clusters instead
+
+\b
+What happens, as the seed says: a process is killed (SIGKILL), and comes back as a
+new incarnation or is expelled by another; one is stopped (SIGSTOP) and goes on later;
+one is cut off from all others; datagrams are lost and delayed; one that lives is
+expelled, is told so, ends, and comes back. All the while the nodes write to each other.
+
+\b
+What is judged, by the definition and by what went through the pipes: no effect
+before its cause, nothing twice, nothing invented; between nodes that are not gone
+nothing is missing; what one that is gone may have missed was reported to its sender;
+nothing of an expelled node is delivered after the news. The exit status is 1 if
+anything of that is not so. The schedule of a seed is always the same; what the
+machine does in between is not, so a finding of real processes may need several tries.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Kill nodes, cut them off, and judge what is left.")
+@click.option("--seed", type=COUNT, default=1, show_default=True)
+@click.option("--nodes", type=click.IntRange(3, 50), default=5, show_default=True)
+@click.option("--time", "duration", type=DURATION, help="Draw faults for so long.")
+@click.option("--faults", type=COUNT, help=f"Or: so many of them.  [default: {FAULTS}]")
+@click.option("--rate", type=NUMBER, default=60.0, show_default=True, help="Messages a second.")
+@click.option("--simulated", type=COUNT, help="Judge so many simulated clusters instead.")
+@click.option("--protocol", default="hybrid", show_default=True, help="With --simulated.")
+@click.option("--list", "listing", is_flag=True, help="Show the schedule and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there too.")
+def command(
+    seed: int,
+    nodes: int,
+    duration: int | None,
+    faults: int | None,
+    rate: float,
+    simulated: int | None,
+    protocol: str,
+    listing: bool,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Run a cluster of real nodes through faults drawn from one seed, and judge it.
+
+    Every node is a process of its own, and talks UDP through a proxy that loses, delays and cuts.
+    No process is left behind, also after Ctrl-C.
+    """
+    if simulated is not None:
+        run_simulated(protocol, seed, simulated, as_json, out)
+        return
+    if duration is not None and faults is None:
+        faults = max(1, round(duration / SECOND_NS / PERIOD_S))
+    schedule = schedule_of(seed, nodes, FAULTS if faults is None else faults)
+    if listing:
+        for fault in schedule:
+            click.echo(str(fault))
+        return
+    again = f"antecede chaos --seed {seed} --nodes {nodes} --faults {len(schedule)} --rate {rate:g}"
+    with Cluster(nodes, seed, rate) as cluster, bar("faults", len(schedule)) as progress:
+        outcome = cluster.undergo(schedule, progress)
+    report = outcome_object(outcome, schedule, again)
+    tell(report, outcome_text(outcome, again), as_json, out)
+
+
+def run_simulated(protocol: str, seed: int, runs: int, as_json: bool, out: Path | None) -> None:
+    """Judge so many simulated clusters, from this seed on."""
+    totals: Counter[str] = Counter()
+    wrong: dict[int, dict[str, int]] = {}
+    with bar("clusters", runs) as progress:
+        for number in range(seed, seed + runs):
+            outcome = undergo(protocol, ordeal_of(number))
+            totals["messages"] += outcome.result.messages
+            totals["deliveries"] += outcome.result.deliveries
+            totals["datagrams"] += outcome.result.datagrams
+            totals["gone"] += len(outcome.result.departures.gone)
+            totals["fences"] += len(outcome.result.departures.fences)
+            totals["faults"] += len(outcome.ordeal.node_faults)
+            if outcome.findings():
+                wrong[number] = outcome.findings()
+            progress(number - seed + 1, runs)
+    lines = [
+        f"{runs:,} simulated clusters of {protocol}: {totals['messages']:,} messages, "
+        f"{totals['deliveries']:,} deliveries, {totals['datagrams']:,} datagrams; "
+        f"{totals['gone']:,} nodes gone, {totals['fences']:,} expulsions told",
+        *(
+            f"WRONG: {found}: antecede chaos --simulated 1 --protocol {protocol} --seed {number}"
+            for number, found in wrong.items()
+        ),
+    ]
+    if not wrong:
+        lines.append("All is well in each of them.")
+    report = {"ok": not wrong, "runs": runs, "totals": dict(totals), "wrong": wrong}
+    tell(report, "\n".join(lines), as_json, out)
+
+
+def tell(report: dict[str, object], text: str, as_json: bool, out: Path | None) -> None:
+    """Show the report, keep it if wanted, and exit with 1 if something was wrong."""
+    if out is not None:
+        out.write_text(json.dumps(report, indent=2) + os.linesep, encoding="utf-8")
+    click.echo(json.dumps(report, indent=2) if as_json else text)
+    if not report["ok"]:
+        sys.exit(1)
+
+
+@contextmanager
+def bar(what: str, total: int) -> Iterator["Bar"]:
+    """A bar on standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        yield Bar(progress, total)
+
+
+class Bar:
+    """How far a run is."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=total)
+
+    def __call__(self, done: int, total: int) -> None:
+        self._progress.update(self._task, completed=done, total=total)

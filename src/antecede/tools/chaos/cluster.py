@@ -1,0 +1,331 @@
+"""A cluster of real nodes under real faults: processes that are killed, stopped and cut off.
+
+Nodes are `antecede node`, datagrams are UDP through the proxy. What is drawn from the seed is the
+schedule of faults and who writes to whom; what the machine does in between is its own.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import Final, Self, TypeAlias, final
+
+from antecede.audit.departures import Judgement, judge
+from antecede.live.interrupts import interrupts_held
+from antecede.tools.chaos.lives import Life, Witness, start_life
+from antecede.tools.chaos.schedule import CUT, EXPEL, KILL, NETWORK, PAUSE, RESTART, Fault
+from antecede.tools.child import ChildFailed
+from antecede.tools.proxy import Conditions, Proxy
+
+START_S: Final = 120.0
+"""Processes that start at once may take long on a busy machine."""
+
+TURN_S: Final = 0.005
+SETTLE_S: Final = 30.0
+"""When nothing has come for so long, nothing more will."""
+
+REPLIES: Final = 0.35
+"""The share of deliveries that are answered: chains of causes."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a run consisted of."""
+
+    seconds: float
+    faults: int
+    kills: int
+    pauses: int
+    cuts: int
+    lives: int
+    messages: int
+    deliveries: int
+    refused: int
+    expulsions: int
+    """How often a node said that it goes on without another one."""
+    fenced: int
+    """Nodes that were told that they are expelled, and stopped."""
+    datagrams: int
+    lost: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of it."""
+
+    counts: Counts
+    judgement: Judgement
+    failures: list[str]
+    """Processes that ended in a way that nobody asked for, with their last words."""
+
+    def findings(self) -> dict[str, int]:
+        """What was wrong, and how often."""
+        found = self.judgement.findings()
+        return {**found, "failures": len(self.failures)} if self.failures else found
+
+
+@final
+class Cluster:
+    """The nodes, the proxy between them, and the witness; a context, after which nobody is left."""
+
+    def __init__(self, nodes: int, seed: int, rate: float, options: Sequence[str] = ()) -> None:
+        self.witness: Final = Witness()
+        self.failures: Final[list[str]] = []
+        self._names: Final = [f"n{number}" for number in range(nodes)]
+        self._options: Final = tuple(options)
+        self._random: Final = Random(f"traffic {seed}")
+        self._seed: Final = seed
+        self._period_s: Final = 1.0 / rate
+        self._stack: Final = ExitStack()
+        self._at: Final[dict[str, Life]] = {}
+        self._doomed: Final[list[tuple[float, str, str]]] = []
+        self._cut: Final[set[str]] = set()
+        self._kills = self._pauses = self._cuts = 0
+        self._send_at_s = 0.0
+        self._replying = True
+        self._proxy = Proxy(dict.fromkeys(self._names), Conditions(), seed=seed)
+
+    def __enter__(self) -> Self:
+        try:
+            with interrupts_held():
+                self._stack.enter_context(self._proxy)
+            for name in self._names:
+                self._start(name)
+            self._await_ready()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def undergo(self, schedule: Sequence[Fault], progress: Progress | None) -> Outcome:
+        """Let it all happen, then let the rest come to rest; what came of it."""
+        began_s = time.monotonic()
+        for done, fault in enumerate(schedule):
+            self._go_on(began_s + fault.at_s)
+            self._befall(fault)
+            if progress is not None:
+                progress(done + 1, len(schedule))
+        self._heal()
+        self._settle()
+        return self._outcome(len(schedule), time.monotonic() - began_s)
+
+    # Lives.
+
+    def _start(self, name: str) -> None:
+        number = len(self.witness.lives)
+        with interrupts_held():
+            life = start_life(name, number, self._proxy.peers_of(name), self._options)
+            self._stack.callback(end_child, life)
+        self.witness.lives.append(life)
+        self._at[name] = life
+
+    def _await_ready(self) -> None:
+        until_s = time.monotonic() + START_S
+        while not all(life.ready for life in self._at.values()):
+            self._listen()
+            if time.monotonic() > until_s or self.failures:
+                raise ChildFailed("; ".join(self.failures) or "the nodes do not get ready")
+            time.sleep(TURN_S)
+
+    def _there(self) -> list[Life]:
+        """The nodes that can be told something."""
+        gone = self.witness.departures.gone
+        lives = self._at.values()
+        return [x for x in lives if x.ready and not x.paused and x.number not in gone]
+
+    # Time passes.
+
+    def _go_on(self, until_s: float) -> None:
+        """Messages are sent and delivered until then, and what was begun ends."""
+        while time.monotonic() < until_s:
+            self._listen()
+            self._write()
+            self._end_faults()
+            time.sleep(TURN_S)
+
+    def _listen(self) -> None:
+        for life in list(self._at.values()):
+            for line in life.child.lines():
+                self.witness.hears(life, line)
+                if "from" in line and self._replying and self._random.random() < REPLIES:
+                    self._send(life)
+            if life.child.status() is not None and not life.over:
+                self._has_ended(life)
+
+    def _has_ended(self, life: Life) -> None:
+        """A process has ended by itself: if it was expelled, that is how it should be."""
+        for line in life.child.lines():
+            self.witness.hears(life, line)
+        life.over = True
+        if life.number not in self.witness.departures.gone:
+            self.failures.append(f"{life.name} ended: {life.child.said()[-500:]}")
+        self.witness.crashed(life)
+        del self._at[life.name]
+        self._doomed.append((time.monotonic() + 0.2, RESTART, life.name))
+
+    def _write(self) -> None:
+        now_s = time.monotonic()
+        there = self._there()
+        if now_s >= self._send_at_s and there:
+            self._send_at_s = now_s + self._period_s * self._random.expovariate(1.0)
+            self._send(self._random.choice(there))
+
+    def _send(self, life: Life) -> None:
+        """A node writes to one other, or to several."""
+        others = [other for other in self._at.values() if other is not life and other.ready]
+        if not others or life.paused or life.over:
+            return
+        count = 1 if self._random.random() < 0.7 else self._random.randint(1, len(others))
+        targets = self._random.sample(others, count)
+        text = self.witness.asks(life, targets)
+        request = {"to": [target.name for target in targets], "text": text, "id": life.asked}
+        self._tell(life, request)
+
+    def _tell(self, life: Life, request: dict[str, object]) -> None:
+        try:
+            life.child.tell(request)
+        except ChildFailed:
+            return  # It is noticed as soon as its lines end.
+
+    # Faults.
+
+    def _befall(self, fault: Fault) -> None:
+        name = self._names[fault.node]
+        life = self._at.get(name)
+        end_s = time.monotonic() + fault.lasts_s
+        if fault.kind == NETWORK:
+            delay_ns = fault.delay_ms * 1_000_000
+            self._proxy.change(loss=fault.loss, latency_ns_max=delay_ns)
+        elif fault.kind == CUT:
+            self._cuts += 1
+            self._cut.add(name)
+            self._proxy.isolate(name)
+            self._doomed.append((end_s, CUT, name))
+        elif life is None or life.paused or not life.ready:
+            return
+        elif fault.kind == KILL:
+            self._kill(life)
+            self._doomed.append((end_s, fault.healing, name))
+        elif fault.kind == PAUSE:
+            self._pauses += 1
+            life.paused = True
+            life.child.signal(signal.SIGSTOP)
+            self._doomed.append((end_s, PAUSE, name))
+        elif fault.kind == EXPEL:
+            self._expel(self._names[fault.other], name)
+
+    def _kill(self, life: Life) -> None:
+        self._kills += 1
+        life.child.kill()
+        for line in life.child.lines():
+            self.witness.hears(life, line)
+        self.witness.crashed(life)
+        del self._at[life.name]
+
+    def _expel(self, by: str, name: str) -> None:
+        life = self._at.get(by)
+        if life is not None and life in self._there():
+            self._tell(life, {"expel": name, "reason": "suspected"})
+
+    def _end_faults(self, *, all_of_them: bool = False) -> None:
+        now_s = time.monotonic()
+        due = [entry for entry in self._doomed if all_of_them or entry[0] <= now_s]
+        for entry in due:
+            self._doomed.remove(entry)
+            self._get_over(entry[1], entry[2])
+
+    def _get_over(self, healing: str, name: str) -> None:
+        life = self._at.get(name)
+        if healing == CUT:
+            self._cut.discard(name)
+            self._proxy.heal()
+            for other in self._cut:
+                self._proxy.isolate(other)
+        elif healing == PAUSE and life is not None and life.paused:
+            life.paused = False
+            life.child.signal(signal.SIGCONT)
+        elif healing == RESTART and life is None:
+            self._start(name)
+        elif healing == EXPEL and life is None:
+            there = [other.name for other in self._there()]
+            if there:
+                self._expel(self._random.choice(there), name)
+
+    # The end.
+
+    def _heal(self) -> None:
+        """The trouble is over: nobody is paused or cut off, and the dead are expelled."""
+        self._end_faults(all_of_them=True)
+        self._proxy.change(loss=0.0, latency_ns_max=0)
+        self._proxy.heal()
+        self._await_ready()
+        self._go_on(time.monotonic() + 0.5)
+        self._expel_dead()
+
+    def _expel_dead(self) -> None:
+        for life in self._there():
+            for name in self._names:
+                if name not in self._at:
+                    self._expel(life.name, name)
+
+    def _settle(self) -> None:
+        """Wait until nothing is missing, or nothing comes any more."""
+        self._replying = False
+        best = self.witness.delivered
+        until_s = time.monotonic() + SETTLE_S
+        while time.monotonic() < until_s and (self.witness.missing() or self._doomed):
+            self._listen()
+            self._end_faults()
+            if self.witness.delivered > best:
+                best = self.witness.delivered
+                until_s = time.monotonic() + SETTLE_S
+            time.sleep(4 * TURN_S)
+
+    def _outcome(self, faults: int, seconds: float) -> Outcome:
+        witness = self.witness
+        counters = [c for targets in self._proxy.counters().values() for c in targets.values()]
+        counts = Counts(
+            seconds=round(seconds, 1),
+            faults=faults,
+            kills=self._kills,
+            pauses=self._pauses,
+            cuts=self._cuts,
+            lives=len(witness.lives),
+            messages=witness.asked,
+            deliveries=witness.delivered,
+            refused=witness.refused,
+            expulsions=witness.expulsions,
+            fenced=witness.fenced,
+            datagrams=sum(counter.received for counter in counters),
+            lost=sum(counter.lost + counter.cut for counter in counters),
+        )
+        log = witness.log()
+        judgement = judge(log, witness.departures)
+        return Outcome(counts=counts, judgement=judgement, failures=self.failures)
+
+    def _end(self) -> None:
+        """Nobody is left: what was judged is over, so they need not say good-bye."""
+        with interrupts_held():
+            self._stack.close()
+
+
+def end_child(life: Life) -> None:
+    """End a process at once, whatever state it is in, and give its pipes back."""
+    if life.child.status() is None:
+        life.child.kill()
+    life.child.stop()

@@ -1,0 +1,204 @@
+"""The nodes of a cluster as processes, one life after the other, and what was seen of them.
+
+All that counts is what an application sees: what it has asked a node to send, and what the node has
+handed over, in the order in which that passed through the pipes. A message belongs to the past of
+what is asked for after it was read. To the judge each life is a process of its own.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from antecede.audit.departures import Departures, Fence
+from antecede.core.errors import AntecedeError
+from antecede.tools.child import Child, Line
+from antecede.trace.log import DELIVERED, NULL, SUBMITTED, EventLog
+
+SETTINGS: Final = ("patience=200ms", "heartbeat=300ms", "silent_after=20s")
+"""Short times, because a run is short."""
+
+
+@final
+@dataclass(slots=True)
+class Life:
+    """One process, from its start to its end."""
+
+    name: str
+    number: int
+    """Its id for the judge."""
+    born_us: int
+    """Its incarnation is a time: it is after this, and before the next life of that name."""
+    child: Child
+    ready: bool = False
+    paused: bool = False
+    over: bool = False
+    asked: int = 0
+    sequences: dict[int, int] = field(default_factory=dict)
+    """Which message it has called by a sequence number."""
+    given_up: set[tuple[int, str]] = field(default_factory=set)
+    """Of which sequence numbers it has said that who is called so may never get them."""
+
+
+def start_life(name: str, number: int, peers: dict[str, str], options: Sequence[str]) -> Life:
+    """Start `antecede node`; its peers are where the proxy says."""
+    arguments = ["node", "--name", name, "--bind", "127.0.0.1:0", *options]
+    for setting in SETTINGS:
+        arguments += ["--set", setting]
+    for peer, address in peers.items():
+        arguments += ["--peer", f"{peer}={address}"]
+    born_us = time.time_ns() // 1_000
+    child = Child([sys.executable, "-m", "antecede", *arguments], name=name)
+    return Life(name, number, born_us, child)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """That a node was asked to send message `asked` to whoever is called `name`."""
+
+    life: int
+    asked: int
+    name: str
+    expected: int
+    """The life of that name that ran then; its sender may know an earlier or a later one."""
+    time_ns: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """That a life has handed over a message."""
+
+    life: int
+    sender: int
+    asked: int
+    time_ns: int
+
+
+@final
+class Witness:
+    """Writes down what passed through the pipes, for the judge."""
+
+    def __init__(self) -> None:
+        # Events and deliveries have pipes of their own inside a node.
+        self.departures: Final = Departures(reports_in_place=False)
+        self.lives: Final[list[Life]] = []
+        self.asked = 0
+        self.delivered = 0
+        self.refused = 0
+        self.expulsions = 0
+        self.fenced = 0
+        self._seen: Final[list[Asked | Delivered]] = []
+        # Copies by sender, message and name: those that came, and where; those given up.
+        self._came: Final[dict[tuple[int, int, str], int]] = {}
+        self._given_up: Final[set[tuple[int, int, str]]] = set()
+
+    def asks(self, life: Life, targets: Sequence[Life]) -> str:
+        """A node is asked to send something; the text by which that is known."""
+        life.asked += 1
+        self.asked += 1
+        now_ns = time.monotonic_ns()
+        for target in targets:
+            self._seen.append(Asked(life.number, life.asked, target.name, target.number, now_ns))
+        return f"{life.number} {life.asked}"
+
+    def hears(self, life: Life, line: Line) -> None:
+        """A node has written a line."""
+        event = line.get("event")
+        if "from" in line:
+            self._delivered(life, line)
+        elif "sent" in line:
+            life.sequences[int(line["sequence"])] = int(line["sent"])
+            self._match(life)
+        elif "error" in line:
+            self._refuses(life, line)
+        elif event == "ready":
+            life.ready = True
+        elif event == "fenced":
+            self.fenced += 1
+            self.departures.gone.add(life.number)
+        elif event == "expelled":
+            self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
+            self._gives_up(life, str(line["peer"]), line["undelivered"])
+        elif event == "undeliverable":
+            self._gives_up(life, str(line["peer"]), line["sequences"])
+
+    def crashed(self, life: Life) -> None:
+        """A life has ended without a word."""
+        life.over = True
+        self.departures.gone.add(life.number)
+
+    def missing(self) -> int:
+        """Copies that are still to come, between lives that are not gone."""
+        gone = self.departures.gone
+        count = 0
+        for seen in self._seen:
+            if isinstance(seen, Asked) and seen.life not in gone and seen.expected not in gone:
+                copy = (seen.life, seen.asked, seen.name)
+                count += copy not in self._came and copy not in self._given_up
+        return count
+
+    def log(self) -> EventLog:
+        """The event log of all lives; what was given up was for a life that is gone."""
+        log = EventLog()
+        for seen in self._seen:
+            if isinstance(seen, Asked):
+                target = self._target(seen)
+                if (seen.life, seen.asked, seen.name) in self._given_up:
+                    self.departures.undelivered.add((seen.life, seen.asked, target))
+                process, kind, sender = seen.life, SUBMITTED, seen.life
+            else:
+                process, kind, sender, target = seen.life, DELIVERED, seen.sender, seen.life
+            log.append(process, kind, sender, seen.asked, target, NULL, NULL, seen.time_ns, 0, 0)
+        return log
+
+    def life_of(self, name: str, incarnation: int) -> Life:
+        """The life that an incarnation is."""
+        born = [x for x in self.lives if x.name == name and x.born_us <= incarnation]
+        if not born:
+            raise AntecedeError(f"nobody started incarnation {incarnation} of {name}")
+        return born[-1]
+
+    def _target(self, asked: Asked) -> int:
+        """Which life a copy was for, as far as can be known."""
+        copy = (asked.life, asked.asked, asked.name)
+        if copy in self._came:
+            return self._came[copy]
+        if copy in self._given_up and asked.expected not in self.departures.gone:
+            earlier = [x.number for x in self.lives if x.name == asked.name]
+            gone = [number for number in earlier if number in self.departures.gone]
+            return gone[-1] if gone else asked.expected
+        return asked.expected
+
+    def _delivered(self, life: Life, line: Line) -> None:
+        sender, asked = (int(word) for word in str(line["text"]).split())
+        self.delivered += 1
+        self._came.setdefault((sender, asked, life.name), life.number)
+        self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
+
+    def _refuses(self, life: Life, line: Line) -> None:
+        """What it was asked to send, it has not: its application knows that nobody gets it."""
+        self.refused += 1
+        if "id" in line:
+            for name in {other.name for other in self.lives}:
+                self._given_up.add((life.number, int(line["id"]), name))
+
+    def _goes_on_without(self, life: Life, gone: Life) -> None:
+        self.expulsions += 1
+        self.departures.gone.add(gone.number)
+        now_ns = time.monotonic_ns()
+        self.departures.fences.append(Fence(at=life.number, gone=gone.number, time_ns=now_ns))
+
+    def _gives_up(self, life: Life, name: str, sequences: Sequence[int]) -> None:
+        life.given_up.update((int(sequence), name) for sequence in sequences)
+        self._match(life)
+
+    def _match(self, life: Life) -> None:
+        """That a copy is given up may be said before it is said what the message is called."""
+        for sequence, name in list(life.given_up):
+            asked = life.sequences.get(sequence)
+            if asked is not None:
+                self._given_up.add((life.number, asked, name))
+                life.given_up.remove((sequence, name))

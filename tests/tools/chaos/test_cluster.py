@@ -1,0 +1,159 @@
+"""Real processes that are killed, stopped, cut off, expelled; and what is made of that."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from antecede.audit.departures import judge
+from antecede.tools.chaos.cluster import Cluster
+from antecede.tools.chaos.lives import Life, Witness
+from antecede.tools.chaos.schedule import (
+    CUT,
+    EXPEL,
+    KILL,
+    KINDS,
+    PAUSE,
+    RESTART,
+    Fault,
+    schedule_of,
+)
+from antecede.tools.child import Child
+
+
+def test_a_schedule_follows_from_its_seed_and_has_everything_in_it() -> None:
+    assert schedule_of(4, 5, 30) == schedule_of(4, 5, 30) != schedule_of(5, 5, 30)
+    assert {fault.kind for fault in schedule_of(4, 5, 60)} == set(KINDS)
+    assert schedule_of(4, 5, 30)[:10] == schedule_of(4, 5, 10)
+    for fault in schedule_of(4, 3, 100):
+        assert fault.node != fault.other
+        assert str(fault.node) in str(fault) or fault.kind == "network"
+
+
+def test_a_short_run_of_real_processes_ends_well_and_leaves_nobody_behind() -> None:
+    """Killed and back, killed and expelled, stopped, expelled while it lives, cut off."""
+    schedule = [
+        Fault(at_s=0.3, kind=KILL, node=0, lasts_s=0.1, healing=RESTART),
+        Fault(at_s=0.5, kind=PAUSE, node=1, lasts_s=0.4),
+        Fault(at_s=0.7, kind=KILL, node=2, lasts_s=0.2, healing=EXPEL),
+        Fault(at_s=1.2, kind=EXPEL, node=3, other=1),
+        Fault(at_s=1.4, kind=CUT, node=1, lasts_s=0.3),
+    ]
+    with Cluster(4, 1, 60.0) as cluster:
+        outcome = cluster.undergo(schedule, None)
+        lives = cluster.witness.lives
+    assert outcome.findings() == {}, outcome
+    assert outcome.counts.kills == 2
+    assert outcome.counts.messages > 30
+    assert outcome.counts.deliveries > 10
+    assert outcome.counts.expulsions >= 1
+    for life in lives:
+        assert not is_running(life.child.pid)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_long_runs_of_real_processes_end_well(seed: int) -> None:
+    with Cluster(5, seed, 60.0) as cluster:
+        outcome = cluster.undergo(schedule_of(seed, 5, 100), None)
+    assert outcome.findings() == {}, outcome
+
+
+def test_ctrl_c_leaves_nobody_behind() -> None:
+    chaos = subprocess.Popen(
+        [sys.executable, "-m", "antecede", "chaos", "--nodes", "3", "--faults", "200"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        until = time.monotonic() + 60
+        while len(members(chaos.pid)) < 5 and time.monotonic() < until:
+            time.sleep(0.05)
+        started = members(chaos.pid)
+        assert len(started) >= 5  # Itself, the proxy, three nodes.
+        chaos.send_signal(signal.SIGINT)
+        assert chaos.wait(60) != 0
+        assert [pid for pid in started if is_running(pid)] == []
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(chaos.pid, signal.SIGKILL)
+        chaos.wait()
+
+
+def members(session: int) -> list[int]:
+    """The processes of a session."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[3]) == session:
+                    found.append(int(folder.name))
+    return found
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+# The witness.
+
+
+def lives(*names: str) -> tuple[Witness, list[Life]]:
+    """Lives of processes that do nothing: what they say is told by the test."""
+    witness = Witness()
+    for number, name in enumerate(names):
+        with Child([sys.executable, "-c", ""], name=name) as child:
+            witness.lives.append(Life(name, number, 100 * number, child))
+    return witness, witness.lives
+
+
+def test_an_effect_that_is_read_before_its_cause_is_a_violation() -> None:
+    witness, (ann, bob, cat) = lives("ann", "bob", "cat")
+    first = witness.asks(ann, [cat])
+    relay = witness.asks(ann, [bob])
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": relay})
+    answer = witness.asks(bob, [cat])
+    witness.hears(cat, {"from": "bob", "sequence": 1, "text": answer})
+    witness.hears(cat, {"from": "ann", "sequence": 1, "text": first})
+    assert judge(witness.log(), witness.departures).findings() == {"violations": 1}
+
+
+def test_what_was_for_a_former_life_may_be_missing_if_that_was_said() -> None:
+    witness, (ann, bob, again) = lives("ann", "bob", "bob")
+    witness.crashed(bob)
+    for sequence in (1, 2):
+        witness.asks(ann, [again])
+        witness.hears(ann, {"sent": sequence, "sequence": sequence})
+    assert witness.missing() == 2
+    witness.hears(ann, {"event": "undeliverable", "peer": "bob", "sequences": [1]})
+    assert witness.missing() == 1
+    witness.asks(ann, [again])
+    witness.hears(ann, {"event": "undeliverable", "peer": "bob", "sequences": [3]})
+    witness.hears(ann, {"sent": 3, "sequence": 3})
+    assert witness.missing() == 1
+    assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
+    witness.hears(again, {"from": "ann", "sequence": 2, "text": "0 2"})
+    assert judge(witness.log(), witness.departures).ok
+
+
+def test_nothing_of_an_expelled_life_is_taken_after_what_was_sent_after_the_news() -> None:
+    witness, (ann, bob, _, cat) = lives("ann", "bob", "bob", "cat")
+    to_ann, to_cat = witness.asks(bob, [ann]), witness.asks(bob, [cat])
+    news = {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []}
+    witness.hears(ann, news)
+    assert witness.departures.gone == {bob.number}
+    witness.hears(ann, {"from": "bob", "sequence": 1, "text": to_ann})  # It was read late.
+    after = witness.asks(ann, [cat])
+    witness.hears(cat, {"from": "ann", "sequence": 1, "text": after})
+    assert judge(witness.log(), witness.departures).ok
+    witness.hears(cat, {"from": "bob", "sequence": 2, "text": to_cat})
+    assert judge(witness.log(), witness.departures).findings() == {"stale": 1}
