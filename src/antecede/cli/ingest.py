@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import check_writable, need_spark, spark_session
+from antecede.cli.spark_session import check_writable, is_local, need_spark, spark_session
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ Examples:
   antecede ingest spans/ more.tar.xz --out trace      folders and archives
   antecede ingest mail.txt --format messages --time-unit s --out mail
   antecede ingest spans/ --no-repair --out raw        clocks as they were recorded
-  antecede ingest s3://bucket/traces --out s3://bucket/ingested --master yarn
+  antecede ingest s3a://bucket/traces --out s3a://bucket/ingested --master yarn
 
 \b
 Formats:
@@ -148,7 +148,8 @@ def carried_out(
     from antecede.pipeline.ingest.small_job import ingest_small
     from antecede.pipeline.ingest.sources import find_files
 
-    find_files(paths)  # a mistake in a path need not wait for Spark to start
+    for path in filter(is_local, paths):
+        find_files([path])  # a mistake in a path need not wait for Spark to start
     check_writable(out)
     with spark_progress() as progress:
         if master is None:

@@ -1,7 +1,6 @@
 """`antecede metrics`: what runs cost, from their event logs, whatever made them."""
 
 import json
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -31,7 +30,7 @@ OUT/metrics.parquet, .csv and .json.
 
 @click.command(epilog=EPILOG, short_help="Say what recorded runs cost.")
 @click.argument("events", metavar="EVENTS...", nargs=-1, required=True)
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where tables go.")
+@click.option("--out", metavar="DIR", help="Where tables go.")
 @click.option(
     "--non-causal/--no-non-causal",
     default=True,
@@ -43,7 +42,7 @@ OUT/metrics.parquet, .csv and .json.
 def command(
     context: click.Context,
     events: tuple[str, ...],
-    out: Path | None,
+    out: str | None,
     non_causal: bool,
     as_json: bool,
     master: str | None,
@@ -56,6 +55,7 @@ def command(
     need_spark()
     from antecede.pipeline.evaluate.outputs import write_rows
     from antecede.pipeline.metrics.job import measure_logs
+    from antecede.pipeline.places import Places
 
     check_readable(*events)
     check_writable(out)
@@ -63,8 +63,9 @@ def command(
         progress.watch(session)
         progress.tell("measuring")
         runs = measure_logs(session, events, non_causal=non_causal).to_pylist()
-    if out is not None:
-        write_rows(out, "metrics", runs)
+        if out is not None:
+            with Places(session) as places, places.sending(out) as folder:
+                write_rows(folder, "metrics", runs)
     if as_json:
         click.echo(json.dumps(runs, indent=2))
         return
@@ -73,7 +74,7 @@ def command(
     if len(runs) > RUNS_SHOWN:
         console.print(f"and {len(runs) - RUNS_SHOWN:,} more")
     if out is not None:
-        console.print(f"The figures are in {out / 'metrics.csv'} and beside it.", markup=False)
+        console.print(f"The figures are in {out}/metrics.csv and beside it.", markup=False)
 
 
 def runs_table(runs: list[dict[str, Any]]) -> Table:

@@ -1,10 +1,14 @@
 """`antecede report`: results of other commands as one HTML file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
 
+from antecede.cli.audit import has_lab
+from antecede.cli.spark_session import is_local, need_spark, spark_session
 from antecede.cli.units import DURATION
 from antecede.core.errors import LocalError
 
@@ -24,7 +28,8 @@ What is looked for, in the folders and below them:
   sweep, evaluate  latencies and costs of every protocol and scenario
   audit            which channels, how long, the worst in words
 
-The file needs no network, no server and no Java.
+The file needs no network, no server and no Java; nor does making it, unless DIR is a URL that only
+Spark can read (s3a://…, hdfs://…).
 """
 
 
@@ -34,7 +39,6 @@ The file needs no network, no server and no Java.
     metavar="DIR...",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, path_type=Path),
 )
 @click.option(
     "--out",
@@ -59,8 +63,11 @@ The file needs no network, no server and no Java.
 )
 @click.option("--title", default="antecede report", show_default=True)
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
+@click.option("--master", help="A Spark master URL, if DIR is not on this machine.")
+@click.pass_context
 def command(
-    places: tuple[Path, ...],
+    context: click.Context,
+    places: tuple[str, ...],
     out: Path,
     runs: tuple[str, ...],
     from_ns: int | None,
@@ -68,6 +75,7 @@ def command(
     trace_url: str | None,
     title: str,
     opened: bool,
+    master: str | None,
 ) -> None:
     """Make one self-contained HTML file of what is in DIR: tables, charts, spacetime diagrams."""
     from antecede.report.assemble import Wanted, make_report
@@ -82,10 +90,35 @@ def command(
         raise LocalError("--trace-url must begin with https:// or http://")
     window = Window(from_ns=from_ns, to_ns=to_ns)
     wanted = Wanted(runs=runs, window=window, title=title, trace_url=trace_url)
-    report = make_report(places, wanted)
+    with fetched(context, places, master) as folders:
+        report = make_report(folders, wanted)
     for what, where in report.sources:
         click.echo(f"Found {what} in {where}.", err=True)
     size = write_report(out, report)
     click.echo(f"The report is in {out} ({size / 1e6:.1f} MB).")
     if opened and not open_report(out):
         click.echo("No browser could be opened.", err=True)
+
+
+@contextmanager
+def fetched(
+    context: click.Context, places: tuple[str, ...], master: str | None
+) -> Iterator[list[Path]]:
+    """What is to be reported, on this machine: Spark brings copies of what is elsewhere."""
+    if all(is_here(place) for place in places):
+        for missing in (place for place in places if not Path(place).exists()):
+            raise LocalError(f"{missing} does not exist")
+        yield [Path(place) for place in places]
+        return
+    need_spark()
+    from antecede.pipeline.places import Places
+
+    with spark_session(context, master) as session, Places(session) as elsewhere:
+        yield [elsewhere.fetched(place) for place in places]
+
+
+def is_here(place: str) -> bool:
+    """Whether a path is one of this machine; asked without Spark where that will do."""
+    if Path(place).exists():
+        return True
+    return "://" not in place and not (has_lab() and not is_local(place))

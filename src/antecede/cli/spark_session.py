@@ -40,9 +40,12 @@ def check_writable(*folders: str | Path | None) -> None:
 
 
 def is_local(path: str | Path) -> bool:
-    """Whether a path is one of this machine: other file systems have a scheme, and wildcards are
-    Spark's."""
-    return ":/" not in str(path) and not set(str(path)) & set("*?[{")
+    """Whether a path is one of this machine for certain; wildcards are Spark's."""
+    if set(str(path)) & set("*?[{"):
+        return False
+    from antecede.pipeline.places import is_plain
+
+    return is_plain(str(path))
 
 
 @contextmanager

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.layouts import SPANS
+from antecede.pipeline.places import Places, path_here
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.trace.datasets import (
     PARTITION,
@@ -26,6 +28,7 @@ from antecede.trace.datasets import (
 )
 from antecede.trace.leftovers import Leftover, find_leftovers, torn_file
 from antecede.trace.parquet import event_schema, reading
+from antecede.trace.processes import FOLDER as PROCESSES_FOLDER
 from antecede.trace.processes import processes_file, read_files, read_processes
 
 ArrowTable: TypeAlias = Any
@@ -70,6 +73,15 @@ class Source:
     """The files of a folder that is one run; Spark looks into folders of runs itself."""
     leftovers: tuple[tuple[str, Leftover], ...] = ()
     """What recorders left unfinished, and in which run."""
+    beside: Path | None = None
+    """For a log elsewhere: where on this machine there is a copy of what lies beside it."""
+    spans: frozenset[str] = frozenset()
+    """For a log elsewhere: the folders of runs with spans beside it."""
+
+    @property
+    def place(self) -> Path:
+        """The log on this machine or, if it is elsewhere, the copy of what lies beside it."""
+        return Path(self.path) if self.beside is None else self.beside
 
     @property
     def is_file(self) -> bool:
@@ -77,15 +89,16 @@ class Source:
         return suffix_of(Path(self.path)) != "" and not Path(self.path).is_dir()
 
 
-def find_source(path: str) -> Source:
-    """What is at this path; `LocalError` if there are no event logs."""
-    if "://" in path:
-        name = path.rstrip("/").rpartition("/")[2]
-        # Folders elsewhere are not looked into: they hold what Spark and its like write.
-        suffix = suffix_of(Path(name))
-        formats = (FORMATS.get(suffix, PARQUET),)
-        return Source(path=path, run_id=name if suffix else None, formats=formats)
-    place = Path(path)
+def find_source(path: str, places: Places | None = None) -> Source:
+    """What is at this path; `LocalError` if there are no event logs.
+
+    Without `places` the path is one of this machine.
+    """
+    here = path_here(path) if places is None else places.local(path)
+    if here is None:
+        assert places is not None, "only Spark knows other places"
+        return find_elsewhere(path.rstrip("/"), places)
+    place = here
     if (place / EVENTS_FOLDER).is_dir():
         place = place / EVENTS_FOLDER
     place = place.absolute()
@@ -100,6 +113,44 @@ def find_source(path: str) -> Source:
         files=tuple(files) if place.is_dir() and not has_folders_of_runs(place) else (),
         leftovers=tuple(unfinished),
     )
+
+
+def find_elsewhere(path: str, places: Places) -> Source:
+    """What is at a path that only Spark can read; unfinished logs are not looked for there."""
+    top = f"{path}/{EVENTS_FOLDER}" if places.exists(f"{path}/{EVENTS_FOLDER}") else path
+    files = [name for name, _ in places.files(top) if suffix_of(Path(name))]
+    if not files:
+        raise LocalError(f"cannot read {path}: there is no event log")
+    suffixes = {suffix_of(Path(name)) for name in files}
+    inner = top.partition("://")[2].partition("/")[2] or top
+    in_folders = any(f"{inner}/{PARTITION}" in name for name in files)
+    by_row = suffixes == {".parquet"} and places.has_column(top, "run_id")
+    name = top.rpartition("/")[2]
+    is_folder = not suffix_of(Path(name)) or len(files) > 1
+    parent = top.rpartition("/")[0]
+    spans = {one.rpartition("/")[0] for one, _ in places.files(f"{parent}/{SPANS_FOLDER}")}
+    return Source(
+        path=top,
+        run_id=None if in_folders or by_row else run_id_of(Path(name)),
+        formats=tuple(sorted({FORMATS[suffix] for suffix in suffixes})),
+        beside=copied_beside(top, places),
+        spans=frozenset(one.rpartition("/")[2] for one in spans) if is_folder else frozenset(),
+    )
+
+
+def copied_beside(top: str, places: Places) -> Path:
+    """Copies of the small files beside a log elsewhere: names of processes, the summary."""
+    place = places.scratch() / EVENTS_FOLDER
+    for name, data in places.contents(f"{top}/{PROCESSES_FOLDER}").items():
+        inner = name.rpartition(f"/{PROCESSES_FOLDER}/")[2]
+        file = place / PROCESSES_FOLDER / inner
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    if top.endswith(f"/{EVENTS_FOLDER}"):
+        told = places.contents(f"{top.rpartition('/')[0]}/{SUMMARY}")
+        for data in told.values():
+            (place.parent / SUMMARY).write_bytes(data)
+    return place
 
 
 def leftovers_of(place: Path, files: Sequence[Path]) -> list[Leftover]:
@@ -197,7 +248,7 @@ def read_spans(
     for name, run in runs.items():
         folder = spans_folder(sources[run.source], run.run_id)
         if folder is not None:
-            spans = session.read.schema(SPANS).parquet(str(folder))
+            spans = session.read.schema(SPANS).parquet(folder)
             tables.append(spans.withColumn("run_id", F.lit(name)).drop("process"))
     return reduce(DataFrame.unionByName, tables) if tables else None
 
@@ -208,9 +259,9 @@ def moved_clocks(
     """By run and process: what ingest added to its clock, as far as it has written that down."""
     moved: dict[str, dict[int, int]] = {}
     for name, run in runs.items():
-        place = Path(sources[run.source].path)
-        told = place.parent / "summary.json"
-        if "://" in sources[run.source].path or place.name != EVENTS_FOLDER or not told.is_file():
+        place = sources[run.source].place
+        told = place.parent / SUMMARY
+        if place.name != EVENTS_FOLDER or not told.is_file():
             continue
         with suppress(ValueError, OSError):
             summary = json.loads(told.read_text(encoding="utf-8"))
@@ -222,13 +273,15 @@ def moved_clocks(
     return moved
 
 
-def spans_folder(source: Source, run_id: str) -> Path | None:
+def spans_folder(source: Source, run_id: str) -> str | None:
     """Where ingest has written what the spans of a run are called; None if it has not."""
-    place = Path(source.path)
-    if "://" in source.path or place.name != EVENTS_FOLDER:
+    name = partition_folder(Path(), run_id).name
+    parent, _, last = source.path.rpartition("/")
+    folder = f"{parent}/{SPANS_FOLDER}/{name}"
+    if last != EVENTS_FOLDER:
         return None
-    folder = partition_folder(place.parent / SPANS_FOLDER, run_id)
-    return folder if folder.is_dir() else None
+    there = name in source.spans if source.beside is not None else Path(folder).is_dir()
+    return folder if there else None
 
 
 def paths_of(source: Source, form: str) -> str | list[str]:
@@ -239,11 +292,9 @@ def paths_of(source: Source, form: str) -> str | list[str]:
 
 def names_beside(source: Source, run_id: str) -> dict[int, str]:
     """The names of a run's processes, if they are beside its log; audits do without, if need be."""
-    if "://" in source.path:
-        return {}
     with suppress(LocalError):
         tables = [processes_file(file) for file in source.files]
         if names := read_files([table for table in tables if table.exists()]):
             return names
-        return read_processes(source.path, None if source.is_file else run_id)
+        return read_processes(source.place, None if source.is_file else run_id)
     return {}

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
-import pyarrow.fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
@@ -24,7 +22,7 @@ from antecede.pipeline.audit.judge import SETTINGS, Tell, configured, silent
 from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
-from antecede.trace.atomic import replacing_together
+from antecede.pipeline.places import Places
 
 
 def audit(
@@ -38,19 +36,20 @@ def audit(
     tell: Tell = silent,
 ) -> Audit:
     """Audit the event logs at these paths; the tables in the folder `out` are replaced."""
-    sources = [find_source(path) for path in paths]
-    with configured(session, SETTINGS):
+    with Places(session) as places, configured(session, SETTINGS):
+        sources = [find_source(path, places) for path in paths]
         tell("looking at the log")
         log = read_logs(session, sources)
         runs = gather_facts(log)
         check_separate(runs, sources)
+        places.make_folder(out)
         names = names_of(runs, sources)
         spans = read_spans(session, sources, dict(zip(names, runs, strict=True)))
         by_name = dict(zip(names, runs, strict=True))
         cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
         with audited(log, runs, names, order, spans, slice_copies, tell, cut, moved) as found:
             tell("writing")
-            write_tables(found, out)
+            write_tables(found, out, places)
             summary = found.summary
             worst: list[Found] = []
             if explain and not summary.causal:
@@ -62,22 +61,17 @@ def audit(
     return Audit(summary=summary, worst=worst, names=people)
 
 
-def write_tables(found: Findings, out: str) -> None:
+def write_tables(found: Findings, out: str, places: Places) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none.
 
-    Elsewhere than on this machine nothing can be renamed, so that there the summary comes last.
+    `Places.replacing` says what is promised where.
     """
-    tables: dict[str, DataFrame] = {name: getattr(found, name) for name in TABLES}
     text = json.dumps(found.summary.as_object(), indent=2) + "\n"
-    if "://" in out:
-        for name, table in tables.items():
-            table.write.mode("overwrite").parquet(f"{out}/{name}")
-        write_text(f"{out}/{SUMMARY}", text)
-        return
-    with replacing_together(Path(out).absolute(), [*TABLES, SUMMARY]) as stage:
-        for name, table in tables.items():
-            table.write.parquet(str(stage / name))
-        (stage / SUMMARY).write_text(text, encoding="utf-8")
+    with places.replacing(out, [*TABLES, SUMMARY]) as stage:
+        for name in TABLES:
+            table: DataFrame = getattr(found, name)
+            table.write.mode("overwrite").parquet(f"{stage}/{name}")
+        places.write(f"{stage}/{SUMMARY}", text.encode())
 
 
 def explained(found: Findings, count: int) -> list[Found]:
@@ -104,10 +98,3 @@ def process_names(
     """What the processes of a run are called, if that is written beside its log."""
     facts = runs[names.index(run)]
     return names_beside(sources[facts.source], facts.run_id)
-
-
-def write_text(url: str, text: str) -> None:
-    """Write a small file, wherever Spark writes its tables to."""
-    filesystem, place = pyarrow.fs.FileSystem.from_uri(url)
-    with filesystem.open_output_stream(place) as stream:
-        stream.write(text.encode())

@@ -55,6 +55,7 @@ from antecede.pipeline.audit.small_tables import (
 )
 from antecede.pipeline.audit.verdict import INVOLVED, SIDES, Moved
 from antecede.pipeline.audit.witnesses import violation_of, witnessed
+from antecede.pipeline.places import is_plain
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
 
 SMALL_EVENTS: Final = 1_000_000
@@ -74,8 +75,10 @@ def audit_small(
 
     The tables in the folder `out` are replaced, as by `antecede.pipeline.audit.job.audit`.
     """
+    if not all(is_plain(path) for path in (*paths, out)):
+        return None
     sources = [find_source(path) for path in paths]
-    files = None if "://" in out else files_of(sources, events_max)
+    files = files_of(sources, events_max)
     if files is None:
         return None
     tell("judging")

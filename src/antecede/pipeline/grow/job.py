@@ -30,7 +30,8 @@ from antecede.pipeline.grow.service_graph import (
     replicas_of,
 )
 from antecede.pipeline.grow.summary import graph_origins, layer_origins
-from antecede.pipeline.ingest.outputs import Outputs
+from antecede.pipeline.ingest.outputs import REPLACED, Outputs
+from antecede.pipeline.places import Places
 from antecede.pipeline.profile.job import kept
 from antecede.pipeline.profile.sources import read_names, read_workload, run_ids
 from antecede.pipeline.profile.structure import causal_structure
@@ -204,13 +205,14 @@ def written(
     counts = counted(workload, plan)
     if not counts["messages"]:
         raise LocalError("not a single message came of it: ask for more messages")
-    outputs = Outputs(out, run_id)
-    outputs.clear()
-    # Replays break ties by the order of rows: it must not depend on how they were partitioned.
-    outputs.write_run("workload", workload.select(*COLUMNS).orderBy("message_id"))
-    outputs.write_run("processes", growth.processes.orderBy("process"))
     summary = {"run_id": run_id, **words, **counts, "rejects": 0, **growth.origins}
-    outputs.write_summary(summary)
+    session = workload.sparkSession
+    with Places(session).replacing(out, REPLACED) as stage:
+        outputs = Outputs(session, stage, run_id)
+        # Replays break ties by the order of rows: it must not depend on how they were partitioned.
+        outputs.write_run("workload", workload.select(*COLUMNS).orderBy("message_id"))
+        outputs.write_run("processes", growth.processes.orderBy("process"))
+        outputs.write_summary(summary)
     return summary
 
 

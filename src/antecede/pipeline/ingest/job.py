@@ -22,9 +22,9 @@ from antecede.pipeline.ingest.known import Known, Placing, summary_of
 from antecede.pipeline.ingest.layouts import COPIES, LONG, PARTS, REJECTS, SPANS, table
 from antecede.pipeline.ingest.names import names_of
 from antecede.pipeline.ingest.order import local_events, sequenced
-from antecede.pipeline.ingest.outputs import Outputs
-from antecede.pipeline.ingest.reading import read_parts
-from antecede.pipeline.ingest.sources import find_files, parts_of
+from antecede.pipeline.ingest.outputs import REPLACED, Outputs, check_apart
+from antecede.pipeline.ingest.reading import read_contents, read_parts
+from antecede.pipeline.ingest.sources import Found, find_files, parts_of
 from antecede.pipeline.ingest.spans import (
     calls_of_spans,
     copies_of_tables,
@@ -34,6 +34,7 @@ from antecede.pipeline.ingest.spans import (
 )
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
+from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
 
 READING_TASKS_MAX: Final = 256
@@ -59,22 +60,20 @@ def ingest(
     What was there of an earlier ingest is replaced. `unit` is that of times in message tables that
     do not say; `keep` names attributes of spans that come along; `tell` hears what is being done.
     """
-    found = find_files(paths)
-    outputs = Outputs(out, run_id)
-    outputs.check_apart(path for path, _ in found.files)
-    outputs.make_folder()
+    places = Places(spark)
+    found = find_files(paths, places)
+    target = places.address(out)
+    check_apart(target, [path for path, _ in found.files])
+    places.make_folder(out)
     with ExitStack() as stack:
         tell(f"reading {len(found.files):,} files")
-        parts = parts_of(found.files, form, unit)
-        tasks = min(len(parts), READING_TASKS_MAX)
-        spread = spark.createDataFrame(parts, PARTS).repartition(tasks)
-        records = kept(read_parts(spread, form, unit, frozenset(keep)), stack)
+        records = kept(read_found(spark, found, form, unit, frozenset(keep)), stack)
         copies, known = learnt(records, repair, stack, tell)
         tell("putting events in order")
         events = kept(ordered(copies, known, stack), stack)
         placing = counted_placing(events)
         tell("writing")
-        outputs.clear()
+        outputs = Outputs(spark, stack.enter_context(places.replacing(target, REPLACED)), run_id)
         outputs.write_run("events", events.select(*EVENTS.names))
         outputs.write_processes(known.names.values())
         if known.reading.spans:
@@ -83,9 +82,29 @@ def ingest(
         rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
         outputs.write("rejects", rejects.select(*REJECTS.names))
         waiting = write_workload(spark, outputs, events, placing)
-    summary = summary_of(run_id, found, repair, known, placing, waiting)
-    outputs.write_summary(summary.as_object())
+        summary = summary_of(run_id, found, repair, known, placing, waiting)
+        outputs.write_summary(summary.as_object())
     return summary
+
+
+def read_found(
+    spark: SparkSession, found: Found, form: str, unit: str | None, keep: frozenset[str]
+) -> DataFrame:
+    """The records in all files: Python opens those of this machine, Spark those elsewhere.
+
+    Out: `RECORDS`.
+    """
+    tables = []
+    if found.files:
+        parts = parts_of(found.files, form, unit)
+        tasks = min(len(parts), READING_TASKS_MAX)
+        spread = spark.createDataFrame(parts, PARTS).repartition(tasks)
+        tables.append(read_parts(spread, form, unit, keep))
+    if found.elsewhere:
+        numbers = {path: number for number, (path, _) in enumerate(found.elsewhere)}
+        contents = spark.read.format("binaryFile").load(list(numbers))
+        tables.append(read_contents(contents, numbers, form, unit, keep))
+    return reduce(DataFrame.unionByName, tables)
 
 
 def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:

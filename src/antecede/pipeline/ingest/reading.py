@@ -1,6 +1,8 @@
 """The first stage: parts of files in, records out. Python workers open the files themselves."""
 
-from collections.abc import Iterable, Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from typing import IO, Any, Final, TypeAlias
@@ -32,6 +34,9 @@ FileRead: TypeAlias = tuple[str, int]
 
 Numbered: TypeAlias = tuple[int, int, str, Span | Copy | Reject | FileRead]
 
+FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[Found]]]
+"""Each file: its name, its format, and what is found in it."""
+
 COLUMN_OF: Final = {Span: "span", Copy: "copy", Reject: "reject", tuple: "file"}
 UNRECOGNISED: Final = "unknown"
 
@@ -47,12 +52,51 @@ def read_parts(
     return parts.mapInArrow(partial(read_batches, form=form, unit=unit, keep=keep), RECORDS)
 
 
+def read_contents(
+    contents: DataFrame,
+    numbers: Mapping[str, int],
+    form: str,
+    unit: str | None,
+    keep: frozenset[str] = KEEP_NOTHING,
+) -> DataFrame:
+    """Every record of files that Spark has read; `numbers` says which part each of them is.
+
+    In:  path, content.
+    Out: as of `read_parts`.
+    """
+    task = partial(content_batches, numbers=numbers, form=form, unit=unit, keep=keep)
+    return contents.select("path", "content").mapInArrow(task, RECORDS)
+
+
+def content_batches(
+    batches: Iterable[Batch],
+    numbers: Mapping[str, int],
+    form: str,
+    unit: str | None,
+    keep: frozenset[str],
+) -> Iterator[Batch]:
+    """The records of files that come in batches."""
+    return record_batches(
+        record
+        for path, data in rows_of(batches, ("path", "content"))
+        for record in numbered(
+            numbers[path],
+            partial(found_in_stream, path, io.BytesIO(data), form, unit, keep),
+        )
+    )
+
+
 def read_batches(
     batches: Iterable[Batch], form: str, unit: str | None, keep: frozenset[str]
 ) -> Iterator[Batch]:
     """The records of the parts in these batches, as batches."""
     parts = (Part(*row) for row in rows_of(batches, PARTS.names))
-    records = (record for part in parts for record in read_part(part, form, unit, keep))
+    return record_batches(record for part in parts for record in read_part(part, form, unit, keep))
+
+
+def record_batches(records: Iterable[Numbered]) -> Iterator[Batch]:
+    """Records as batches, those of one sort together."""
+    records = iter(records)
     while chunk := list(islice(records, BATCH_ROWS)):
         for kind in COLUMN_OF:
             alike = [record for record in chunk if type(record[3]) is kind]
@@ -88,24 +132,29 @@ def read_part(
     part: Part, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
 ) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
+    return numbered(part.number, partial(found_in_part, part, form, unit, keep))
+
+
+def numbered(number: int, opened: Callable[[list[Damage]], FilesFound]) -> Iterator[Numbered]:
+    """The records of the part with this number, which is opened with a list for damages."""
     ordinal = 0
     damages: list[Damage] = []
-    for source, kind, found in found_in_part(part, form, unit, keep, damages):
+    for source, kind, found in opened(damages):
         records = 0
         for record in found:
-            yield part.number, ordinal, source, record
+            yield number, ordinal, source, record
             ordinal += 1
             records += 1
-        yield part.number, ordinal, source, (kind, records)
+        yield number, ordinal, source, (kind, records)
         ordinal += 1
     for damage in dict.fromkeys(damages):
-        yield part.number, ordinal, damage.name, Reject("", damage.reason, "")
+        yield number, ordinal, damage.name, Reject("", damage.reason, "")
         ordinal += 1
 
 
 def found_in_part(
     part: Part, form: str, unit: str | None, keep: frozenset[str], damages: list[Damage]
-) -> Iterator[tuple[str, str, Iterator[Found]]]:
+) -> FilesFound:
     """Each file in a part: its name, its format, and what is found in it."""
     try:
         head = head_of(part.path)
@@ -116,7 +165,9 @@ def found_in_part(
         elif part.start or part.end != WHOLE:
             # Only a file whose format is known is cut.
             certain = detected(head, unit) or UNRECOGNISED if form == AUTO else form
-            yield part.path, certain, found_in_stretch(part, head, certain, unit, keep)
+            with closing(Stretch(part)) as stretch:
+                found = found_in_stretch(stretch, part, head, certain, unit, keep)
+                yield part.path, certain, found
         else:
             with open_file(part.path) as file:
                 for content in contents(part.path, file, damages):
@@ -140,7 +191,7 @@ def found_in_stream(
     unit: str | None,
     keep: frozenset[str],
     damages: list[Damage],
-) -> Iterator[tuple[str, str, Iterator[Found]]]:
+) -> FilesFound:
     """Each file in a stream, packed or not: its name, its format, and what is found in it."""
     for content in contents(name, stream, damages):
         kind = detected(content.head, unit) if form == AUTO else form
@@ -152,10 +203,9 @@ def found_in_stream(
 
 
 def found_in_stretch(
-    part: Part, head: bytes, form: str, unit: str | None, keep: frozenset[str]
+    stretch: Stretch, part: Part, head: bytes, form: str, unit: str | None, keep: frozenset[str]
 ) -> Iterator[Found]:
     """What is found in a stretch of a file of lines."""
-    stretch = Stretch(part)
     first_byte = stretch.offset if part.start else None
     if form in SPANS_OF_DOCUMENT:
         return read_documents(stretch, form, first_byte, keep)

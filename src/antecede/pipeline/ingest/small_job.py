@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from antecede.audit.summary import SUMMARY
 from antecede.pipeline.arrow_files import write_together
 from antecede.pipeline.ingest import known
 from antecede.pipeline.ingest.arrow_rows import Row, arrow_schema
@@ -24,7 +23,7 @@ from antecede.pipeline.ingest.formats.catalogue import AUTO
 from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import REJECTS, SPANS
 from antecede.pipeline.ingest.names import names_of
-from antecede.pipeline.ingest.outputs import TABLES, Outputs
+from antecede.pipeline.ingest.outputs import REPLACED, check_apart
 from antecede.pipeline.ingest.reading import read_part
 from antecede.pipeline.ingest.small_copies import (
     Placed,
@@ -37,7 +36,9 @@ from antecede.pipeline.ingest.small_copies import (
 )
 from antecede.pipeline.ingest.sources import Found, find_files, parts_of
 from antecede.pipeline.ingest.summary import FormatCount, Summary
+from antecede.pipeline.places import is_plain
 from antecede.pipeline.schemas import WORKLOAD
+from antecede.trace.atomic import blaming
 from antecede.trace.datasets import partition_folder
 from antecede.trace.events import KINDS
 from antecede.trace.parquet import event_schema
@@ -102,14 +103,14 @@ def ingest_small(
 
     The tables in the folder `out` are replaced, as by `antecede.pipeline.ingest.job.ingest`.
     """
-    if any("://" in path for path in (*paths, out)):
+    if not all(is_plain(path) for path in (*paths, out)):
         return None
     found = find_files(paths)
     if sum(size for _, size in found.files) > SMALL_BYTES:
         return None
-    outputs = Outputs(out, run_id)
-    outputs.check_apart(path for path, _ in found.files)
-    outputs.make_folder()
+    check_apart(str(Path(out).absolute()), [path for path, _ in found.files])
+    with blaming(Path(out), "write"):
+        Path(out).mkdir(parents=True, exist_ok=True)
     tell(f"reading {len(found.files):,} files")
     records = read_records(found, form, unit, frozenset(keep), records_max)
     if records is None:
@@ -130,7 +131,7 @@ def ingest_small(
         **(by_run("spans", run_id, spans_table(records, numbers)) if records.spans else {}),
         "rejects": table_of([(source, *reject) for source, reject in records.rejects], REJECTS),
     }
-    write_together(Path(out), tables, summary.as_object(), [*TABLES, SUMMARY])
+    write_together(Path(out), tables, summary.as_object(), REPLACED)
     return summary
 
 

@@ -1,24 +1,25 @@
 """Which files there are to read, and how they are cut into parts that tasks read on their own.
 
-Paths are local, or URLs that pyarrow understands (`s3://…`, `hdfs://…`, `gs://…`). On a cluster
-every executor opens the files itself, so a local path must be on a file system that all share.
+Files of this machine are opened by Python where they are read. On a cluster that is every executor,
+so such a path must be on a file system that all share. Files elsewhere (`s3a://…`, `hdfs://…`, or
+whatever `fs.defaultFS` names) are listed and read by Spark, each of them whole.
 """
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeAlias, cast, final
+from typing import IO, Final, NamedTuple, cast, final
+from urllib.parse import urlsplit
 
-from pyarrow import fs
 from pyarrow import parquet as pq
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.containers import HEAD_BYTES
 from antecede.pipeline.ingest.formats.catalogue import PARQUET, can_be_cut
-
-FileSystem: TypeAlias = Any
-"""pyarrow has no types."""
+from antecede.pipeline.places import Places, path_here
+from antecede.trace.atomic import blaming
 
 PART_BYTES: Final = 64 << 20
 """Files of lines that are larger are read in parts of this size."""
@@ -50,42 +51,62 @@ class Found:
     """The files that were found."""
 
     files: tuple[tuple[str, int], ...]
-    """Path and size, by path."""
+    """Path and size, by path, of those on this machine."""
     passed_over: tuple[str, ...]
     """What lay in a folder and does not look like a trace."""
+    elsewhere: tuple[tuple[str, int], ...] = ()
+    """Those that only Spark can read."""
 
 
-def find_files(paths: Sequence[str]) -> Found:
-    """The files at these paths; in folders, those whose names look like traces."""
+def find_files(paths: Sequence[str], places: Places | None = None) -> Found:
+    """The files at these paths; in folders, those whose names look like traces.
+
+    Without `places` all of them are on this machine.
+    """
     files: dict[str, int] = {}
+    elsewhere: dict[str, int] = {}
     passed_over: dict[str, None] = {}
     for path in paths:
-        for info in files_at(path):
-            name = address(path, info.path)
-            if info.path == filesystem(path)[1] or looks_like_a_trace(info.base_name):
-                files[name] = info.size or 0
+        here = path_here(path) if places is None else places.local(path)
+        if here is None:
+            assert places is not None, "only Spark knows other places"
+            found, target = remote_files(path, places), elsewhere
+        else:
+            found, target = local_files(here), files
+        for name, size, is_named in found:
+            if is_named or looks_like_a_trace(name.rpartition("/")[2]):
+                target[name] = size
             else:
                 passed_over[name] = None
-    if not files:
+    if not files and not elsewhere:
         raise LocalError(f"there is no trace in {', '.join(paths)}")
-    return Found(tuple(sorted(files.items())), tuple(sorted(passed_over)))
+    return Found(
+        tuple(sorted(files.items())), tuple(sorted(passed_over)), tuple(sorted(elsewhere.items()))
+    )
 
 
-def files_at(path: str) -> Iterator[Any]:
-    """What the file system says about a file, or about all the files in a folder."""
-    system, inner = filesystem(path)
-    try:
-        top = system.get_file_info(inner)
-        if top.type == fs.FileType.NotFound:
-            raise LocalError(f"cannot read {path}: there is no such file or directory")
-        if top.type == fs.FileType.File:
-            yield top
+def remote_files(path: str, places: Places) -> Iterator[tuple[str, int, bool]]:
+    """The files at a path elsewhere: path, size, and whether it was itself asked for."""
+    found = places.files(path)
+    if not found:
+        raise LocalError(f"cannot read {path}: there is no such file or directory")
+    for name, size in found:
+        yield name, size, name.endswith(urlsplit(path).path.rstrip("/"))
+
+
+def local_files(top: Path) -> Iterator[tuple[str, int, bool]]:
+    """The files at a path of this machine: path, size, and whether it was itself asked for."""
+    with blaming(top, "read"):
+        if not top.exists():
+            raise LocalError(f"cannot read {top}: there is no such file or directory")
+        if not top.is_dir():
+            yield str(top), top.stat().st_size, True
             return
-        for info in system.get_file_info(fs.FileSelector(inner, recursive=True)):
-            if info.type == fs.FileType.File and not is_hidden(info.path, inner):
-                yield info
-    except OSError as error:
-        raise LocalError(f"cannot read {path}: {error}") from error
+        for folder, _, names in os.walk(top):
+            for name in names:
+                file = Path(folder) / name
+                if file.is_file() and not is_hidden(str(file), str(top)):
+                    yield str(file), file.stat().st_size, False
 
 
 def is_hidden(path: str, folder: str) -> bool:
@@ -103,31 +124,11 @@ def looks_like_a_trace(name: str) -> bool:
     return plain.endswith((*SUFFIXES, *ARCHIVES))
 
 
-def filesystem(path: str) -> tuple[FileSystem, str]:
-    """The file system that a path is on, and what it is called there."""
-    if "://" not in path:
-        return fs.LocalFileSystem(), str(Path(path).absolute())
-    try:
-        system, inner = fs.FileSystem.from_uri(path)
-    except (ValueError, OSError) as error:
-        raise LocalError(f"cannot read {path}: {error}") from error
-    return system, inner
-
-
-def address(asked: str, inner: str) -> str:
-    """The path of a file below one that was asked for."""
-    if "://" not in asked:
-        return inner
-    _, top = filesystem(asked)
-    return asked if inner == top else asked.rstrip("/") + inner.removeprefix(top.rstrip("/"))
-
-
 def open_file(path: str, start: int = 0) -> IO[bytes]:
     """The file from this byte on."""
-    system, inner = filesystem(path)
-    file = system.open_input_file(inner)
+    file = Path(path).open("rb")  # noqa: SIM115 whoever asked for it closes it
     file.seek(start)
-    return cast(IO[bytes], file)
+    return file
 
 
 def head_of(path: str) -> bytes:
@@ -171,6 +172,10 @@ class Stretch:
         self._end: Final = part.end
         skipped = self._file.readline() if part.start else b""
         self.offset = before + len(skipped)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
     def readline(self, limit: int = -1, /) -> bytes:
         """The next line, if it begins before the end."""

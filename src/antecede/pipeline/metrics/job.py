@@ -16,6 +16,7 @@ from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
 from antecede.pipeline.audit.inputs import find_source, read_logs
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
+from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS
 
 ArrowTable: TypeAlias = Any
@@ -30,11 +31,12 @@ def measure_logs(
     Runs of several paths that have the same name are told apart by a number in front; `LocalError`
     if these are no event logs.
     """
-    sources = [find_source(path) for path in paths]
-    events = read_logs(session, sources)
-    runs = gather_facts(events)
-    check_separate(runs, sources)
     with ExitStack() as stack:
+        places = stack.enter_context(Places(session))
+        sources = [find_source(path, places) for path in paths]
+        events = read_logs(session, sources)
+        runs = gather_facts(events)
+        check_separate(runs, sources)
         log = with_distinct_names(events, runs).select("run_id", *EVENTS.names)
         instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
         stack.callback(instants.unpersist)
