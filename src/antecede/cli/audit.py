@@ -3,7 +3,7 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import click
 
@@ -24,6 +24,7 @@ Examples:
   antecede audit traces/ --out found --explain 5    what `antecede ingest --out traces` made
   antecede audit sweep/events more.jsonl --out found
   antecede audit live/ --out found --fail-on-violation && deploy
+  antecede audit --table lake.traces.events --out s3a://bucket/found --format orc
 
 \b
 DIR gets
@@ -40,7 +41,7 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
 
 
 @click.command(epilog=EPILOG, short_help="Judge causal order in event logs of any size.")
-@click.argument("paths", metavar="EVENTS...", nargs=-1, required=True)
+@click.argument("paths", metavar="EVENTS...", nargs=-1)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
 @click.option(
     "--explain",
@@ -57,6 +58,21 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
     help="What counts as a cause: all that a process did before, or what it did before in the "
     "same trace.  [default: trace if the log has traces]",
 )
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help="Audit the table catalog.db.name, too.  Needs Spark.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
+    default="parquet",
+    show_default=True,
+    help="How the tables are written; others than Parquet need Spark.",
+)
 @click.option("--fail-on-violation", is_flag=True, help="Exit with 1 if there is a violation.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
@@ -67,6 +83,8 @@ def command(
     out: str,
     explained: int,
     order: "Order | None",
+    tables: tuple[str, ...],
+    form: str,
     fail_on_violation: bool,
     as_json: bool,
     master: str | None,
@@ -81,7 +99,10 @@ def command(
     Logs of up to a million events on this machine are judged at once, larger ones on Spark, as is
     everything if --master is given; the verdict is the same.
     """
-    found = carried_out(context, paths, out, order, explained, master)
+    if not paths and not tables:
+        raise click.UsageError("Missing argument 'EVENTS...', or --table.")
+    options: Options = {"order": order, "explain": explained, "tables": tables, "form": form}
+    found = carried_out(context, paths, out, options, master)
     if as_json:
         click.echo(json.dumps(found.summary.as_object(), indent=2))
     else:
@@ -92,33 +113,43 @@ def command(
         context.exit(1)
 
 
+class Options(TypedDict):
+    """How to judge, and what else."""
+
+    order: "Order | None"
+    explain: int
+    tables: tuple[str, ...]
+    form: str
+
+
 def carried_out(
     context: click.Context,
     paths: tuple[str, ...],
     out: str,
-    order: "Order | None",
-    explained: int,
+    options: Options,
     master: str | None,
 ) -> "Audit":
     """Audit: logs of up to a million events right here, all else on Spark."""
     check_kinds(paths)
-    if master is None and not has_lab():
+    order, explain = options["order"], options["explain"]
+    is_simple = master is None and not options["tables"] and options["form"] == "parquet"
+    if is_simple and not has_lab():
         from antecede.audit.plain import audit_plain
 
-        return audit_plain(paths, out, order=order, explain=explained)
+        return audit_plain(paths, out, order=order, explain=explain)
     need_spark()
     from antecede.pipeline.audit.job import audit
     from antecede.pipeline.audit.small_job import audit_small
 
     with spark_progress() as progress:
-        if master is None:
-            found = audit_small(paths, out, order=order, explain=explained, tell=progress.tell)
+        if is_simple:
+            found = audit_small(paths, out, order=order, explain=explain, tell=progress.tell)
             if found is not None:
                 return found
         progress.tell("starting Spark")
         with spark_session(context, master) as session:
             progress.watch(session)
-            return audit(session, paths, out, order=order, explain=explained, tell=progress.tell)
+            return audit(session, paths, out, **options, tell=progress.tell)
 
 
 def has_lab() -> bool:

@@ -86,6 +86,18 @@ The exit status is 1 if no message was found.
     default="",
     help="Attributes of spans that come along into spans/, and with them into findings.",
 )
+@click.option(
+    "--table",
+    metavar="NAME",
+    help="Add the events to the table catalog.db.name, too.  Needs Spark.",
+)
+@click.option(
+    "--table-format",
+    type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
+    default="parquet",
+    show_default=True,
+    help="Of that table.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
 @click.pass_context
@@ -98,6 +110,8 @@ def command(
     run_id: str | None,
     time_unit: str | None,
     keep: str,
+    table: str | None,
+    table_format: str,
     as_json: bool,
     master: str | None,
 ) -> None:
@@ -115,7 +129,7 @@ def command(
         "unit": time_unit,
         "keep": [name.strip() for name in keep.split(",") if name.strip()],
     }
-    summary = carried_out(context, paths, out, options, master)
+    summary = carried_out(context, paths, out, options, (table, table_format), master)
     if as_json:
         click.echo(json.dumps(summary.as_object(), indent=2))
     else:
@@ -140,9 +154,11 @@ def carried_out(
     paths: tuple[str, ...],
     out: str,
     options: Options,
+    table: tuple[str | None, str],
     master: str | None,
 ) -> "Summary":
     """Ingest: what fits into this process right here, all else on Spark."""
+    name, form = table
     need_spark()
     from antecede.pipeline.ingest.job import ingest
     from antecede.pipeline.ingest.small_job import ingest_small
@@ -152,14 +168,17 @@ def carried_out(
         find_files([path])  # a mistake in a path need not wait for Spark to start
     check_writable(out)
     with spark_progress() as progress:
-        if master is None:
+        if master is None and name is None:
             summary = ingest_small(paths, out, **options, tell=progress.tell)
             if summary is not None:
                 return summary
         progress.tell("starting Spark")
         with spark_session(context, master) as session:
             progress.watch(session)
-            return ingest(session, paths, out, **options, tell=progress.tell)
+            tell = progress.tell
+            return ingest(
+                session, paths, out, **options, table_name=name, table_form=form, tell=tell
+            )
 
 
 def name_after(path: str) -> str:

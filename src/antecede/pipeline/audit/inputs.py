@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
@@ -19,6 +20,7 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.layouts import SPANS
 from antecede.pipeline.places import Places, path_here
 from antecede.pipeline.schemas import EVENTS, with_run_id
+from antecede.pipeline.table_formats import first_line
 from antecede.trace.datasets import (
     PARTITION,
     find_runs,
@@ -33,6 +35,9 @@ from antecede.trace.processes import processes_file, read_files, read_processes
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
+
+ONLY_RUN: Final = "run"
+"""What a run is called in a table that names none."""
 
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
@@ -75,6 +80,8 @@ class Source:
     """What recorders left unfinished, and in which run."""
     beside: Path | None = None
     """For a log elsewhere: where on this machine there is a copy of what lies beside it."""
+    is_table: bool = False
+    """Whether the path is the name of a table in a catalogue."""
     spans: frozenset[str] = frozenset()
     """For a log elsewhere: the folders of runs with spans beside it."""
 
@@ -196,8 +203,31 @@ def read_logs(session: SparkSession, sources: Sequence[Source]) -> DataFrame:
     return reduce(DataFrame.unionByName, logs)
 
 
+def with_all_columns(events: DataFrame, number: int = 0) -> DataFrame:
+    """The log with every column that it may have, and source, which is this number.
+
+    `LocalError` if it lacks one that it must have.
+    """
+    required = [field.name for field in EVENTS.fields if not field.nullable]
+    needed = {*required, "sender", "sequence", "target"} - {"payload_bytes", "metadata_bytes"}
+    missing = sorted(needed - set(events.columns))
+    if missing:
+        raise LocalError(f"this is no event log: it has no column {', '.join(missing)}")
+    added = {
+        field.name: F.lit(None).cast(field.dataType)
+        for field in EVENTS.fields
+        if field.name not in events.columns
+    }
+    if "run_id" not in events.columns:
+        added["run_id"] = F.lit(ONLY_RUN)
+    return events.withColumns({**added, "source": F.lit(number)})
+
+
 def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     """The logs of one source."""
+    if source.is_table:
+        columns = [*EVENTS.names, "run_id", "source"]
+        return with_all_columns(table_of(session, source.path), number).select(*columns)
     schema = with_run_id(EVENTS) if source.run_id is None else EVENTS
     reader = session.read.schema(schema).option("mode", "FAILFAST")
     parts = [
@@ -213,6 +243,14 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
             rows = session.createDataFrame(json_table(one.lines, EVENTS.names))
             parts.append(rows.withColumn("run_id", F.lit(source.run_id or run_id)))
     return reduce(DataFrame.unionByName, parts).withColumn("source", F.lit(number))
+
+
+def table_of(session: SparkSession, name: str) -> DataFrame:
+    """The table of this name; `LocalError` if there is none."""
+    try:
+        return session.table(name)
+    except PySparkException as error:
+        raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
 
 
 def json_table(lines: bytes, columns: Sequence[str]) -> ArrowTable:
@@ -260,6 +298,8 @@ def moved_clocks(
     moved: dict[str, dict[int, int]] = {}
     for name, run in runs.items():
         place = sources[run.source].place
+        if sources[run.source].is_table:
+            continue
         told = place.parent / SUMMARY
         if place.name != EVENTS_FOLDER or not told.is_file():
             continue
@@ -278,7 +318,7 @@ def spans_folder(source: Source, run_id: str) -> str | None:
     name = partition_folder(Path(), run_id).name
     parent, _, last = source.path.rpartition("/")
     folder = f"{parent}/{SPANS_FOLDER}/{name}"
-    if last != EVENTS_FOLDER:
+    if last != EVENTS_FOLDER or source.is_table:
         return None
     there = name in source.spans if source.beside is not None else Path(folder).is_dir()
     return folder if there else None
@@ -292,6 +332,8 @@ def paths_of(source: Source, form: str) -> str | list[str]:
 
 def names_beside(source: Source, run_id: str) -> dict[int, str]:
     """The names of a run's processes, if they are beside its log; audits do without, if need be."""
+    if source.is_table:
+        return {}
     with suppress(LocalError):
         tables = [processes_file(file) for file in source.files]
         if names := read_files([table for table in tables if table.exists()]):

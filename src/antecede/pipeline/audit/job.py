@@ -23,6 +23,7 @@ from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
 from antecede.pipeline.places import Places
+from antecede.pipeline.table_formats import PARQUET, check_format
 
 
 def audit(
@@ -32,12 +33,19 @@ def audit(
     *,
     order: Order | None = None,
     explain: int = 0,
+    tables: Sequence[str] = (),
+    form: str = PARQUET,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
 ) -> Audit:
-    """Audit the event logs at these paths; the tables in the folder `out` are replaced."""
+    """Audit the event logs at these paths, and in these tables of a catalogue.
+
+    The tables in the folder `out` are replaced; they are written in the format `form`.
+    """
+    check_format(session, form)
     with Places(session) as places, configured(session, SETTINGS):
         sources = [find_source(path, places) for path in paths]
+        sources += [Source(path=name, run_id=None, is_table=True) for name in tables]
         tell("looking at the log")
         log = read_logs(session, sources)
         runs = gather_facts(log)
@@ -49,7 +57,7 @@ def audit(
         cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
         with audited(log, runs, names, order, spans, slice_copies, tell, cut, moved) as found:
             tell("writing")
-            write_tables(found, out, places)
+            write_tables(found, out, places, form)
             summary = found.summary
             worst: list[Found] = []
             if explain and not summary.causal:
@@ -61,7 +69,7 @@ def audit(
     return Audit(summary=summary, worst=worst, names=people)
 
 
-def write_tables(found: Findings, out: str, places: Places) -> None:
+def write_tables(found: Findings, out: str, places: Places, form: str) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none.
 
     `Places.replacing` says what is promised where.
@@ -70,7 +78,7 @@ def write_tables(found: Findings, out: str, places: Places) -> None:
     with places.replacing(out, [*TABLES, SUMMARY]) as stage:
         for name in TABLES:
             table: DataFrame = getattr(found, name)
-            table.write.mode("overwrite").parquet(f"{stage}/{name}")
+            table.write.format(form).mode("overwrite").save(f"{stage}/{name}")
         places.write(f"{stage}/{SUMMARY}", text.encode())
 
 

@@ -18,10 +18,10 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.audit.summary import GRADES, Method, Summary
-from antecede.core.errors import LocalError
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.facts import RunFacts, gather_facts
+from antecede.pipeline.audit.inputs import ONLY_RUN, with_all_columns
 from antecede.pipeline.audit.judge import (
     SETTINGS,
     Judged,
@@ -33,14 +33,10 @@ from antecede.pipeline.audit.judge import (
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
 from antecede.pipeline.audit.summary import channels_of, kinds_and_quantiles
-from antecede.pipeline.schemas import EVENTS
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
 
 NOTHING_MOVED: Final[verdict.Moved] = {}
-
-ONLY_RUN: Final = "run"
-"""What a run is called in a table that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,26 +90,6 @@ def audit(
         runs = gather_facts(named)
         names = [run.run_id for run in runs]
         return audited(named, runs, names, order, spans, slice_copies, tell)
-
-
-def with_all_columns(events: DataFrame) -> DataFrame:
-    """The log with every column that it may have, and source.
-
-    `LocalError` if it lacks one that it must have.
-    """
-    required = [field.name for field in EVENTS.fields if not field.nullable]
-    needed = {*required, "sender", "sequence", "target"} - {"payload_bytes", "metadata_bytes"}
-    missing = sorted(needed - set(events.columns))
-    if missing:
-        raise LocalError(f"this is no event log: it has no column {', '.join(missing)}")
-    added = {
-        field.name: F.lit(None).cast(field.dataType)
-        for field in EVENTS.fields
-        if field.name not in events.columns
-    }
-    if "run_id" not in events.columns:
-        added["run_id"] = F.lit(ONLY_RUN)
-    return events.withColumns({**added, "source": F.lit(0)})
 
 
 def audited(

@@ -36,6 +36,7 @@ from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
+from antecede.pipeline.table_formats import PARQUET, append_run, check_format
 
 READING_TASKS_MAX: Final = 256
 """Reading is spread over so many tasks at most, each with many files where there are many."""
@@ -53,13 +54,17 @@ def ingest(
     run_id: str = "ingested",
     unit: str | None = None,
     keep: Sequence[str] = (),
+    table_name: str | None = None,
+    table_form: str = PARQUET,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Read the traces at `paths` and write what they come to into the folder `out`.
 
     What was there of an earlier ingest is replaced. `unit` is that of times in message tables that
     do not say; `keep` names attributes of spans that come along; `tell` hears what is being done.
+    The events go into the table of a catalogue too, if one is named, in the format `table_form`.
     """
+    check_format(spark, table_form)
     places = Places(spark)
     found = find_files(paths, places)
     target = places.address(out)
@@ -74,7 +79,8 @@ def ingest(
         placing = counted_placing(events)
         tell("writing")
         outputs = Outputs(spark, stack.enter_context(places.replacing(target, REPLACED)), run_id)
-        outputs.write_run("events", events.select(*EVENTS.names))
+        log = events.select(*EVENTS.names)
+        outputs.write_run("events", log)
         outputs.write_processes(known.names.values())
         if known.reading.spans:
             clocks = spark.createDataFrame(known.clock_rows(), CLOCKS)
@@ -84,6 +90,8 @@ def ingest(
         waiting = write_workload(spark, outputs, events, placing)
         summary = summary_of(run_id, found, repair, known, placing, waiting)
         outputs.write_summary(summary.as_object())
+        if table_name is not None:
+            append_run(log.withColumn("run_id", F.lit(run_id)), table_name, run_id, table_form)
     return summary
 
 
