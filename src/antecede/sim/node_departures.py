@@ -16,10 +16,12 @@ from antecede.link.reports import PeerExpelled, PeerRestarted, Report, Undeliver
 class Registry:
     """Keeps the account of one run."""
 
-    __slots__ = ("_fenced", "_ids", "departures")
+    __slots__ = ("_fenced", "_ids", "departures", "reports")
 
     def __init__(self) -> None:
         self.departures: Final = Departures()
+        # How often nodes have said something about each other, by what it was.
+        self.reports: Final[dict[str, int]] = {}
         # The incarnations of each name, and the id of each in the event log.
         self._ids: Final[dict[str, dict[int, int]]] = {}
         self._fenced: Final[set[tuple[int, int]]] = set()
@@ -42,6 +44,8 @@ class Registry:
 
     def note(self, at: int, report: Report, current: int, now_ns: i64) -> None:
         """An incarnation has reported something; `current` is whom it means by the name now."""
+        kind = type(report).__name__
+        self.reports[kind] = self.reports.get(kind, 0) + 1
         if isinstance(report, PeerExpelled):
             self.expelled(report.name, report.incarnation)
             self._fence(at, report.name, report.incarnation, now_ns)

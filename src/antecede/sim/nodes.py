@@ -21,11 +21,13 @@ from antecede.link.contacts import Contact
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
+from antecede.link.guard import Guard
 from antecede.link.identity import Identity
 from antecede.link.limits import Limits
 from antecede.link.rows import NodeLog
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
+from antecede.sim.adversary import Adversary, Flight
 from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
 from antecede.sim.engine import PROGRESS_PERIOD, Progress
 from antecede.sim.metadata_size import MetadataSize
@@ -148,18 +150,6 @@ class CountedTokens(Tokens):
 
 
 @final
-class Flight:
-    """A datagram under way."""
-
-    __slots__ = ("data", "source", "target")
-
-    def __init__(self, source: i64, target: i64, data: bytes) -> None:
-        self.source: Final[i64] = source
-        self.target: Final[i64] = target
-        self.data: Final = data
-
-
-@final
 class NodeHost:
     """A node, and its place in the simulation: `process` is whom the workload takes it for."""
 
@@ -213,6 +203,8 @@ class NodeSimulation:
         options: dict[str, object],
         limits: Limits | None = None,
         datagram_size: int = DATAGRAM_SIZE,
+        adversary: Adversary | None = None,
+        guards: dict[str, Guard] | None = None,
     ) -> None:
         check_faults(node_faults, workload)
         if not isinstance(info.create(0, range(2)), NodeProcess):
@@ -229,6 +221,9 @@ class NodeSimulation:
         # Submissions of nodes that were not there any more.
         self.dropped: i64 = 0
         self.registry: Final = Registry()
+        self._adversary: Final = adversary
+        # The keys of each name, where there are keys.
+        self._guards: Final = guards
         self._info: Final = info
         self._options: Final = options
         self._limits: Final = Limits() if limits is None else limits
@@ -363,7 +358,8 @@ class NodeSimulation:
         )
         assert isinstance(process, NodeProcess), "that was checked before"
         cumulative = self._info.ordering != "none"
-        return Endpoint(me, process, self._tokens, limits, log, cumulative)
+        guard = None if self._guards is None else self._guards[name]
+        return Endpoint(me, process, self._tokens, limits, log, cumulative, guard)
 
     def _touch(self, host: NodeHost) -> None:
         if not host.touched:
@@ -492,7 +488,12 @@ class NodeSimulation:
         for datagram in endpoint.out:
             address = datagram.address
             assert isinstance(address, int), "addresses are numbers here"
-            self._send(host.address, address, datagram.data)
+            flight = Flight(host.address, address, datagram.data)
+            if self._adversary is None:
+                self._send(flight)
+                continue
+            for forged in self._adversary.passes(flight, int(self.now_ns)):
+                self._send(forged)
         endpoint.out.clear()
         if endpoint.reports:
             self._listen(host)
@@ -514,17 +515,17 @@ class NodeSimulation:
         if endpoint.fenced is not None:
             self._leave(host)
 
-    def _send(self, source: i64, target: i64, data: bytes) -> None:
+    def _send(self, flight: Flight) -> None:
         """Route a datagram through the faulty network."""
         network = self._network
         number = self.datagrams
         self.datagrams += 1
-        network.route(source, target, 0, number, self.now_ns)
+        network.route(flight.source, flight.target, 0, number, self.now_ns)
         second_ns = network.second_ns
         if network.first_ns >= 0:
-            self._post(network.first_ns, 2 * number, Flight(source, target, data))
+            self._post(network.first_ns, 2 * number, flight)
         if second_ns >= 0:
-            self._post(second_ns, 2 * number + 1, Flight(source, target, data))
+            self._post(second_ns, 2 * number + 1, flight)
 
     def _post(self, time_ns: i64, number: i64, flight: Flight) -> None:
         self._flights[number] = flight

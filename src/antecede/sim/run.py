@@ -13,8 +13,10 @@ from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.link.faults import Faults
+from antecede.link.guard import Guard
 from antecede.link.latency import DELAY_NS_MAX
 from antecede.link.reliable import over_lossy
+from antecede.sim.adversary import Adversary
 from antecede.sim.engine import Progress, Simulation
 from antecede.sim.fit import check_workload, needs_link
 from antecede.sim.measures import Measures
@@ -91,6 +93,8 @@ class RunResult:
     log: EventLog | None
     departures: Departures
     """Which nodes are gone, and what the others have said about it, for `audit.departures`."""
+    reports: dict[str, int]
+    """How often nodes have said something about each other, by what it was."""
 
 
 OLDEST_SHOWN: Final = 10
@@ -117,6 +121,8 @@ def simulate(
     link: bool = False,
     host: str = CORE,
     node_faults: Sequence[NodeFault] = (),
+    adversary: Adversary | None = None,
+    guards: dict[str, Guard] | None = None,
 ) -> RunResult:
     """Run `workload` over `protocol` until nothing is left to happen, or a limit is reached.
 
@@ -126,7 +132,8 @@ def simulate(
     `options` go to every process as they are. The same arguments give the same run.
 
     `host` is what runs: the protocol alone (`core`), or whole nodes (`node`), with sessions, paths
-    and flow control, over datagrams; `node_faults` are for those.
+    and flow control, over datagrams; `node_faults` are for those, and so are an `adversary` on the
+    network and `guards`, the keys of nodes by their names.
     """
     check_seed(seed)
     if patience_ns is not None and not 1 <= patience_ns <= DELAY_NS_MAX:
@@ -149,10 +156,12 @@ def simulate(
             observers=observers_of(log, meter, metadata_size),
             node_faults=list(node_faults),
             options=given,
+            adversary=adversary,
+            guards=guards,
         )
         nodes.run(until_ns=until_ns, events_max=events_max, progress=progress)
         return node_result_of(nodes, info, seed, meter, log if isinstance(log, EventLog) else None)
-    if host != CORE or node_faults:
+    if host != CORE or node_faults or adversary is not None or guards is not None:
         raise LocalError(f"a host is {CORE!r} or {NODE!r}, and only nodes have faults of their own")
     simulation = Simulation(
         info,
@@ -240,6 +249,7 @@ def result_of(
         measures=None if meter is None else meter.measures(),
         log=log,
         departures=Departures(),
+        reports={},
     )
 
 
@@ -280,6 +290,7 @@ def node_result_of(
         measures=None if meter is None else meter.measures(),
         log=log,
         departures=simulation.registry.departures,
+        reports=simulation.registry.reports,
     )
 
 
