@@ -13,6 +13,7 @@ from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check
 from antecede.sim.checker.every import SIZE_MAX, every_program
+from antecede.sim.checker.partings import PartingFailure, PartingResult, check_partings
 from antecede.sim.checker.programs import PROGRAMS, Program, objection, parse
 from antecede.sim.checker.story import Failure
 
@@ -30,6 +31,7 @@ Examples:
   antecede check --program relay --duplications 1  one program, a packet lost, another doubled
   antecede check --program "0 sends a to 2, b to 1; 1 sends c to 2 after b"
   antecede check --every 3 --multicast             every program of three messages
+  antecede check --crashes 1 --expulsions 1        one dies, one expels another, dead or alive
   antecede check --protocol my_module:INFO         a protocol of your own
 
 The exit status is 1 if something was wrong, and the smallest failure found is told as a story.
@@ -71,6 +73,14 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
     show_default=True,
     help="Times each process's timer fires between other steps (always when nothing else happens).",
 )
+@click.option("--crashes", type=FAULTS, default=0, show_default=True, help="Processes that crash.")
+@click.option(
+    "--expulsions",
+    type=FAULTS,
+    default=0,
+    show_default=True,
+    help="Times that a process expels another, dead or alive, at any moment.",
+)
 @click.option(
     "--states-max",
     type=click.IntRange(1, 1 << 62),
@@ -88,6 +98,8 @@ def command(
     losses: int,
     duplications: int,
     expiries: int,
+    crashes: int,
+    expulsions: int,
     states_max: int,
     listing: bool,
 ) -> None:
@@ -96,7 +108,9 @@ def command(
     A program says which process sends what to whom, and after which delivery. Whatever the network
     may do with it is done: packets arrive in every order, and up to so many are lost or doubled. At
     every delivery the order is judged from the definition; wherever nothing is in flight any more,
-    every message must still arrive once nothing gets lost.
+    every message must still arrive once nothing gets lost. With --crashes or --expulsions processes
+    stop, and expel each other; then no cause may come after its effect, and those whom nobody has
+    expelled must still get everything from each other.
     """
     console = Console()
     if listing:
@@ -107,13 +121,19 @@ def command(
         programs = named_programs(info, wanted)
     else:
         programs = every_such_program(info, size, multicast, programs_max, console)
-    campaign = Campaign(info, losses, duplications, expiries, states_max)
+    partings = (crashes, expulsions)
+    if any(partings) and (duplications or expiries):
+        raise LocalError("with crashes and expulsions packets may be lost, but no more")
+    campaign = Campaign(info, losses, duplications, expiries, states_max, partings)
     results = campaign.run(programs)
     console.print(results_table(info, results, campaign.faults()))
     for result in results:
         if result.failure is not None:
             tell(console, protocol, result.failure)
             raise click.exceptions.Exit(1)
+
+
+AnyResult = CheckResult | PartingResult
 
 
 class Campaign:
@@ -126,7 +146,9 @@ class Campaign:
         duplications: int,
         expiries: int,
         states_max: int,
+        partings: tuple[int, int],
     ) -> None:
+        self._partings = partings
         lossy = info.network == "lossy"
         self._info = info
         self._losses = losses if lossy else 0
@@ -136,6 +158,10 @@ class Campaign:
 
     def faults(self) -> str:
         """What the network and the timers are allowed to do, in words."""
+        crashes, expulsions = self._partings
+        if crashes or expulsions:
+            gone = f"crashes {crashes}, expulsions {expulsions}"
+            return f"any order, losses {self._losses}; {gone}"
         if self._info.network == "lossy":
             words = f"any order, losses {self._losses}, duplications {self._duplications}"
         elif self._info.network == "fifo":
@@ -144,10 +170,10 @@ class Campaign:
             words = "any order, nothing lost or doubled, which this protocol needs"
         return f"{words}; expiries {self._expiries}"
 
-    def run(self, programs: Sequence[Program]) -> list[CheckResult]:
+    def run(self, programs: Sequence[Program]) -> list[AnyResult]:
         """Check each of them, up to the first failure."""
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        results: list[CheckResult] = []
+        results: list[AnyResult] = []
         console = Console(stderr=True)
         hidden = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
@@ -159,13 +185,16 @@ class Campaign:
                     break
         return results
 
-    def _check(self, program: Program, progress: Progress, task: TaskID) -> CheckResult:
+    def _check(self, program: Program, progress: Progress, task: TaskID) -> AnyResult:
         name = escape(program.name)
 
         def show(states: int) -> None:
             progress.update(task, description=f"{name}: {states:,} states")
 
         progress.update(task, description=name)
+        if any(self._partings):
+            faults = (self._losses, *self._partings)
+            return check_partings(self._info, program, *faults, self._states_max, show)
         return check(
             self._info,
             program,
@@ -214,7 +243,7 @@ def programs_table() -> Table:
     return table
 
 
-def results_table(info: ProtocolInfo, results: Sequence[CheckResult], faults: str) -> Table:
+def results_table(info: ProtocolInfo, results: Sequence[AnyResult], faults: str) -> Table:
     """One row a program, and the totals."""
     table = Table(title=f"{info.name}: {info.ordering} order", caption=faults, show_footer=True)
     unfinished = len([result for result in results if not result.complete])
@@ -235,17 +264,19 @@ def results_table(info: ProtocolInfo, results: Sequence[CheckResult], faults: st
     return table
 
 
-def outcome(result: CheckResult) -> str:
+def outcome(result: AnyResult) -> str:
     """What came of one program, in a few words."""
     if result.failure is not None:
         return f"[bold red]{result.failure.verdict.kind}[/]"
     return "[green]right[/]" if result.complete else "[yellow]right so far: --states-max reached[/]"
 
 
-def tell(console: Console, protocol: str, failure: Failure) -> None:
+def tell(console: Console, protocol: str, failure: Failure | PartingFailure) -> None:
     """The failure as a story, and how to see it again."""
     for line in failure.story():
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if isinstance(failure, PartingFailure):
+        return
     budgets = failure.budgets
     console.print(
         f"To see it again: antecede check --protocol {protocol} "

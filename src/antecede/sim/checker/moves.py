@@ -13,7 +13,8 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
-from antecede.core.process import CausalProcess
+from antecede.core.process import CausalProcess, EffectList, NodeProcess
+from antecede.core.reports import Stopped
 from antecede.core.values import Message, Packet
 from antecede.sim.checker.programs import Program
 from antecede.sim.checker.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, Verdict
@@ -26,6 +27,9 @@ fires, everything is overdue."""
 
 EXPIRY: Final = -1
 """The key of a move made by a timer. An arrival has its flight's id, a submission less than -1."""
+
+EXPULSION: Final = -1_000_000
+"""The key of a move that expels process 0; one less for each further process."""
 
 
 @final
@@ -72,10 +76,11 @@ class Local:
 class Move:
     """What a local answers to an event, and what it is then; deliveries are message indices.
 
-    `refused`: it has no room for the message it should submit, and nothing happens.
+    `refused`: it has no room for the message it should submit, and nothing happens. `stopped`: it
+    has heard that it is expelled.
     """
 
-    __slots__ = ("deliveries", "idle", "local", "refused", "transmissions", "verdict")
+    __slots__ = ("deliveries", "idle", "local", "refused", "stopped", "transmissions", "verdict")
 
     def __init__(
         self,
@@ -85,7 +90,9 @@ class Move:
         idle: bool,
         verdict: Verdict | None,
         refused: bool = False,
+        stopped: bool = False,
     ) -> None:
+        self.stopped: Final = stopped
         self.local: Final = local
         self.transmissions: Final = transmissions
         self.deliveries: Final = deliveries
@@ -109,9 +116,14 @@ class Moves:
         self._uncompared: list[Local] = []
         self.suspicion: Verdict | None = None
 
-    def beginning(self, me: int) -> Local:
-        """Process `me` before anything has happened."""
+    def beginning(self, me: int, acquainted: bool = False) -> Local:
+        """Process `me` before anything has happened; if it is to tell the others of expulsions,
+        it is `acquainted` with all of them."""
         process = self._info.create(me, list(range(self._program.processes)))
+        if acquainted and isinstance(process, NodeProcess):
+            for other in range(self._program.processes):
+                if other != me:
+                    process.meet_into(other, 0, EffectList())
         return self._intern(me, process, process.fingerprint(), 0)
 
     def submission(self, local: Local, index: i64) -> Move:
@@ -128,6 +140,11 @@ class Moves:
         """The timer fires; a move that is `idle` if that changes nothing."""
         move = local.moves.get(EXPIRY)
         return self._made(local, EXPIRY, None) if move is None else move
+
+    def expulsion(self, local: Local, other: i64) -> Move:
+        """Another process is expelled."""
+        move = local.moves.get(EXPULSION - other)
+        return self._made(local, EXPULSION - other, None) if move is None else move
 
     def _made(self, local: Local, key: i64, flight: Flight | None) -> Move:
         """Let the event happen to a clone, and to one of the double; remember what came of it."""
@@ -163,6 +180,11 @@ class Moves:
             return actor.arrive(flight.source, flight.packet, now_ns)
         if key == EXPIRY:
             return actor.expire(now_ns)
+        if key <= EXPULSION:
+            assert isinstance(actor, NodeProcess), "no other can expel"
+            outbox = EffectList()
+            actor.expel_into(EXPULSION - key, now_ns, outbox)
+            return outbox.effects
         send = self._sends[EXPIRY - 1 - key]
         return actor.submit(list(send.targets), send.name.encode(), now_ns)
 
@@ -172,6 +194,7 @@ class Moves:
         transmissions: list[Flight] = []
         deliveries: list[int] = []
         verdict: Verdict | None = None
+        stopped = isinstance(actor, NodeProcess) and has_stopped(actor)
         for effect in effects:
             if isinstance(effect, Deliver):
                 index = self._index_of.get(message_key(effect.message), -1)
@@ -193,7 +216,7 @@ class Moves:
             verdict = Verdict(UNFAITHFUL, local.me, detail=complaint)
         after = self._intern(local.me, twin, fingerprint, now_ns)
         idle = not effects and after.fingerprint == local.fingerprint
-        return Move(after, transmissions, deliveries, idle, verdict)
+        return Move(after, transmissions, deliveries, idle, verdict, stopped=stopped)
 
     def _complaint(self, local: Local, actor: CausalProcess, fingerprint: bytes) -> str:
         """What is wrong with the clones of this protocol, if anything."""
@@ -250,7 +273,16 @@ def same(one: Move, other: Move) -> bool:
         and one.deliveries == other.deliveries
         and one.verdict == other.verdict
         and one.refused == other.refused
+        and one.stopped == other.stopped
     )
+
+
+def has_stopped(process: NodeProcess) -> bool:
+    """Whether a process has just heard that it is expelled; its reports are taken."""
+    stopped = False
+    for report in process.reports():
+        stopped = stopped or isinstance(report, Stopped)
+    return stopped
 
 
 def overdue_ns(process: CausalProcess, now_ns: int) -> int:
