@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from itertools import pairwise
 from textwrap import dedent
 
+from antecede import errors, events
 from antecede.link.notation import size_text
 from antecede.live import metrics
 from antecede.live.settings import RULES, Settings
@@ -72,6 +73,34 @@ def metrics_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def first_sentence(kind: type) -> str:
+    """What a class says of itself before it goes into detail."""
+    return " ".join(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].split())
+
+
+def events_table() -> str:
+    """Every event, what it has, and what has happened."""
+    rows = ["| event | has | what has happened |", "|---|---|---|"]
+    for name in events.__all__:
+        if name != "Event":
+            kind = getattr(events, name)
+            has = ", ".join(f"`{item.name}`" for item in fields(kind))
+            rows.append(f"| `{name}` | {has} | {first_sentence(kind)} |")
+    return "\n".join(rows) + "\n"
+
+
+def errors_table() -> str:
+    """Every error, what it is a kind of, and what has happened."""
+    rows = ["| error | is a | what has happened |", "|---|---|---|"]
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+        rows.append(f"| `{name}` | {bases} | {first_sentence(kind)} |")
+    return "\n".join(rows) + "\n"
+
+
 if __name__ == "__main__":
     print(settings_table())
     print(metrics_table())
+    print(events_table())
+    print(errors_table())

@@ -1,10 +1,10 @@
-"""What docs/live/ says about settings and metrics is what there is."""
+"""What docs/live/ says about settings, metrics, events and errors is what there is."""
 
 import tomllib
 from pathlib import Path
 
 from antecede.live.setting_sources import gather_settings
-from tests.live.documented import metrics_table, settings_table
+from tests.live.documented import errors_table, events_table, metrics_table, settings_table
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "live"
 
@@ -15,6 +15,12 @@ def test_the_table_of_settings_is_up_to_date() -> None:
 
 def test_the_table_of_metrics_is_up_to_date() -> None:
     assert metrics_table() in (DOCS / "metrics.md").read_text(encoding="utf-8")
+
+
+def test_every_event_and_every_error_is_explained() -> None:
+    page = (DOCS / "events-and-errors.md").read_text(encoding="utf-8")
+    assert events_table() in page
+    assert errors_table() in page
 
 
 def test_the_file_shown_there_is_a_good_one(tmp_path: Path) -> None:

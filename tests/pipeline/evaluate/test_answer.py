@@ -11,6 +11,7 @@ import pytest
 from antecede.pipeline.evaluate.answer import answer_rows, answers, markdown
 from antecede.pipeline.evaluate.job import greatest_difference
 from antecede.pipeline.evaluate.outputs import write_rows
+from antecede.pipeline.evaluate.plots import added_plot
 from antecede.pipeline.evaluate.settings import (
     bucket_rows,
     figure_rows,
@@ -174,3 +175,15 @@ def test_table_without_rows_leaves_no_stale_file(tmp_path: Path) -> None:
     write_rows(tmp_path, "name", [{"a": 1}])
     write_rows(tmp_path, "name", [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_less_than_the_axis_shows_is_drawn_as_that() -> None:
+    """24 ns used to stand where 1 µs is."""
+    figures = {"latency_mean_ns": 90.0 * MS, "non_causal_mean_ns": 24.0, "non_causal_p99_ns": 50}
+    tiny = [run("ks", seed, metadata_bytes_per_message=9.0, **figures) for seed in (1, 2)]
+    figure = added_plot(answers(groups_of([*runs(), *tiny])))
+    [axes] = figure.axes
+    arrows = [line for line in axes.lines if line.get_marker() == "<"]
+    assert [str(line.get_label()) for line in arrows] == ["ks: less than 1 µs"]
+    assert "less than 1 µs" in axes.get_xlabel()
+    assert "less than" not in added_plot(answers(groups_of(runs()))).axes[0].get_xlabel()

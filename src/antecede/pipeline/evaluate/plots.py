@@ -82,8 +82,11 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     figure = Figure(figsize=(8.0, 1.4 + 0.42 * len(settings)), layout="constrained")
     axes = figure.subplots()
     for place, protocol in enumerate(dict.fromkeys(one.protocol for one in shown)):
-        ours = [one for one in shown if one.protocol == protocol]
-        means = [max(LEAST_NS, one.added_ns.mean) for one in ours if one.added_ns is not None]
+        mark_less(
+            axes, [one for one in shown if one.protocol == protocol and is_less(one)], settings
+        )
+        ours = [one for one in shown if one.protocol == protocol and not is_less(one)]
+        means = [one.added_ns.mean for one in ours if one.added_ns is not None]
         widths = [one.added_ns.half_width or 0.0 for one in ours if one.added_ns is not None]
         axes.errorbar(
             means,
@@ -101,10 +104,32 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_yticks(range(len(settings)), [setting_text(one) for one in settings], fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("added by ordering to the mean latency of a copy")
+    less = f" (◂: less than {duration_label(LEAST_NS)})" if any(map(is_less, shown)) else ""
+    axes.set_xlabel("added by ordering to the mean latency of a copy" + less)
     if shown:
         figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def is_less(one: Answer) -> bool:
+    """Whether something was added, but less than the axis goes down to."""
+    return one.added_ns is not None and one.added_ns.mean < LEAST_NS
+
+
+def mark_less(axes: Axes, tiny: Sequence[Answer], settings: Sequence[Setting]) -> None:
+    """Arrows at the end of the axis: these lie beyond it, not there."""
+    places = [settings.index(one.setting) for one in tiny]
+    if tiny:
+        axes.plot(
+            [LEAST_NS] * len(tiny),
+            places,
+            "<",
+            color=colour(tiny[0].protocol),
+            label=f"{tiny[0].protocol}: less than {duration_label(LEAST_NS)}",
+            markersize=7,
+            markerfacecolor="none",
+            linestyle="none",
+        )
 
 
 def metadata_plot(found: Sequence[Answer]) -> Figure:
