@@ -21,6 +21,7 @@ from antecede.wire.frames import (
     PING,
     RELEASE,
     STOPPED,
+    SUSPECTS,
     write_header,
 )
 from antecede.wire.greeting import (
@@ -150,6 +151,7 @@ def datagram_vectors() -> list[Row]:
         datagram(10, 9, [("bye, after the other's own", [BYE, 1]), ("permit", Permit(4))]),
         datagram(11, 11, [("release", [RELEASE])]),
         datagram(12, 12, [("stopped", [STOPPED])]),
+        datagram(14, 14, [("suspects, list 3: bob 5", [SUSPECTS, 3, 1, 3, 98, 111, 98, 5])]),
         datagram(
             13,
             13,

@@ -77,6 +77,13 @@ class NodeFailed(click.ClickException):
     f"peers to say bye.  [default: {LINGER}]",
 )
 @click.option(
+    "--expel",
+    metavar="POLICY",
+    help="Who is expelled by itself: after:30s, whoever is silent for so long (both halves of a "
+    "split network go on apart); quorum:30s, if a majority of the named members suspects it.  "
+    "[default: manual]",
+)
+@click.option(
     "--set",
     "assignments",
     multiple=True,
@@ -96,6 +103,7 @@ def command(
     journal: str | None,
     trace: str | None,
     linger: str | None,
+    expel: str | None,
     assignments: tuple[str, ...],
     metrics: str | None,
 ) -> None:
@@ -109,6 +117,7 @@ def command(
     """
     keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
     keywords |= {"bind": bind, "journal": journal, "trace": trace, "linger": linger}
+    keywords["expel"] = expel
     # A delivery is confirmed when its line is written.
     keywords["confirm"] = "done"
     keywords |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}

@@ -45,6 +45,7 @@ from antecede.link.session import ME, Session
 from antecede.link.session_maker import SessionMaker
 from antecede.link.standing import ASKS_TO_GO, AWAY, LEAVE_WHEN_RELEASED, STAYING
 from antecede.link.survival import Survival
+from antecede.link.suspicions import Suspicions
 from antecede.link.tokens import Tokens
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone
@@ -113,7 +114,8 @@ class Endpoint:
             self._core, self.survival, rows, limits.window, me.payload_limit, cumulative
         )
         self._reader: Final = DatagramReader(self._core, self._fences)
-        self._writer: Final = DatagramWriter(parts, self.out, self._fences)
+        self.suspicions: Final = Suspicions(self._core)
+        self._writer: Final = DatagramWriter(parts, self.out, self._fences, self.suspicions)
         self._timers: Final[list[tuple[int, int]]] = []
         self.fenced: NodeFenced | None = None
         self.deaf = False
@@ -534,6 +536,7 @@ class Endpoint:
             self._core.begin_anew(session, delivered, now_ns)
         self._core.meet(session, now_ns)
         self._report_beyond(session)
+        self.suspicions.tell(session)
         if self._leaving != STAYS:
             self._bid_farewell(session)
         self._core.mark(session)

@@ -30,6 +30,7 @@ from antecede.wire.frames import (
     PING,
     RELEASE,
     STOPPED,
+    SUSPECTS,
 )
 from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
 from antecede.wire.varint import Reader
@@ -198,5 +199,8 @@ class DatagramReader:
             session.standing.released()
         elif kind == STOPPED:
             self.stopped = True
+        elif kind == SUSPECTS:
+            version = reader.positive()
+            session.hear_suspects(version, read_stones(reader, False))
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")

@@ -21,6 +21,7 @@ from antecede.link.path.receipts import Receipts
 from antecede.link.rows import SessionRows
 from antecede.link.sealing import Seal
 from antecede.link.standing import LET_GO, MET, OVER, STAYING, UNMET, Standing
+from antecede.wire.fence import Tombstone
 from antecede.wire.frames import FRAME_ROOM
 
 ME: Final = 0
@@ -37,6 +38,7 @@ CREDIT_SENT: Final = 1
 BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
 NOTICES_SENT: Final = 8
+SUSPECTS_SENT: Final = 16
 """Control of the link in a datagram that left, as bits; what is lost of it is sent again."""
 
 
@@ -77,6 +79,9 @@ class Session:
         "rows",
         "seal",
         "standing",
+        "suspects",
+        "suspects_version",
+        "suspicions_due",
         "token_in",
         "token_out",
         "unnoted",
@@ -134,6 +139,10 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
+        # Whom it says that it suspects, in which list of its, and whether ours is due.
+        self.suspects: list[Tombstone] = []
+        self.suspects_version: i64 = 0
+        self.suspicions_due = False
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 
@@ -337,6 +346,12 @@ class Session:
         self.noting = []
         return noting
 
+    def hear_suspects(self, version: i64, suspects: list[Tombstone]) -> None:
+        """The peer tells whom it suspects; what it told before is no longer so."""
+        if version > self.suspects_version:
+            self.suspects_version = version
+            self.suspects = suspects
+
     # What leaves.
 
     def wants_to_write(self, now_ns: i64) -> bool:
@@ -346,7 +361,7 @@ class Session:
             return False
         if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
             return True
-        if self.notices_due or self.noting:
+        if self.notices_due or self.noting or self.suspicions_due:
             return True
         if self.receipts.ack_at_ns <= now_ns or self.outgoing.has_control():
             return True
@@ -442,6 +457,8 @@ class Session:
                 self.credit.repeat_grant()
             if sent.controls & NOTICES_SENT:
                 self.repeat_notices()
+            if sent.controls & SUSPECTS_SENT:
+                self.suspicions_due = True
             if sent.controls & RELEASE_SENT:
                 self.standing.repeat_release()
             if sent.controls & BYE_SENT:

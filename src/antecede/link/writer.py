@@ -21,10 +21,12 @@ from antecede.link.session import (
     CREDIT_SENT,
     NOTICES_SENT,
     RELEASE_SENT,
+    SUSPECTS_SENT,
     Session,
 )
+from antecede.link.suspicions import Suspicions
 from antecede.wire.codec import encode, payload_size, write_packet
-from antecede.wire.fence import Tombstone, stones_size, write_stones
+from antecede.wire.fence import Tombstone, stones_size, write_incarnations, write_stones
 from antecede.wire.frames import (
     BYE,
     CREDIT,
@@ -40,6 +42,7 @@ from antecede.wire.frames import (
     PING,
     RELEASE,
     STOPPED,
+    SUSPECTS,
     write_frame,
     write_header,
 )
@@ -85,8 +88,15 @@ class DatagramWriter:
         "_writer",
     )
 
-    def __init__(self, parts: dict[int, bool], out: list[Datagram], fences: Fences) -> None:
+    def __init__(
+        self,
+        parts: dict[int, bool],
+        out: list[Datagram],
+        fences: Fences,
+        suspicions: Suspicions,
+    ) -> None:
         self._fences: Final = fences
+        self._suspicions: Final = suspicions
         # Ids of our messages that are parts, and not the last, of a payload.
         self._parts: Final = parts
         self._out: Final = out
@@ -187,6 +197,11 @@ class DatagramWriter:
         if session.take_ping():
             writer.append(u8(PING))
             sent.eliciting = True
+        if session.suspicions_due:
+            session.suspicions_due = False
+            write_frame(writer, SUSPECTS, self._suspicions.version)
+            write_incarnations(writer, self._suspicions.told())
+            sent.controls |= SUSPECTS_SENT
         if sent.controls != 0:
             sent.eliciting = True
 

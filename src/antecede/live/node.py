@@ -42,6 +42,7 @@ from antecede.live.errors import (
     UnknownPeer,
     fenced_sentence,
 )
+from antecede.live.expelling import Expelling
 from antecede.live.explaining import Explanation, explain, obstacles
 from antecede.live.keeping import Keeper, Parts
 from antecede.live.listeners import Listener, Listeners
@@ -94,6 +95,7 @@ class Node:
         self._turns: Final = ReadingInTurns(self, endpoint, transport.now_ns, self._loop)
         kept = None if keeper is None else keeper.kept
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
+        self._expelling: Final = Expelling(settings.expel, endpoint, settings.name)
         self._progress = Notifier(self._loop)
         self._room: Final = Room(
             settings, endpoint, self._deliveries, self._progress, self._check_open
@@ -449,6 +451,7 @@ class Node:
     def on_time(self, now_ns: int) -> None:
         """A timer has rung."""
         self._endpoint.expire(now_ns)
+        self._expelling.look(now_ns)
         self._after_step()
         self._flush_at(now_ns)
 

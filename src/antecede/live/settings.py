@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias, TypedDict
 from antecede.core.errors import LocalError, near_miss
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration
+from antecede.live.expelling import MANUAL, POLICY, ExpulsionPolicy
 from antecede.live.peers import PeerLike, read_peer
 from antecede.live.security.keys import PublicKey, SecretKey
 from antecede.live.setting_rules import (
@@ -100,6 +101,9 @@ class Settings:
     """Seconds of silence after which a node says that it is alive."""
     silent_after: float = 10.0
     """Seconds without a sign of life after which a peer is reported as silent."""
+    expel: ExpulsionPolicy = MANUAL
+    """Who is expelled by itself: nobody (`manual`), whoever is silent for so long (`after:30s`), or
+    whoever a majority of the named members then suspects (`quorum:30s`)."""
     patience: float = 1.0
     """Seconds after which the protocol transmits again; the path has faster timers of its own."""
     linger: float = 10.0
@@ -180,6 +184,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "payload_limit": size(1, 1 << 30),
     "heartbeat": duration("10ms", "1h"),
     "silent_after": duration("20ms", "24h"),
+    "expel": POLICY,
     "patience": duration("10ms", "1min"),
     "linger": duration("0", "24h"),
     "journal": PATH,
@@ -236,6 +241,7 @@ class Options(TypedDict, total=False):
     payload_limit: Size
     heartbeat: Duration
     silent_after: Duration
+    expel: str | ExpulsionPolicy
     patience: Duration
     linger: Duration
     journal: PathLike
@@ -268,6 +274,7 @@ def check_agreement(settings: Settings) -> None:
             f"setting 'peers': {settings.name!r} is this node itself; list the others only"
         )
     check_keys(settings)
+    check_policy(settings)
     if settings.payload_limit > settings.send_bytes:
         raise BadConfiguration(
             f"setting 'payload_limit' is {settings.payload_limit:,} bytes and 'send_bytes' "
@@ -279,6 +286,15 @@ def check_agreement(settings: Settings) -> None:
             f"setting 'silent_after' is {settings.silent_after:g} s and 'heartbeat' "
             f"{settings.heartbeat:g} s: an idle peer would be taken for a silent one; "
             "silent_after must be at least twice heartbeat"
+        )
+
+
+def check_policy(settings: Settings) -> None:
+    """Refuse a policy that takes idle peers for dead ones."""
+    if settings.heartbeat * 2 > settings.expel.silence:
+        raise BadConfiguration(
+            f"setting 'expel' is {settings.expel} and 'heartbeat' {settings.heartbeat:g} s: an "
+            "idle peer would be expelled; let it be silent for at least twice heartbeat"
         )
 
 

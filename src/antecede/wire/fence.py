@@ -60,13 +60,23 @@ def stones_size(stones: list[Tombstone]) -> i64:
 def write_stones(writer: BytesWriter, kind: i64, stones: list[Tombstone], told: bool) -> None:
     """Append a frame with these; `told`: also by whom, and why."""
     writer.append(u8(kind))
+    if not told:
+        write_incarnations(writer, stones)
+        return
     write_varint(writer, len(stones))
     for stone in stones:
         write_text(writer, stone.name)
         write_varint(writer, stone.incarnation)
-        if told:
-            write_text(writer, stone.by)
-            write_text(writer, stone.reason)
+        write_text(writer, stone.by)
+        write_text(writer, stone.reason)
+
+
+def write_incarnations(writer: BytesWriter, stones: list[Tombstone]) -> None:
+    """Append names and numbers, without words."""
+    write_varint(writer, len(stones))
+    for stone in stones:
+        write_text(writer, stone.name)
+        write_varint(writer, stone.incarnation)
 
 
 def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
