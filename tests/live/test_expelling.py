@@ -62,14 +62,6 @@ def heal(network: TestNetwork, names: Sequence[str] = NAMES) -> None:
                 network.heal(one, other)
 
 
-async def pass_time(network: TestNetwork, seconds: float) -> None:
-    """Let the network's time pass, which it does while somebody owes an answer."""
-    end_ns = network.now_ns + round(seconds * 1e9)
-    while network.now_ns < end_ns:
-        network.go_on()
-        await asyncio.sleep(0)
-
-
 def expelled(reports: list[Report]) -> set[str]:
     return {report.name for report in reports if isinstance(report, PeerExpelled)}
 
@@ -78,7 +70,7 @@ def test_by_default_nobody_is_expelled_however_silent() -> None:
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         network.kill("bob")
         await nodes["ann"].send("bob", b"x")
-        await pass_time(network, 600)
+        await network.pass_time(600)
         assert not any(expelled(reports) for reports in told.values())
 
     play(story, "manual")
@@ -88,9 +80,9 @@ def test_whoever_is_silent_for_too_long_is_expelled_by_any_one() -> None:
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         network.kill("bob")
         await nodes["ann"].send("bob", b"x")
-        await pass_time(network, 25)
+        await network.pass_time(25)
         assert not expelled(told["ann"])
-        await pass_time(network, 20)
+        await network.pass_time(20)
         assert [expelled(told[name]) for name in ("ann", "cat", "dan", "eve")] == [{"bob"}] * 4
         (out,) = [report for report in told["ann"] if isinstance(report, PeerExpelled)]
         assert "silent for 3" in out.reason
@@ -102,7 +94,7 @@ def test_whoever_is_silent_for_too_long_is_expelled_by_any_one() -> None:
 def test_a_quorum_expels_the_dead() -> None:
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         network.kill("bob")
-        await pass_time(network, 60)
+        await network.pass_time(60)
         survivors = ("ann", "cat", "dan", "eve")
         assert [expelled(told[name]) for name in survivors] == [{"bob"}] * 4
         (out,) = [report for report in told["ann"] if isinstance(report, PeerExpelled)]
@@ -118,11 +110,11 @@ def test_one_node_alone_expels_nobody_by_quorum() -> None:
 
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         split(network, ["eve"])
-        await pass_time(network, 120)
+        await network.pass_time(120)
         assert expelled(told["eve"]) == set()
         assert expelled(told["ann"]) == {"eve"}
         heal(network)
-        await pass_time(network, 60)
+        await network.pass_time(60)
         assert any(isinstance(report, NodeFenced) for report in told["eve"])
         assert nodes["eve"].closed
 
@@ -132,14 +124,14 @@ def test_one_node_alone_expels_nobody_by_quorum() -> None:
 def test_when_a_network_splits_only_the_side_with_a_majority_goes_on() -> None:
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         split(network, ["dan", "eve"])
-        await pass_time(network, 120)
+        await network.pass_time(120)
         assert [expelled(told[name]) for name in NAMES] == [
             *[{"dan", "eve"}] * 3,
             set(),
             set(),
         ]
         heal(network)
-        await pass_time(network, 60)
+        await network.pass_time(60)
         assert [node.closed for node in nodes.values()] == [False, False, False, True, True]
 
     play(story, "quorum:20s")
@@ -149,7 +141,7 @@ def test_a_pair_has_no_majority() -> None:
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         network.kill("bob")
         await nodes["ann"].send("bob", b"x")
-        await pass_time(network, 300)
+        await network.pass_time(300)
         assert expelled(told["ann"]) == set()
 
     play(story, "quorum:20s", NAMES[:2])
@@ -161,7 +153,7 @@ def test_halves_that_expel_each_other_both_go_on_and_stay_apart() -> None:
     async def story(network: TestNetwork, nodes: dict[str, Node], told: Told) -> None:
         names = NAMES[:4]
         split(network, ["ann", "bob"], names)
-        await pass_time(network, 60)
+        await network.pass_time(60)
         assert [expelled(told[name]) for name in names] == [
             *[{"cat", "dan"}] * 2,
             *[{"ann", "bob"}] * 2,
@@ -171,7 +163,7 @@ def test_halves_that_expel_each_other_both_go_on_and_stay_apart() -> None:
         await nodes["cat"].send(["ann", "dan"], b"south")
         assert (await nodes["bob"].receive(30)).payload == b"north"
         assert (await nodes["dan"].receive(30)).payload == b"south"
-        await pass_time(network, 30)
+        await network.pass_time(30)
         assert not any(node.closed for node in nodes.values())
         assert nodes["ann"].receive_ready() == nodes["cat"].receive_ready() == []
 
@@ -187,7 +179,7 @@ def test_who_is_heard_again_is_not_suspected_any_more() -> None:
                 network.cut(name, "eve")
             for name in late:
                 network.heal(name, "eve")
-            await pass_time(network, 60)
+            await network.pass_time(60)
         assert not any(expelled(reports) for reports in told.values())
 
     play(story, "quorum:20s")
@@ -206,7 +198,7 @@ def test_a_policy_can_be_ones_own() -> None:
     async def story(network: TestNetwork, _: dict[str, Node], told: Told) -> None:
         network.kill("bob")
         network.kill("eve")
-        await pass_time(network, 60)
+        await network.pass_time(60)
         assert expelled(told["ann"]) == {"eve"}
 
     play(story, Known())

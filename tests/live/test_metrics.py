@@ -12,9 +12,10 @@ import pytest
 
 import antecede
 from antecede.live.errors import BadConfiguration, CannotBind
-from antecede.live.metrics import NodeCollector, serve_metrics
+from antecede.live.exposition import LINES_PER_TURN, exposition
+from antecede.live.metrics import CONNECTIONS_MOST, NodeCollector, serve_metrics
 from antecede.live.node import Node
-from antecede.live.stats import Health, Stats, health_of
+from antecede.live.stats import PEERS_PER_TURN, Health, Stats, health_of
 
 prometheus = pytest.importorskip("prometheus_client", reason="metrics need prometheus-client")
 
@@ -104,7 +105,75 @@ def test_a_server_tells_the_figures_and_the_health() -> None:
 
             status, headers, body = await fetch(host, port, "GET /healthz")
             assert (status, headers["Content-Type"]) == (200, "application/json")
-            assert json.loads(body) == {"status": "ok", "problems": [], "warnings": []}
+            assert json.loads(body) == {
+                "status": "ok",
+                "problems": [],
+                "blocked": [],
+                "warnings": [],
+            }
+
+    with_two_nodes(scenario)
+
+
+def test_a_server_tells_what_a_registry_collects() -> None:
+    """The same families, labels and values as the client library would write."""
+
+    async def scenario(alice: Node, _: Node) -> None:
+        parse = pytest.importorskip("prometheus_client.parser").text_string_to_metric_families
+        registry = prometheus.CollectorRegistry()
+        registry.register(NodeCollector(alice))
+        written = (await exposition(alice, per_peer=True)).decode()
+        expected = prometheus.generate_latest(registry).decode()
+        moving = ("antecede_datagrams", "antecede_peer_round_trip", "antecede_peer_in_flight")
+        found, wanted = (
+            [
+                (f.name, f.type, f.documentation, [s[:3] for s in f.samples])
+                for f in parse(text)
+                if not f.name.startswith(moving)
+            ]
+            for text in (written, expected)
+        )
+        assert found == wanted
+        assert len(found) > 15
+
+    with_two_nodes(scenario)
+
+
+def test_idle_connections_use_up_no_descriptors(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(alice: Node, _: Node) -> None:
+        async with await serve_metrics(alice, port=0) as server:
+            idle = [
+                await asyncio.open_connection(*server.address) for _ in range(3 * CONNECTIONS_MOST)
+            ]
+            status, _headers, _body = await fetch(*server.address, "GET /healthz")
+            assert status == 200
+            assert len(server._asking) <= CONNECTIONS_MOST
+            for _reader, writer in idle:
+                writer.transport.abort()
+
+    with_two_nodes(scenario)
+    assert sum("connections ask" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_how_long_the_figures_hold_up_the_loop_does_not_depend_on_the_peers() -> None:
+    """Counted in lines that are written between two turns of the loop."""
+
+    async def scenario(alice: Node, _: Node) -> None:
+        for number in range(1_000):
+            alice.add_peer(f"peer{number}")
+        turns = 0
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count_turns())
+        text = await exposition(alice, per_peer=True)
+        counting.cancel()
+        assert text.count(b"\n") > 12_000
+        assert turns > 1_000 / PEERS_PER_TURN + 12_000 / LINES_PER_TURN - 2
 
     with_two_nodes(scenario)
 

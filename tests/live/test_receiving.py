@@ -364,3 +364,40 @@ def test_a_large_payload_once_accepted_is_no_error_and_arrives_once() -> None:
             assert received == [bytes(20_000), b"behind it", b"after it"]
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("first", ["coroutine", "plain"])
+def test_a_handler_that_waited_for_something_cancelled_gets_the_next_message(first: str) -> None:
+    """A cancelled future is a failure of the handler, not the end of deliveries."""
+
+    async def story(alice: Node, bob: Node) -> None:
+        seen: list[bytes] = []
+        done = asyncio.Event()
+
+        def cancelled() -> asyncio.Future[None]:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            future.cancel()
+            return future
+
+        def note(payload: bytes) -> None:
+            seen.append(payload)
+            if len(seen) == 3:
+                done.set()
+
+        async def waiting(message: antecede.Message) -> None:
+            note(message.payload)
+            await cancelled()
+
+        def asking(message: antecede.Message) -> None:
+            note(message.payload)
+            cancelled().result()
+
+        bob.on_message(waiting if first == "coroutine" else asking)
+        for number in range(3):
+            await alice.send("bob", b"%d" % number)
+        await asyncio.wait_for(done.wait(), 30)
+        await asyncio.sleep(0.01)
+        assert seen == [b"0", b"1", b"2"]
+        assert bob.stats().handler_failures == 3
+
+    play(story)

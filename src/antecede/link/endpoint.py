@@ -257,6 +257,11 @@ class Endpoint:
         """Whether that incarnation of a peer is no more."""
         return session_id not in self._core.sessions
 
+    def is_silent(self, session_id: int) -> bool:
+        """Whether that peer has been reported silent, and not been heard since."""
+        session = self._core.sessions.get(session_id)
+        return session is not None and session.standing.silent
+
     # What happens.
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:

@@ -85,6 +85,7 @@ class DatagramWriter:
         "_parts",
         "_room",
         "_size",
+        "_suspicions",
         "_writer",
     )
 

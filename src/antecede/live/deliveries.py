@@ -65,6 +65,8 @@ class Deliveries:
         self._seekers = 0
         self._ended = False
         self._stopped = False
+        self.failures = 0
+        """How often the handler has failed."""
 
     def __aiter__(self) -> Self:
         return self
@@ -275,7 +277,8 @@ class Deliveries:
         self._called_with = message
         try:
             result = handler(message)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            self.failures += 1
             log.exception("%s: the message handler failed for %r", self._name, message)
             return None
         finally:
@@ -289,7 +292,11 @@ class Deliveries:
             return
         try:
             await result
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            task = asyncio.current_task(self._loop)
+            if task is not None and task.cancelling():
+                raise  # It is the loop that ends, not something that the handler waited for.
+            self.failures += 1
             log.exception("%s: the message handler failed", self._name)
         else:
             message.done()

@@ -34,7 +34,7 @@ class PeerState:
     away: bool
     """Whether it has left, and the next node of its name is waited for."""
     gone: bool
-    """An incarnation that has ended; what it owed is missing until it is expelled."""
+    """Whether its incarnation has ended, or was expelled."""
     silent_ns: int
     """How long it has been silent although an answer is due; 0 if none is due."""
     undelivered: int
@@ -53,13 +53,17 @@ class PeerState:
         said: list[str] = []
         if self.refusal:
             said.append(f"{self.name} refuses: {self.refusal}")
+        if not self.met and self.gone:
+            return said  # It is expelled, and not back.
         if not self.met:
             waiting = f"; {self.undelivered} messages wait for it" if self.undelivered else ""
             why = "has left and is not back" if self.away else "has not been met yet"
-            said.append(f"{self.name} {why}{waiting}")
+            how = f"; {remedy(self.name)}" if self.away and self.undelivered else ""
+            said.append(f"{self.name} {why}{waiting}{how}")
             return said
         if self.silent_ns:
-            said.append(f"{self.name} has been silent for {duration_text(self.silent_ns)}")
+            silence = duration_text(self.silent_ns)
+            said.append(f"{self.name} has been silent for {silence}; {remedy(self.name)}")
         if self.undelivered:
             said.append(f"{self.name} has not acknowledged {self.undelivered} messages")
         if self.early:
@@ -90,10 +94,7 @@ class Explanation:
         lines += [str(held) for held in self.held[:SHOWN]]
         if len(self.held) > SHOWN:
             lines.append(f"and {len(self.held) - SHOWN} more messages are held back")
-        lines += [
-            f"{name} ended owing permits; what waits for them stays until it is expelled"
-            for name in self.dead_owing
-        ]
+        lines += [f"{name} ended owing permits; {remedy(name)}" for name in self.dead_owing]
         return "\n".join(lines)
 
 
@@ -118,13 +119,44 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
     )
 
 
+def remedy(name: str) -> str:
+    """How to go on without a peer."""
+    return f"if it is gone for good: await node.expel({name!r})"
+
+
+def blocked_by(endpoint: Endpoint) -> list[str]:
+    """What waits for peers that are silent or gone, and how to go on without them."""
+    waiting: dict[str, int] = {}
+    for item in endpoint.held_back():
+        owners = {owner for owner, _ in item.missing}
+        for owner in owners:
+            if endpoint.is_over(owner) or endpoint.is_silent(owner):
+                name = endpoint.name_of(owner)
+                waiting[name] = waiting.get(name, 0) + 1
+    said = [
+        f"{count:,} messages wait for permits that {name} owes, which is silent or gone; "
+        f"{remedy(name)}"
+        for name, count in waiting.items()
+    ]
+    if not endpoint.sending.has_room():
+        for contact in endpoint.directory.by_name.values():
+            session = contact.session
+            count = endpoint.owes(session)
+            if count and (contact.away or session.standing.silent) and contact.name not in waiting:
+                said.append(
+                    f"the buffer is full, and {count:,} messages in it wait for {contact.name}, "
+                    f"which {'has left' if contact.away else 'is silent'}; {remedy(contact.name)}"
+                )
+    return said
+
+
 def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
     """Why peers of these names are not talked to: who refuses, and who was never met."""
     found: list[str] = []
     for session in endpoint.sessions():
-        if session.name not in names or session.ended:
-            continue
         contact = endpoint.directory.by_name.get(session.name)
+        if session.name not in names or session.ended or (contact and contact.expelled):
+            continue
         if contact is not None and contact.refusal:
             found.append(f"{session.name} refuses: {contact.refusal}")
         elif not session.met:
@@ -144,7 +176,7 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
         name=session.name,
         met=session.met,
         away=contact is not None and contact.away,
-        gone=session.ended,
+        gone=session.ended or (contact is not None and contact.expelled),
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
         undelivered=endpoint.owes(session),
         early=early,

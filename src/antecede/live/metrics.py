@@ -1,8 +1,6 @@
 """A node's figures for Prometheus, and whether it is well.
 
-`NodeCollector` reads `node.stats()` when somebody asks, so that messages cost nothing. Where
-OpenTelemetry's conventions for messaging have a name for a figure, it is used as Prometheus spells
-it (dots become underscores, a counter ends in `_total`); all others begin with `antecede_`.
+`NodeCollector` reads `node.stats()` when somebody asks, so that messages cost nothing.
 `serve_metrics` answers `/metrics` and `/healthz` over HTTP, in the loop of the node: a loop that
 hangs does not answer, which is what a health check should find.
 
@@ -13,21 +11,34 @@ for every message. The event log has every latency, and more of it.
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration, CannotBind
-from antecede.live.stats import Health, PeerStats, Stats
+from antecede.live.exposition import CONTENT_TYPE, Watched, exposition
+from antecede.live.figures import (
+    HEALTHY,
+    NODE_COUNTERS,
+    NODE_GAUGES,
+    PEER_COUNTERS,
+    PEER_GAUGES,
+    SYSTEM,
+    NodeFigure,
+    PeerFigure,
+)
+from antecede.live.stats import Health, Stats
 
-SYSTEM: Final = "antecede"
 PORT: Final = 9464
 """Where OpenTelemetry's exporter for Prometheus listens by default."""
 
 REQUEST_BYTES_MAX: Final = 8192
 REQUEST_SECONDS_MAX: Final = 10.0
+CONNECTIONS_MOST: Final = 64
+"""Connections that may ask at once, so that idle ones do not use up the node's descriptors."""
+
 SCRAPE_SECONDS_MAX: Final = 10.0
 
 MetricFamily: TypeAlias = Any
@@ -35,173 +46,6 @@ MetricFamily: TypeAlias = Any
 Headers: TypeAlias = dict[str, str]
 
 log = logging.getLogger(__name__)
-
-
-class Watched(Protocol):
-    """What has figures and a state of health: a node."""
-
-    def stats(self) -> Stats:
-        """How things stand."""
-
-    def health(self) -> Health:
-        """Whether it can do its work."""
-
-
-class NodeFigure(NamedTuple):
-    """Something to tell about a node."""
-
-    name: str
-    meaning: str
-    read: Callable[[Stats], float]
-    operation: str | None = None
-    """For names of OpenTelemetry's: which operation of the messaging client is counted."""
-
-
-class PeerFigure(NamedTuple):
-    """Something to tell about every peer of a node."""
-
-    name: str
-    meaning: str
-    read: Callable[[PeerStats], float]
-
-
-NODE_COUNTERS: Final = (
-    NodeFigure(
-        "messaging_client_sent_messages",
-        "Messages the application has sent.",
-        lambda stats: stats.messages_sent,
-        "send",
-    ),
-    NodeFigure(
-        "messaging_client_consumed_messages",
-        "Messages delivered to the application.",
-        lambda stats: stats.messages_received,
-        "receive",
-    ),
-    NodeFigure(
-        "antecede_copies_sent",
-        "Copies of messages, one for each target.",
-        lambda stats: stats.copies_sent,
-    ),
-    NodeFigure(
-        "antecede_undeliverable",
-        "Copies given up because their target is gone.",
-        lambda stats: stats.undeliverable,
-    ),
-    NodeFigure(
-        "antecede_payloads_too_large",
-        "Payloads of peers beyond the limit, which were not handed over.",
-        lambda stats: stats.too_large,
-    ),
-    NodeFigure(
-        "antecede_datagrams_unsendable",
-        "Datagrams that the operating system would not send.",
-        lambda stats: stats.unsendable,
-    ),
-    NodeFigure(
-        "antecede_datagrams_crowded_out",
-        "Datagrams dropped unread: their sender sent more than its share.",
-        lambda stats: stats.crowded_out,
-    ),
-    NodeFigure(
-        "antecede_datagrams_malformed",
-        "Datagrams that no correct peer sends.",
-        lambda stats: stats.malformed,
-    ),
-    NodeFigure(
-        "antecede_datagrams_stale",
-        "Datagrams of, or for, an incarnation that is no more.",
-        lambda stats: stats.stale,
-    ),
-    NodeFigure(
-        "antecede_greetings_refused",
-        "Greetings of nodes that may not, or cannot, take part.",
-        lambda stats: stats.refused,
-    ),
-)
-
-NODE_GAUGES: Final = (
-    NodeFigure(
-        "antecede_buffered_messages",
-        "Messages accepted and not yet acknowledged by all targets.",
-        lambda stats: stats.buffered,
-    ),
-    NodeFigure(
-        "antecede_buffered_bytes",
-        "Payload bytes accepted and not yet acknowledged by all targets.",
-        lambda stats: stats.buffered_bytes,
-    ),
-    NodeFigure(
-        "antecede_buffer_limit_messages",
-        "Messages that may be buffered before send waits.",
-        lambda stats: stats.buffer_limit,
-    ),
-    NodeFigure(
-        "antecede_buffer_limit_bytes",
-        "Payload bytes that may be buffered before send waits.",
-        lambda stats: stats.buffer_limit_bytes,
-    ),
-    NodeFigure(
-        "antecede_inbox_messages",
-        "Messages delivered and not yet read by the application.",
-        lambda stats: stats.inbox,
-    ),
-    NodeFigure("antecede_peers", "Peers known by name.", lambda stats: len(stats.peers)),
-    NodeFigure("antecede_peers_met", "Peers that have answered.", lambda stats: stats.peers_met),
-    NodeFigure(
-        "antecede_peers_silent",
-        "Peers not heard for longer than allowed.",
-        lambda stats: len(stats.silent_peers),
-    ),
-)
-
-PEER_COUNTERS: Final = (
-    PeerFigure("antecede_datagrams_sent", "Datagrams sent.", lambda peer: peer.datagrams_sent),
-    PeerFigure(
-        "antecede_datagrams_received", "Datagrams received.", lambda peer: peer.datagrams_received
-    ),
-    PeerFigure(
-        "antecede_datagrams_duplicated",
-        "Datagrams that came more than once.",
-        lambda peer: peer.duplicates,
-    ),
-    PeerFigure("antecede_datagrams_lost", "Datagrams declared lost.", lambda peer: peer.lost),
-    PeerFigure(
-        "antecede_datagrams_lost_spuriously",
-        "Datagrams declared lost that had arrived.",
-        lambda peer: peer.spurious,
-    ),
-    PeerFigure(
-        "antecede_copies_retransmitted",
-        "Copies of messages transmitted again.",
-        lambda peer: peer.retransmitted,
-    ),
-)
-
-PEER_GAUGES: Final = (
-    PeerFigure(
-        "antecede_peer_undelivered_messages",
-        "Messages for the peer that it has not acknowledged.",
-        lambda peer: peer.undelivered,
-    ),
-    PeerFigure(
-        "antecede_peer_round_trip_seconds",
-        "The smoothed time to the peer and back.",
-        lambda peer: peer.round_trip_ns / 1e9,
-    ),
-    PeerFigure(
-        "antecede_peer_congestion_window_bytes",
-        "Bytes that may be on the way to the peer.",
-        lambda peer: peer.window,
-    ),
-    PeerFigure(
-        "antecede_peer_in_flight_bytes",
-        "Bytes on the way to the peer.",
-        lambda peer: peer.in_flight,
-    ),
-    PeerFigure("antecede_peer_met", "1 if the peer has answered.", lambda peer: peer.met),
-    PeerFigure("antecede_peer_silent", "1 if the peer is silent.", lambda peer: peer.silent),
-)
 
 
 def load(name: str) -> Any:  # noqa: ANN401 - a module that may not be installed
@@ -238,9 +82,7 @@ class NodeCollector:
             yield self._of_node(core.CounterMetricFamily, figure, stats)
         for figure in NODE_GAUGES:
             yield self._of_node(core.GaugeMetricFamily, figure, stats)
-        well = NodeFigure(
-            "antecede_healthy", "1 if the node can do its work.", lambda _: float(bool(health))
-        )
+        well = NodeFigure(*HEALTHY, lambda _: float(bool(health)))
         yield self._of_node(core.GaugeMetricFamily, well, stats)
         if self._per_peer:
             for peer_figure in PEER_COUNTERS:
@@ -282,11 +124,10 @@ class MetricsServer:
 
     def __init__(self, node: Watched, *, per_peer: bool) -> None:
         self._node = node
-        self._client = load("prometheus_client")
-        self._registry = self._client.CollectorRegistry()
-        self._registry.register(NodeCollector(node, per_peer=per_peer))
+        self._per_peer = per_peer
         self._server: asyncio.Server | None = None
         self._asking: dict[asyncio.Task[object], asyncio.StreamWriter] = {}
+        self._said = False
 
     @property
     def address(self) -> Address:
@@ -329,11 +170,13 @@ class MetricsServer:
         """One request, one response, and good-bye."""
         task = asyncio.current_task()
         assert task is not None, "a server answers in tasks"
+        if len(self._asking) >= CONNECTIONS_MOST:
+            self._drop_oldest()
         self._asking[task] = writer
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 request = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._response(request))
+                writer.write(await self._response(request))
                 await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
             log.debug("a request for metrics made no sense: %s", error)
@@ -341,16 +184,25 @@ class MetricsServer:
             writer.close()
             del self._asking[task]
 
-    def _response(self, request: bytes) -> bytes:
+    def _drop_oldest(self) -> None:
+        """Whoever has been asking for longest makes room; most likely it never will ask."""
+        self._asking[next(iter(self._asking))].transport.abort()
+        if not self._said:
+            self._said = True
+            log.warning(
+                "more than %d connections ask for metrics at once: the oldest are dropped",
+                CONNECTIONS_MOST,
+            )
+
+    async def _response(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
         path = rest.partition(b" ")[0].partition(b"?")[0]
         if method not in (b"GET", b"HEAD"):
             return response(405, "text/plain", b"only GET\n", {"Allow": "GET, HEAD"})
         if path == b"/metrics":
-            body = self._client.generate_latest(self._registry)
-            answer = response(200, self._client.CONTENT_TYPE_LATEST, body)
+            answer = response(200, CONTENT_TYPE, await exposition(self._node, self._per_peer))
         elif path == b"/healthz":
-            health = self._node.health()
+            health = self._node.health(await self._node.stats_in_turns())
             answer = response(200 if health else 503, "application/json", health_body(health))
         else:
             answer = response(404, "text/plain", b"there are /metrics and /healthz\n")
@@ -371,7 +223,12 @@ async def serve_metrics(
 
 def health_body(health: Health) -> bytes:
     """What `/healthz` says."""
-    said = {"status": health.status, "problems": health.problems, "warnings": health.warnings}
+    said = {
+        "status": health.status,
+        "problems": health.problems,
+        "blocked": health.blocked,
+        "warnings": health.warnings,
+    }
     return json.dumps(said).encode() + b"\n"
 
 

@@ -31,7 +31,7 @@ from antecede.link.rows import EventRows
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
 from antecede.live.app_journal import AppJournal
-from antecede.live.clock import follow_shared_clock
+from antecede.live.clock import SharedClock
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
     BadConfiguration,
@@ -43,7 +43,7 @@ from antecede.live.errors import (
     fenced_sentence,
 )
 from antecede.live.expelling import Expelling
-from antecede.live.explaining import Explanation, explain, obstacles
+from antecede.live.explaining import Explanation, blocked_by, explain, obstacles
 from antecede.live.keeping import Keeper, Parts
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
@@ -54,7 +54,7 @@ from antecede.live.security.choosing import check_reload, ring_of
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import PublicKey
 from antecede.live.settings import AddressLike, KeysLike, Settings
-from antecede.live.stats import Health, Stats, health_of, stats_of
+from antecede.live.stats import Figures, Health, Stats, health_of
 from antecede.live.targets import chosen_targets
 from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
 from antecede.live.transport import Transport
@@ -85,7 +85,7 @@ class Node:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
         self._transport: Final = transport
-        self._rows: Final = rows
+        self._clock: Final = None if rows is None else SharedClock(rows)
         self._trace: Final = trace
         self._loop: Final = asyncio.get_running_loop()
         self._now: Final = transport.now_ns
@@ -105,6 +105,9 @@ class Node:
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name)
+        self._figures: Final = Figures(
+            settings, endpoint, self._deliveries, self._listeners, transport, self._turns.intake
+        )
         self._trace_timer: asyncio.TimerHandle | None = None
         transport.start(self._turns)
         for name in settings.peers:
@@ -315,21 +318,21 @@ class Node:
 
     def stats(self) -> Stats:
         """What has been counted so far, and how things stand."""
-        unread = self._deliveries.unread()
-        limits = (self.settings.send_limit, self.settings.send_bytes)
-        given_up = self._listeners.undeliverable
-        unsendable = self._transport.unsendable
-        crowded_out = int(self._turns.intake.dropped)
-        return stats_of(
-            self._endpoint, self.name, unread, limits, given_up, unsendable, crowded_out
-        )
+        return self._figures.stats()
 
-    def health(self) -> Health:
-        """Whether the node can do its work, in a word and with reasons."""
+    async def stats_in_turns(self) -> Stats:
+        """The same, with a turn of the loop after some peers: for nodes that have many."""
+        return await self._figures.stats_in_turns()
+
+    def health(self, stats: Stats | None = None) -> Health:
+        """Whether the node can do its work, in a word and with reasons; `stats` saves counting."""
         failure = None if self._trace is None else self._trace.failure
-        kept = None if self._keeper is None else self._keeper.failure()
         return health_of(
-            self.stats(), closed=self._closed, trace_failure=failure, journal_failure=kept
+            self.stats() if stats is None else stats,
+            closed=self._closed,
+            trace_failure=failure,
+            journal_failure=None if self._keeper is None else self._keeper.failure(),
+            blocked=blocked_by(self._endpoint),
         )
 
     def explain(self) -> Explanation:
@@ -360,7 +363,10 @@ class Node:
         endpoint = self._endpoint
         if endpoint.buffered() > 0 or not endpoint.sending.large_is_done():
             return True
-        return any(not (session.met or session.ended) for session in endpoint.sessions())
+        return any(
+            not (contact.expelled or contact.session.met or contact.session.ended)
+            for contact in endpoint.directory.by_name.values()
+        )
 
     # Leaving.
 
@@ -693,8 +699,8 @@ class Node:
 
     def _keep_trace(self) -> None:
         """Hand rows to the writer now and then, however few there are."""
-        if self._trace is None or self._rows is None:
+        if self._trace is None or self._clock is None:
             return
-        follow_shared_clock(self._rows)
+        self._clock.follow()
         self._trace.flush()
         self._trace_timer = self._loop.call_later(FLUSH_SECONDS, self._keep_trace)

@@ -113,6 +113,7 @@ class TestNetwork:
         self._nodes: dict[str, Node] = {}
         self._cut: set[frozenset[str]] = set()
         self._stepping = False
+        self._awake_until_ns = 0
         self.disks: Final[dict[str, Disk]] = {}
         """What nodes with a journal write to, by name, where that is not a real folder."""
 
@@ -195,6 +196,13 @@ class TestNetwork:
             self.go_on()
             await asyncio.sleep(0)
 
+    async def pass_time(self, seconds: float) -> None:
+        """Let so much of the network's time pass, also while nothing is under way."""
+        self._awake_until_ns = self.now_ns + round(seconds * 1e9)
+        while self.now_ns < self._awake_until_ns:
+            self.go_on()
+            await asyncio.sleep(0)
+
     async def close(self) -> None:
         """Close all nodes, at the same time; each lingers by the network's time, too."""
         nodes = [node for node in self._nodes.values() if not node.closed]
@@ -244,6 +252,7 @@ class TestNetwork:
         name, wake_ns = self._next_timer()
         arrival_ns = self._post.next_arrival_ns()
         if wake_ns == NEVER_NS and arrival_ns == NEVER_NS:
+            self._post.now_ns = max(self.now_ns, self._awake_until_ns)
             return
         self._post.now_ns = max(self.now_ns, min(wake_ns, arrival_ns))
         if arrival_ns <= wake_ns:
@@ -271,6 +280,6 @@ class TestNetwork:
 
     def _is_busy(self) -> bool:
         """Whether anything happens that is worth letting time pass for."""
-        if self._post.next_arrival_ns() < NEVER_NS:
+        if self._post.next_arrival_ns() < NEVER_NS or self.now_ns < self._awake_until_ns:
             return True
         return any(not node.closed and node.is_busy() for node in self._nodes.values())

@@ -4,12 +4,22 @@ Counters only grow, from the opening of the node on; everything else is how thin
 Reading them costs time with the number of peers, and nothing per message.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
-from antecede.link.session import Session
+from antecede.link.intake import Intake
+from antecede.live.deliveries import Deliveries
+from antecede.live.listeners import Listeners
+from antecede.live.settings import Settings
+from antecede.live.transport import Transport
+from antecede.live.waiting import one_turn
 from antecede.trace.datasets import listing
+
+PEERS_PER_TURN: Final = 32
+"""Peers that are looked at before the loop gets a turn."""
 
 CROWDED = 0.9
 """A send buffer that is fuller than this is worth a word."""
@@ -27,7 +37,7 @@ class PeerStats:
     silent: bool
     """Whether it has been reported as silent, and has not been heard since."""
     left: bool
-    """Whether it has said bye, or its incarnation has ended."""
+    """Whether it has said bye, has stopped, or is expelled."""
     undelivered: int
     """Messages for it that it has not acknowledged as delivered."""
     datagrams_sent: int
@@ -86,6 +96,8 @@ class Stats:
     buffer_limit_bytes: int
     inbox: int
     """Messages delivered and not yet read by the application."""
+    handler_failures: int
+    """How often the message handler has raised."""
     peers: tuple[PeerStats, ...]
 
     @property
@@ -132,7 +144,10 @@ class Health:
     """Whether a node can do its work; true or false, with reasons."""
 
     problems: tuple[str, ...] = ()
-    """Why it cannot: somebody has to do something."""
+    """Why it cannot: somebody has to do something here."""
+    blocked: tuple[str, ...] = ()
+    """What waits for somebody who is silent or gone, and how to go on without: a restart of this
+    node would not help, so it still counts as well."""
     warnings: tuple[str, ...] = ()
     """What may pass by itself, such as a peer that is silent."""
 
@@ -141,62 +156,87 @@ class Health:
 
     @property
     def status(self) -> str:
-        """One word: ok, degraded (there are warnings) or failing."""
+        """One word: ok, degraded (there are warnings), blocked or failing."""
         if self.problems:
             return "failing"
+        if self.blocked:
+            return "blocked"
         return "degraded" if self.warnings else "ok"
 
     def __str__(self) -> str:
-        return "; ".join([self.status, *self.problems, *self.warnings])
+        return "; ".join([self.status, *self.problems, *self.blocked, *self.warnings])
 
 
-def stats_of(
-    endpoint: Endpoint,
-    name: str,
-    inbox: int,
-    limits: tuple[int, int],
-    undeliverable: Mapping[str, int],
-    unsendable: int,
-    crowded_out: int,
-) -> Stats:
-    """The figures of a node whose application has `inbox` messages to read.
+class Figures:
+    """Reads the figures of one node from whoever counts them."""
 
-    `limits` are those of the send buffer, in messages and in bytes.
-    """
-    contacts = endpoint.directory.by_name.values()
-    peers = tuple(peer_stats(endpoint, contact.session, contact.away) for contact in contacts)
-    sending = endpoint.sending
-    return Stats(
-        name=name,
-        messages_sent=int(sending.sent),
-        copies_sent=int(sending.copies),
-        messages_received=int(endpoint.inbox.delivered),
-        undeliverable=sum(undeliverable.values()),
-        too_large=int(endpoint.inbox.too_large),
-        malformed=int(endpoint.malformed),
-        last_malformed=endpoint.last_malformed,
-        stale=int(endpoint.directory.stale),
-        refused=int(endpoint.directory.refusals),
-        unsendable=unsendable,
-        crowded_out=crowded_out,
-        buffered=endpoint.buffered(),
-        buffered_bytes=int(sending.bytes_held),
-        buffer_limit=limits[0],
-        buffer_limit_bytes=limits[1],
-        inbox=inbox,
-        peers=peers,
-    )
+    def __init__(
+        self,
+        settings: Settings,
+        endpoint: Endpoint,
+        deliveries: Deliveries,
+        listeners: Listeners,
+        transport: Transport,
+        intake: Intake,
+    ) -> None:
+        self._intake: Final = intake
+        self._settings: Final = settings
+        self._endpoint: Final = endpoint
+        self._deliveries: Final = deliveries
+        self._listeners: Final = listeners
+        self._transport: Final = transport
+
+    def stats(self) -> Stats:
+        """How things stand, all at one moment."""
+        contacts = self._endpoint.directory.by_name.values()
+        return self._with([peer_stats(self._endpoint, contact) for contact in contacts])
+
+    async def stats_in_turns(self) -> Stats:
+        """The same, but the loop gets a turn after some peers, so that nothing is held up."""
+        peers: list[PeerStats] = []
+        contacts = list(self._endpoint.directory.by_name.values())
+        for start in range(0, len(contacts), PEERS_PER_TURN):
+            chunk = contacts[start : start + PEERS_PER_TURN]
+            peers += [peer_stats(self._endpoint, contact) for contact in chunk]
+            await one_turn()
+        return self._with(peers)
+
+    def _with(self, peers: list[PeerStats]) -> Stats:
+        endpoint = self._endpoint
+        sending = endpoint.sending
+        return Stats(
+            name=self._settings.name,
+            messages_sent=int(sending.sent),
+            copies_sent=int(sending.copies),
+            messages_received=int(endpoint.inbox.delivered),
+            undeliverable=sum(self._listeners.undeliverable.values()),
+            too_large=int(endpoint.inbox.too_large),
+            malformed=int(endpoint.malformed),
+            last_malformed=endpoint.last_malformed,
+            stale=int(endpoint.directory.stale),
+            refused=int(endpoint.directory.refusals),
+            unsendable=self._transport.unsendable,
+            crowded_out=int(self._intake.dropped),
+            buffered=endpoint.buffered(),
+            buffered_bytes=int(sending.bytes_held),
+            buffer_limit=self._settings.send_limit,
+            buffer_limit_bytes=self._settings.send_bytes,
+            inbox=self._deliveries.unread(),
+            handler_failures=self._deliveries.failures,
+            peers=tuple(peers),
+        )
 
 
-def peer_stats(endpoint: Endpoint, session: Session, away: bool) -> PeerStats:
-    """The figures of the peer of this session."""
+def peer_stats(endpoint: Endpoint, contact: Contact) -> PeerStats:
+    """The figures of one peer."""
+    session = contact.session
     path = session.path
     return PeerStats(
         name=session.name,
         met=session.met,
-        away=away,
+        away=contact.away,
         silent=session.standing.silent,
-        left=session.is_gone(),
+        left=contact.expelled or session.is_gone(),
         undelivered=endpoint.owes(session),
         datagrams_sent=int(session.datagrams_out),
         datagrams_received=int(session.receipts.datagrams),
@@ -213,9 +253,14 @@ def peer_stats(endpoint: Endpoint, session: Session, away: bool) -> PeerStats:
 
 
 def health_of(
-    stats: Stats, *, closed: bool, trace_failure: str | None, journal_failure: str | None = None
+    stats: Stats,
+    *,
+    closed: bool,
+    trace_failure: str | None,
+    journal_failure: str | None = None,
+    blocked: Sequence[str] = (),
 ) -> Health:
-    """Whether the node with these figures can do its work."""
+    """Whether the node with these figures, and this in its way, can do its work."""
     problems: list[str] = []
     warnings: list[str] = []
     if closed:
@@ -234,4 +279,4 @@ def health_of(
         warnings.append(f"not met yet: {listing(strangers)}")
     if stats.is_crowded:
         warnings.append(f"{stats.buffered:,} messages are not delivered yet: send() waits for room")
-    return Health(problems=tuple(problems), warnings=tuple(warnings))
+    return Health(problems=tuple(problems), blocked=tuple(blocked), warnings=tuple(warnings))

@@ -1,0 +1,69 @@
+"""What a node says while messages wait for somebody who is silent, and what then helps."""
+
+import asyncio
+
+from antecede.link.reports import PeerExpelled, Report
+from antecede.live.node import Node
+from antecede.testing import TestNetwork
+
+SECONDS = 60.0
+
+
+async def owing(network: TestNetwork, told: list[Report]) -> dict[str, Node]:
+    """Bob dies owing Ann a permit: his message to Cat has not arrived, that to Ann has."""
+    names = ("ann", "bob", "cat")
+    nodes = {name: await network.open_node(name) for name in names}
+    nodes["ann"].on_event(told.append)
+    await network.settle()
+    network.cut("bob", "cat")
+    await nodes["bob"].send(["ann", "cat"], b"x")
+    assert (await nodes["ann"].receive(SECONDS)).payload == b"x"
+    network.kill("bob")
+    return nodes
+
+
+def test_health_is_blocked_with_the_reason_and_the_remedy_helps() -> None:
+    async def story() -> None:
+        network = TestNetwork()
+        told: list[Report] = []
+        nodes = await owing(network, told)
+        ann, cat = nodes["ann"], nodes["cat"]
+        await ann.send("cat", b"y")
+        assert ann.health().status == "ok", "nobody is silent yet"
+        await network.pass_time(60)
+        health = ann.health()
+        assert health.status == "blocked"
+        assert bool(health), "a restart of this node would not help"
+        assert health.blocked == (
+            "1 messages wait for permits that bob owes, which is silent or gone; "
+            "if it is gone for good: await node.expel('bob')",
+        )
+        assert "message 1 to cat waits for a permit of bob" in str(ann.explain())
+        assert "if it is gone for good: await node.expel('bob')" in str(ann.explain())
+        await ann.expel("bob", "so it was said")
+        assert (await cat.receive(SECONDS)).payload == b"y"
+        await network.settle()
+        assert ann.health().status == cat.health().status == "ok", str(ann.health())
+        assert [report.name for report in told if isinstance(report, PeerExpelled)] == ["bob"]
+        await network.close()
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_health_is_blocked_when_the_buffer_is_full_of_what_is_for_the_silent() -> None:
+    async def story() -> None:
+        network = TestNetwork()
+        ann = await network.open_node("ann", send_limit=4)
+        await network.open_node("bob")
+        await network.settle()
+        network.kill("bob")
+        for _ in range(4):
+            ann.try_send("bob", b"x")
+        await network.pass_time(60)
+        (reason,) = ann.health().blocked
+        assert reason.startswith("the buffer is full, and 4 messages in it wait for bob, which is")
+        await ann.expel("bob")
+        assert not ann.health().blocked
+        await network.close()
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
