@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from antecede import errors, events
 from antecede.link.notation import size_text
-from antecede.live import metrics
+from antecede.live import figures
 from antecede.live.settings import RULES, Settings
 
 SIZES = ("send_bytes", "receive_window", "payload_limit")
@@ -61,14 +61,14 @@ def settings_table() -> str:
 def metrics_table() -> str:
     """Every metric, its kind and its meaning."""
     rows = ["| metric | kind | meaning |", "|---|---|---|"]
-    for figure in metrics.NODE_COUNTERS:
+    for figure in figures.NODE_COUNTERS:
         rows.append(f"| `{figure.name}_total` | counter | {figure.meaning} |")
-    for figure in metrics.NODE_GAUGES:
+    for figure in figures.NODE_GAUGES:
         rows.append(f"| `{figure.name}` | gauge | {figure.meaning} |")
     rows.append("| `antecede_healthy` | gauge | 1 if the node can do its work. |")
-    for peer_figure in metrics.PEER_COUNTERS:
+    for peer_figure in figures.PEER_COUNTERS:
         rows.append(f"| `{peer_figure.name}_total` | counter, per peer | {peer_figure.meaning} |")
-    for peer_figure in metrics.PEER_GAUGES:
+    for peer_figure in figures.PEER_GAUGES:
         rows.append(f"| `{peer_figure.name}` | gauge, per peer | {peer_figure.meaning} |")
     return "\n".join(rows) + "\n"
 
