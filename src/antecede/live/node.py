@@ -27,11 +27,9 @@ from antecede.link.reports import (
     Stranger,
     Undeliverable,
 )
-from antecede.link.rows import EventRows
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
 from antecede.live.app_journal import AppJournal
-from antecede.live.clock import SharedClock
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
     BadConfiguration,
@@ -56,7 +54,8 @@ from antecede.live.security.keys import PublicKey
 from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Figures, Health, Stats, health_of
 from antecede.live.targets import chosen_targets
-from antecede.live.tracing import FLUSH_SECONDS, LiveTrace
+from antecede.live.trace_keeping import TraceKeeping
+from antecede.live.tracing import LiveTrace
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier, one_turn
 
@@ -73,7 +72,6 @@ class Node:
         settings: Settings,
         endpoint: Endpoint,
         transport: Transport,
-        rows: EventRows | None,
         trace: LiveTrace | None,
         guard: KeyGuard | None = None,
         keeper: Keeper | None = None,
@@ -85,8 +83,6 @@ class Node:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
         self._transport: Final = transport
-        self._clock: Final = None if rows is None else SharedClock(rows)
-        self._trace: Final = trace
         self._loop: Final = asyncio.get_running_loop()
         self._now: Final = transport.now_ns
         # On the way of every message: looked up once.
@@ -108,12 +104,12 @@ class Node:
         self._figures: Final = Figures(
             settings, endpoint, self._deliveries, self._listeners, transport, self._turns.intake
         )
-        self._trace_timer: asyncio.TimerHandle | None = None
+        self._trace: Final = TraceKeeping(trace, self._loop)
         transport.start(self._turns)
         for name in settings.peers:
             self._introduce(name, settings.address_of(name))
         self._journal: Final = self._begin_journal()
-        self._keep_trace()
+        self._trace.begin()
         self._plan_flush()
 
     # Who this is.
@@ -326,11 +322,10 @@ class Node:
 
     def health(self, stats: Stats | None = None) -> Health:
         """Whether the node can do its work, in a word and with reasons; `stats` saves counting."""
-        failure = None if self._trace is None else self._trace.failure
         return health_of(
             self.stats() if stats is None else stats,
             closed=self._closed,
-            trace_failure=failure,
+            trace_failure=self._trace.failure,
             journal_failure=None if self._keeper is None else self._keeper.failure(),
             blocked=blocked_by(self._endpoint),
         )
@@ -495,8 +490,7 @@ class Node:
         resolved = self._transport.locate(name, address)
         size = self._transport.datagram_size(resolved if seen_at is None else seen_at)
         process = process_id(name)
-        if self._trace is not None:
-            self._trace.note_process(process, name)
+        self._trace.note_process(process, name)
         stranger = seen_at is not None
         self._endpoint.add_peer(name, resolved, process, size, self._now(), stranger)
         self._transport.seek(resolved)
@@ -656,8 +650,7 @@ class Node:
         self._transport.close()
         self._deliveries.end()
         self._progress.notify()
-        if self._trace_timer is not None:
-            self._trace_timer.cancel()
+        self._trace.stop()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
@@ -667,8 +660,7 @@ class Node:
     def _close_files(self, *, write: bool) -> None:
         if self._keeper is not None:
             self._keeper.close(write=write)
-        if self._trace is not None:
-            self._trace.close()
+        self._trace.close()
 
     # The journal, inside.
 
@@ -696,11 +688,3 @@ class Node:
         )
         keeper.kept.wake = self._plan_flush
         return AppJournal(keeper, self._deliveries, self._plan_flush)
-
-    def _keep_trace(self) -> None:
-        """Hand rows to the writer now and then, however few there are."""
-        if self._trace is None or self._clock is None:
-            return
-        self._clock.follow()
-        self._trace.flush()
-        self._trace_timer = self._loop.call_later(FLUSH_SECONDS, self._keep_trace)

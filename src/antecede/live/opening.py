@@ -160,7 +160,7 @@ def start_kept(
     kept = None if keeper is None else keeper.kept
     endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, guard, kept)
     try:
-        node = Node(settings, endpoint, transport, rows, trace, guard, keeper)
+        node = Node(settings, endpoint, transport, trace, guard, keeper)
     except BaseException:
         if trace is not None:
             trace.close()
