@@ -28,6 +28,7 @@ Examples:
   antecede chaos                              five processes, 20 faults, about 20 seconds
   antecede chaos --seed 7 --nodes 8 --time 10m
   antecede chaos --faults 1000 --json > report.json
+  antecede chaos --journal                    who is killed goes on as the same incarnation
   antecede chaos --list --seed 7              what would happen, and when
   antecede chaos --simulated 1000             a thousand simulated clusters instead
 
@@ -53,6 +54,9 @@ machine does in between is not, so a finding of real processes may need several 
 @click.option("--time", "duration", type=DURATION, help="Draw faults for so long.")
 @click.option("--faults", type=COUNT, help=f"Or: so many of them.  [default: {FAULTS}]")
 @click.option("--rate", type=NUMBER, default=60.0, show_default=True, help="Messages a second.")
+@click.option(
+    "--journal", is_flag=True, help="Nodes have journals: who is killed goes on, all kept."
+)
 @click.option("--simulated", type=COUNT, help="Judge so many simulated clusters instead.")
 @click.option("--protocol", default="hybrid", show_default=True, help="With --simulated.")
 @click.option("--list", "listing", is_flag=True, help="Show the schedule and stop.")
@@ -64,6 +68,7 @@ def command(
     duration: int | None,
     faults: int | None,
     rate: float,
+    journal: bool,
     simulated: int | None,
     protocol: str,
     listing: bool,
@@ -86,7 +91,8 @@ def command(
             click.echo(str(fault))
         return
     again = f"antecede chaos --seed {seed} --nodes {nodes} --faults {len(schedule)} --rate {rate:g}"
-    with Cluster(nodes, seed, rate) as cluster, bar("faults", len(schedule)) as progress:
+    again += " --journal" if journal else ""
+    with Cluster(nodes, seed, rate, journal) as cluster, bar("faults", len(schedule)) as progress:
         outcome = cluster.undergo(schedule, progress)
     report = outcome_object(outcome, schedule, again)
     tell(report, outcome_text(outcome, again), as_json, out)

@@ -57,9 +57,10 @@ def test_a_short_run_of_real_processes_ends_well_and_leaves_nobody_behind() -> N
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_long_runs_of_real_processes_end_well(seed: int) -> None:
-    with Cluster(5, seed, 60.0) as cluster:
+def test_long_runs_of_real_processes_end_well(seed: int, journal: bool) -> None:
+    with Cluster(5, seed, 60.0, journal) as cluster:
         outcome = cluster.undergo(schedule_of(seed, 5, 100), None)
     assert outcome.findings() == {}, outcome
 
@@ -143,6 +144,21 @@ def test_what_was_for_a_former_life_may_be_missing_if_that_was_said() -> None:
     assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
     witness.hears(again, {"from": "ann", "sequence": 2, "text": "0 2"})
     assert judge(witness.log(), witness.departures).ok
+
+
+def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_so() -> None:
+    witness, (ann, bob) = lives("ann", "bob")
+    first, second = witness.asks(ann, [bob]), witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    witness.falls_asleep(ann)
+    assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
+    witness.hears(bob, {"from": "ann", "sequence": 1, "text": first})
+    witness.hears(bob, {"from": "ann", "sequence": 1, "text": first, "again": True})
+    assert judge(witness.log(), witness.departures).ok  # The second was perhaps never taken.
+    assert (witness.delivered, witness.again) == (1, 1)
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": second})
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": second})
+    assert judge(witness.log(), witness.departures).findings() == {"duplicates": 1}
 
 
 def test_nothing_of_an_expelled_life_is_taken_after_what_was_sent_after_the_news() -> None:

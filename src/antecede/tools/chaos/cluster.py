@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Self, TypeAlias, final
 
 from antecede.audit.departures import Judgement, judge
 from antecede.live.interrupts import interrupts_held
-from antecede.tools.chaos.lives import Life, Witness, start_life
+from antecede.tools.chaos.lives import Life, Witness, start_node
 from antecede.tools.chaos.schedule import CUT, EXPEL, KILL, NETWORK, PAUSE, RESTART, Fault
-from antecede.tools.child import ChildFailed
+from antecede.tools.child import Child, ChildFailed
 from antecede.tools.proxy import Conditions, Proxy
 
 START_S: Final = 120.0
@@ -46,6 +47,8 @@ class Counts:
     lives: int
     messages: int
     deliveries: int
+    again: int
+    """Deliveries that came again after a crash, and said so."""
     refused: int
     expulsions: int
     """How often a node said that it goes on without another one."""
@@ -75,11 +78,14 @@ class Outcome:
 class Cluster:
     """The nodes, the proxy between them, and the witness; a context, after which nobody is left."""
 
-    def __init__(self, nodes: int, seed: int, rate: float, options: Sequence[str] = ()) -> None:
+    def __init__(self, nodes: int, seed: int, rate: float, journal: bool = False) -> None:
         self.witness: Final = Witness()
         self.failures: Final[list[str]] = []
         self._names: Final = [f"n{number}" for number in range(nodes)]
-        self._options: Final = tuple(options)
+        self._journal: Final = journal
+        self._folder = ""
+        # Those that were killed, and whose journals will let them go on.
+        self._asleep: Final[dict[str, Life]] = {}
         self._random: Final = Random(f"traffic {seed}")
         self._seed: Final = seed
         self._period_s: Final = 1.0 / rate
@@ -94,6 +100,7 @@ class Cluster:
 
     def __enter__(self) -> Self:
         try:
+            self._folder = self._stack.enter_context(TemporaryDirectory(prefix="antecede-chaos-"))
             with interrupts_held():
                 self._stack.enter_context(self._proxy)
             for name in self._names:
@@ -127,11 +134,20 @@ class Cluster:
     # Lives.
 
     def _start(self, name: str) -> None:
-        number = len(self.witness.lives)
+        """A new life begins, or one with a journal goes on."""
+        life = self._asleep.pop(name, None)
+        number = len(self.witness.lives) if life is None else life.number
+        options = ["--journal", f"{self._folder}/{name}-{number}"] if self._journal else []
+        born_us = time.time_ns() // 1_000
         with interrupts_held():
-            life = start_life(name, number, self._proxy.peers_of(name), self._options)
-            self._stack.callback(end_child, life)
-        self.witness.lives.append(life)
+            child = start_node(name, self._proxy.peers_of(name), options)
+            self._stack.callback(end_child, child)
+        if life is None:
+            life = Life(name, number, born_us, child)
+            self.witness.lives.append(life)
+        else:
+            life.child = child
+            life.ready = life.over = False
         self._at[name] = life
 
     def _await_ready(self) -> None:
@@ -220,7 +236,7 @@ class Cluster:
             return
         elif fault.kind == KILL:
             self._kill(life)
-            self._doomed.append((end_s, fault.healing, name))
+            self._doomed.append((end_s, RESTART if self._journal else fault.healing, name))
         elif fault.kind == PAUSE:
             self._pauses += 1
             life.paused = True
@@ -234,8 +250,12 @@ class Cluster:
         life.child.kill()
         for line in life.child.lines():
             self.witness.hears(life, line)
-        self.witness.crashed(life)
         del self._at[life.name]
+        if self._journal and life.number not in self.witness.departures.gone:
+            self.witness.falls_asleep(life)
+            self._asleep[life.name] = life
+        else:
+            self.witness.crashed(life)
 
     def _expel(self, by: str, name: str) -> None:
         life = self._at.get(by)
@@ -308,6 +328,7 @@ class Cluster:
             lives=len(witness.lives),
             messages=witness.asked,
             deliveries=witness.delivered,
+            again=witness.again,
             refused=witness.refused,
             expulsions=witness.expulsions,
             fenced=witness.fenced,
@@ -324,8 +345,8 @@ class Cluster:
             self._stack.close()
 
 
-def end_child(life: Life) -> None:
+def end_child(child: Child) -> None:
     """End a process at once, whatever state it is in, and give its pipes back."""
-    if life.child.status() is None:
-        life.child.kill()
-    life.child.stop()
+    if child.status() is None:
+        child.kill()
+    child.stop()

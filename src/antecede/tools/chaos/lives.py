@@ -2,7 +2,8 @@
 
 All that counts is what an application sees: what it has asked a node to send, and what the node has
 handed over, in the order in which that passed through the pipes. A message belongs to the past of
-what is asked for after it was read. To the judge each life is a process of its own.
+what is asked for after it was read. To the judge each life is a process of its own; with a journal
+a process that is killed goes on with the same life when it is back.
 """
 
 import sys
@@ -37,20 +38,22 @@ class Life:
     asked: int = 0
     sequences: dict[int, int] = field(default_factory=dict)
     """Which message it has called by a sequence number."""
+    unanswered: set[int] = field(default_factory=set)
+    """Messages of which it has not said yet whether they are sent."""
+    interrupted: set[int] = field(default_factory=set)
+    """Those that it never will: it was killed before it could, and perhaps never took them."""
     given_up: set[tuple[int, str]] = field(default_factory=set)
     """Of which sequence numbers it has said that who is called so may never get them."""
 
 
-def start_life(name: str, number: int, peers: dict[str, str], options: Sequence[str]) -> Life:
+def start_node(name: str, peers: dict[str, str], options: Sequence[str]) -> Child:
     """Start `antecede node`; its peers are where the proxy says."""
     arguments = ["node", "--name", name, "--bind", "127.0.0.1:0", *options]
     for setting in SETTINGS:
         arguments += ["--set", setting]
     for peer, address in peers.items():
         arguments += ["--peer", f"{peer}={address}"]
-    born_us = time.time_ns() // 1_000
-    child = Child([sys.executable, "-m", "antecede", *arguments], name=name)
-    return Life(name, number, born_us, child)
+    return Child([sys.executable, "-m", "antecede", *arguments], name=name)
 
 
 @final
@@ -90,6 +93,7 @@ class Witness:
         self.refused = 0
         self.expulsions = 0
         self.fenced = 0
+        self.again = 0
         self._seen: Final[list[Asked | Delivered]] = []
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
@@ -98,6 +102,7 @@ class Witness:
     def asks(self, life: Life, targets: Sequence[Life]) -> str:
         """A node is asked to send something; the text by which that is known."""
         life.asked += 1
+        life.unanswered.add(life.asked)
         self.asked += 1
         now_ns = time.monotonic_ns()
         for target in targets:
@@ -110,6 +115,7 @@ class Witness:
         if "from" in line:
             self._delivered(life, line)
         elif "sent" in line:
+            life.unanswered.discard(int(line["sent"]))
             life.sequences[int(line["sequence"])] = int(line["sent"])
             self._match(life)
         elif "error" in line:
@@ -130,6 +136,12 @@ class Witness:
         life.over = True
         self.departures.gone.add(life.number)
 
+    def falls_asleep(self, life: Life) -> None:
+        """A process was killed, and its journal will let it go on."""
+        life.over = True
+        life.interrupted |= life.unanswered
+        life.unanswered.clear()
+
     def missing(self) -> int:
         """Copies that are still to come, between lives that are not gone."""
         gone = self.departures.gone
@@ -137,6 +149,8 @@ class Witness:
         for seen in self._seen:
             if isinstance(seen, Asked) and seen.life not in gone and seen.expected not in gone:
                 copy = (seen.life, seen.asked, seen.name)
+                if seen.asked in self.lives[seen.life].interrupted:
+                    continue
                 count += copy not in self._came and copy not in self._given_up
         return count
 
@@ -145,6 +159,8 @@ class Witness:
         log = EventLog()
         for seen in self._seen:
             if isinstance(seen, Asked):
+                if self._was_never_taken(seen):
+                    continue
                 target = self._target(seen)
                 if (seen.life, seen.asked, seen.name) in self._given_up:
                     self.departures.undelivered.add((seen.life, seen.asked, target))
@@ -161,6 +177,12 @@ class Witness:
             raise AntecedeError(f"nobody started incarnation {incarnation} of {name}")
         return born[-1]
 
+    def _was_never_taken(self, asked: Asked) -> bool:
+        """Whether a node was killed before it had taken a message, as far as anybody knows."""
+        if asked.asked not in self.lives[asked.life].interrupted:
+            return False
+        return not any(copy[:2] == (asked.life, asked.asked) for copy in self._came)
+
     def _target(self, asked: Asked) -> int:
         """Which life a copy was for, as far as can be known."""
         copy = (asked.life, asked.asked, asked.name)
@@ -174,6 +196,9 @@ class Witness:
 
     def _delivered(self, life: Life, line: Line) -> None:
         sender, asked = (int(word) for word in str(line["text"]).split())
+        if line.get("again") and self._came.get((sender, asked, life.name)) == life.number:
+            self.again += 1
+            return
         self.delivered += 1
         self._came.setdefault((sender, asked, life.name), life.number)
         self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
@@ -182,6 +207,7 @@ class Witness:
         """What it was asked to send, it has not: its application knows that nobody gets it."""
         self.refused += 1
         if "id" in line:
+            life.unanswered.discard(int(line["id"]))
             for name in {other.name for other in self.lives}:
                 self._given_up.add((life.number, int(line["id"]), name))
 

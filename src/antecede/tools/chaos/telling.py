@@ -13,11 +13,11 @@ def outcome_text(outcome: Outcome, command: str) -> str:
     counts = outcome.counts
     lines = [
         f"{counts.seconds:g} s, {counts.faults} faults: {counts.kills} SIGKILLs, {counts.pauses} "
-        f"pauses, {counts.cuts} cuts; {counts.lives} processes in all",
+        f"pauses, {counts.cuts} cuts; {counts.lives} lives in all",
         f"{counts.messages:,} messages asked for, {counts.deliveries:,} deliveries; "
         f"{counts.datagrams:,} datagrams, {counts.lost:,} of them lost or cut off",
         f"{counts.expulsions} expulsions told, {counts.fenced} nodes told that they are expelled; "
-        f"{counts.refused} messages refused",
+        f"{counts.refused} messages refused, {counts.again} deliveries marked as perhaps repeated",
     ]
     found = outcome.findings()
     if found:
