@@ -146,3 +146,18 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_anything_is_measured(
         assert result.exit_code == 2
         assert result.stdout == ""
         assert result.stderr.startswith("Error: Not a directory: ")
+
+
+def test_protocols_for_nodes_are_measured_alone_and_on_nodes() -> None:
+    arguments = ["compare", "--host", "node", "--quick", "--protocols", "rst,hybrid"]
+    result = CliRunner().invoke(main, arguments, terminal_width=200)
+    assert result.exit_code == 0, result.output
+    assert "rst" not in result.output
+    assert result.output.count("hybrid") == 12
+    assert "NO" not in result.output
+
+
+def test_what_is_not_for_nodes_is_refused_there() -> None:
+    result = CliRunner().invoke(main, ["compare", "--host", "node", "--protocols", "rst"])
+    assert result.exit_code != 0
+    assert "none of these can run on a node" in result.output + str(result.exception)

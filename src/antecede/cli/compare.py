@@ -16,6 +16,7 @@ from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES
 from antecede.lab.comparison.documents import ks_table, write_comparison, write_ks
 from antecede.lab.comparison.effort import FULL, QUICK, USUAL, Effort
+from antecede.lab.comparison.hosts import MESSAGES, QUICK_MESSAGES, HostRow, for_nodes, host_rows
 from antecede.lab.comparison.ks_experiment import (
     KS_FULL,
     KS_QUICK,
@@ -33,6 +34,8 @@ from antecede.lab.comparison.tabulation import (
     paper_tables,
 )
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
+from antecede.link.notation import duration_text
+from antecede.sim.run import CORE, NODE
 
 SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000
@@ -55,6 +58,7 @@ Examples:
   antecede compare --protocols rst,hybrid --only latency --seeds 10
   antecede compare --protocols +my_module:INFO   a protocol of your own, with all others
   antecede compare --ks                          what share of n² does KS carry?
+  antecede compare --host node --quick           protocols alone beside whole nodes
 
 In the table, ✓ is confirmed, ~ qualified, ✗ refuted; behind an arrow stands what was seen. Every
 verdict that is not a plain confirmation is explained below it, with the command that shows it.
@@ -88,6 +92,13 @@ verdict that is not a plain confirmation is explained below it, with the command
 )
 @click.option("--ks", "ks", is_flag=True, help="Instead: how much metadata KS carries.")
 @click.option(
+    "--host",
+    type=click.Choice([CORE, NODE]),
+    default=CORE,
+    show_default=True,
+    help="With node, instead: protocols on whole nodes, beside the same alone.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Write CSV, JSON and Markdown into this folder.",
@@ -101,6 +112,7 @@ def command(
     seeds: int | None,
     trials: int | None,
     ks: bool,
+    host: str,
     out: Path | None,
 ) -> None:
     """Measure the protocols side by side, in the rows of the paper's Table 1.
@@ -123,6 +135,13 @@ def command(
         }
     )
     effort = chosen_effort(quick, full)
+    if host == NODE:
+        if ks or families or out is not None:
+            raise LocalError("--host node has a table of its own; leave out --ks, --only and --out")
+        names = chosen_protocols(protocols) if protocols else []
+        messages = QUICK_MESSAGES if quick else MESSAGES
+        console.print(hosts_table(host_rows(for_nodes(names), messages, seed)))
+        return
     if ks:
         if protocols or families:
             raise LocalError("--ks measures KS alone; leave out --protocols and --only")
@@ -145,6 +164,26 @@ def command(
     report(console, campaign)
     if out is not None:
         tell_files(write_comparison(out, campaign, typed))
+
+
+def hosts_table(rows: list[HostRow]) -> Table:
+    """What a message takes, and what is sent for it, alone and on nodes."""
+    table = Table(title="Protocols alone, and on whole nodes")
+    table.add_column("protocol")
+    table.add_column("network, a process sends every")
+    for title in ("host", "p50", "p99", "sent per message", "all delivered"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(
+            row.protocol,
+            f"{row.network}, {duration_text(row.interval_ns)}",
+            row.host,
+            duration_text(row.median_ns),
+            duration_text(row.late_ns),
+            f"{row.sent_per_message:.2f}",
+            "yes" if row.delivered else "NO",
+        )
+    return table
 
 
 def chosen_protocols(text: str) -> list[str]:
