@@ -2,17 +2,20 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
 
 import antecede
+from antecede import blocking
 from antecede.core.errors import Fenced, LocalError
 from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
 from antecede.journal.journal import Journal
 from antecede.link.reports import NodeFenced, PeerMet, PeerRestarted, Report
+from antecede.live.codecs import JsonCodec, TypedNode
 from antecede.live.errors import BadConfiguration, Stranded
 from antecede.live.node import Node
 from antecede.live.security.keys import SecretKey
@@ -24,7 +27,7 @@ SHARED = SecretKey(bytes(range(32)))
 
 def run(story: Coroutine[None, None, None]) -> None:
     async def bounded() -> None:
-        await asyncio.wait_for(story, 3)
+        await asyncio.wait_for(story, 30)
 
     asyncio.run(bounded())
 
@@ -430,3 +433,77 @@ def test_what_a_journal_holds_can_be_read_by_nobody_else_s_journal(tmp_path: Pat
     records = Journal(Disk(tmp_path)).open()
     assert records is not None
     assert len(records) > 4
+
+
+# Without asyncio, and with values.
+
+
+def test_a_thread_confirms_by_asking_for_the_next_message(tmp_path: Path) -> None:
+    """Though it takes several at a time from the loop, and hands them out one by one."""
+    node = blocking.open_node("ann", journal=tmp_path)
+    for number in range(4):
+        node.send("ann", b"%d" % number)
+    assert [node.receive(5).payload for _ in range(2)] == [b"0", b"1"]
+    node.journal.put("position", b"with the second one")
+    node.journal.sync()
+    crash(node)
+    node = blocking.open_node("ann", journal=tmp_path, confirm="done")
+    assert node.journal.keys() == []
+    found = [node.receive(5) for _ in range(3)]
+    assert [(message.payload, message.again) for message in found] == [
+        (b"1", True),
+        (b"2", True),
+        (b"3", True),
+    ]
+    found[1].done()
+    node.journal.put("position", b"7")
+    found[2].done()
+    node.journal.sync()
+    crash(node)
+    with blocking.open_node("ann", journal=tmp_path) as node:
+        assert node.journal.get("position") == b"7"
+        assert [message.payload for message in [node.receive(5), *node.receive_ready()]] == [b"1"]
+        node.journal.remove("position")
+        assert node.journal.get("position", b"none") == b"none"
+
+
+def test_a_handler_in_a_thread_confirms_by_returning(tmp_path: Path) -> None:
+    handled = threading.Event()
+
+    def handle(message: antecede.Message) -> None:
+        if message.payload == b"last":
+            handled.set()
+        if message.payload == b"bad":
+            raise ValueError("of no use")
+
+    node = blocking.open_node("ann", journal=tmp_path)
+    node.on_message(handle)
+    for payload in (b"good", b"bad", b"last"):
+        node.send("ann", payload)
+    assert handled.wait(10)
+    node.journal.sync()
+    crash(node)
+    with blocking.open_node("ann", journal=tmp_path) as again:
+        assert again.receive(5).payload == b"bad"
+
+
+def crash(node: blocking.BlockingNode) -> None:
+    """Let a node vanish; its loop ends as usual."""
+    node._in_loop(lambda inner: inner.abandon())
+    node.close()
+
+
+def test_values_can_be_confirmed_too(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with TestNetwork() as network:
+            bob = await network.open_node("bob", journal=tmp_path, confirm="done")
+            typed = TypedNode(bob, JsonCodec())
+            await typed.send("bob", {"number": 1})
+            await typed.send("bob", {"number": 2})
+            (await typed.receive(5)).done()
+            await bob.journal.sync()
+            typed = TypedNode(await reopened(network, "bob", tmp_path), JsonCodec())
+            message = await typed.receive(5)
+            assert (message.value, message.again) == ({"number": 2}, True)
+
+    run(story())

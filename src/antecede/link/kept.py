@@ -105,6 +105,7 @@ class Kept:
         "_large",
         "_peers",
         "_pieces",
+        "_quiet",
         "_records",
         "_sent_written",
         "_unconfirmed",
@@ -115,6 +116,7 @@ class Kept:
         "name",
         "order",
         "parts",
+        "pass_on",
         "resumed",
         "sent",
         "stones",
@@ -133,6 +135,9 @@ class Kept:
         self.ended = ""
         # To be called when something changes that nobody else would notice.
         self.wake: Callable[[], None] | None = None
+        self._quiet = True
+        # Where other threads confirm: passes a number on to the thread in which everything runs.
+        self.pass_on: Callable[[int], None] | None = None
         self._records: list[bytes] = []
         # The newest incarnation of each peer, by its id in the core.
         self._peers: dict[int, KeptPeer] = {}
@@ -226,6 +231,13 @@ class Kept:
 
     def confirm(self, number: i64) -> None:
         """The application is done with a payload; once is enough."""
+        if self.pass_on is not None:
+            self.pass_on(number)
+        else:
+            self.confirm_here(number)
+
+    def confirm_here(self, number: i64) -> None:
+        """The same, in the thread in which everything runs."""
         if self._unconfirmed.pop(number, None) is None:
             return
         if number != self._confirmed_to + 1:
@@ -234,8 +246,7 @@ class Kept:
         self._confirmed_to = number
         if self._held:
             self._write_held()
-        if self.wake is not None:
-            self.wake()
+        self._has_changed()
 
     def is_unconfirmed(self, number: i64) -> bool:
         """Whether the application is not done with that payload."""
@@ -296,6 +307,7 @@ class Kept:
     def changes(self, sent: i64) -> list[bytes]:
         """What has changed since the last call, if our messages have ids up to `sent` by now."""
         self._write_confirmed()
+        self._quiet = True
         self.sent = sent
         if sent != self._sent_written:
             self._sent_written = sent
@@ -370,7 +382,12 @@ class Kept:
                 self.values[key] = value
                 self._records.append(value_record(key, value))
         self._held = {}
-        if self.wake is not None:
+        self._has_changed()
+
+    def _has_changed(self) -> None:
+        """Nobody else notices: say so, once until it is asked for."""
+        if self._quiet and self.wake is not None:
+            self._quiet = False
             self.wake()
 
     def _write_confirmed(self) -> None:

@@ -1,6 +1,8 @@
 """What an application keeps in its node's journal: small values under names of its own."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
 from typing import Final
 
 from antecede.core.errors import LocalError
@@ -64,6 +66,17 @@ class AppJournal:
     def keys(self) -> list[str]:
         """The keys under which something is kept."""
         return sorted(self._kept.keys())
+
+    def serve_threads(self) -> None:
+        """From now on messages are confirmed by hand, and from any thread."""
+        self._deliveries.confirms_by_asking = False
+        loop = asyncio.get_running_loop()
+
+        def pass_on(number: int) -> None:
+            with suppress(RuntimeError):  # The loop has ended: it comes again.
+                loop.call_soon_threadsafe(self._kept.confirm_here, number)
+
+        self._kept.pass_on = pass_on
 
     async def sync(self) -> None:
         """Wait until everything that has been sent, confirmed or put so far is on disk.

@@ -111,6 +111,11 @@ class BlockingNode:
             self._loop.stop()
             self._announcer.stop()
             raise
+        # With a journal: what each thread took last, unless it confirms by itself.
+        self._in_hand: Final = threading.local()
+        self._confirms: Final = settings.journal is not None and settings.confirm == "next"
+        if settings.journal is not None:
+            self._in_loop(lambda node: node.journal.serve_threads())
         self._reading: Final = threading.Lock()
         self._read: Final[deque[InboundMessage]] = deque()
         self._handler: threading.Thread | None = None
@@ -149,6 +154,12 @@ class BlockingNode:
         """Forget a peer that is gone for good; its messages are reported as undeliverable."""
         self._in_loop(lambda node: node.remove_peer(name))
 
+    @property
+    def journal(self) -> "BlockingJournal":
+        """What the application keeps in the journal; `LocalError` if the node has none."""
+        self._in_loop(lambda node: node.journal)
+        return BlockingJournal(self)
+
     # Sending.
 
     def send(self, target: str | Sequence[str], payload: bytes) -> int:
@@ -167,13 +178,34 @@ class BlockingNode:
 
     def receive(self, timeout: float | None = None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        self._confirm_in_hand()
+        message = self._next(timeout)
+        if self._confirms:
+            self._in_hand.messages = [message]
+        return message
+
+    def _next(self, timeout: float | None) -> InboundMessage:
         with self._reading:
             if not self._read:
                 self._read.extend(self._call(lambda node: take(node, timeout)))
             return self._read.popleft()
 
+    def _confirm_in_hand(self) -> None:
+        """Who asks for more is done with what it took before."""
+        if self._confirms:
+            for message in getattr(self._in_hand, "messages", ()):
+                message.done()
+            self._in_hand.messages = []
+
     def receive_ready(self) -> list[InboundMessage]:
         """Messages that are there already, in order; empty if none are. Never waits for one."""
+        self._confirm_in_hand()
+        ready = self._all_ready()
+        if self._confirms:
+            self._in_hand.messages = ready
+        return ready
+
+    def _all_ready(self) -> list[InboundMessage]:
         with self._reading:
             ready = [*self._read]
             self._read.clear()
@@ -280,11 +312,15 @@ class BlockingNode:
         return self._call(at_once)
 
     def _feed(self, handler: Callable[[InboundMessage], None]) -> None:
-        for message in self:
-            try:
-                handler(message)
-            except Exception:
-                log.exception("%s: the message handler failed for %r", self.name, message)
+        with suppress(NodeClosed):
+            while True:
+                message = self._next(None)
+                try:
+                    handler(message)
+                except Exception:
+                    log.exception("%s: the message handler failed for %r", self.name, message)
+                else:
+                    message.done()
 
     def _close_at_exit(self) -> None:
         if os.getpid() != self._pid:
@@ -293,6 +329,33 @@ class BlockingNode:
             self.close()
         except AntecedeError as error:
             log.warning("%s: %s", self.name, error)
+
+
+class BlockingJournal:
+    """The application's own part of a journal, for any thread: see `Node.journal`."""
+
+    def __init__(self, node: BlockingNode) -> None:
+        self._node: Final = node
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep `value` under `key`; while a message is handled, with its confirmation."""
+        self._node._in_loop(lambda node: node.journal.put(key, value))
+
+    def remove(self, key: str) -> None:
+        """Keep nothing under `key` any more."""
+        self._node._in_loop(lambda node: node.journal.remove(key))
+
+    def get(self, key: str, default: bytes | None = None) -> bytes | None:
+        """What was put under `key` last."""
+        return self._node._in_loop(lambda node: node.journal.get(key, default))
+
+    def keys(self) -> list[str]:
+        """The keys under which something is kept."""
+        return self._node._in_loop(lambda node: node.journal.keys())
+
+    def sync(self) -> None:
+        """Wait until everything that has been sent, confirmed or put so far is on disk."""
+        self._node._call(lambda node: node.journal.sync())
 
 
 async def opened(opening: Opening) -> Node:

@@ -12,7 +12,7 @@ types), or anything else that has the two methods of a `Codec`:
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -69,6 +69,10 @@ class MsgspecCodec(Generic[T]):
         return value
 
 
+def nothing_to_confirm() -> None:
+    """A message that came from nowhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedMessage(Generic[T]):
     """A message whose payload has been decoded."""
@@ -76,6 +80,10 @@ class TypedMessage(Generic[T]):
     sender: str
     sequence: int
     value: T
+    again: bool = False
+    """Whether it may have been handed over before, by a process that crashed."""
+    done: Callable[[], None] = field(default=nothing_to_confirm, repr=False, compare=False)
+    """Confirms it, where there is a journal."""
 
 
 class TypedNode(Generic[T]):
@@ -123,4 +131,10 @@ class TypedNode(Generic[T]):
             value = self.codec.decode(message.payload)
         except Exception as error:
             raise BadPayload(message.sender, sequence, str(error)) from error
-        return TypedMessage(sender=message.sender, sequence=sequence, value=value)
+        return TypedMessage(
+            sender=message.sender,
+            sequence=sequence,
+            value=value,
+            again=message.again,
+            done=message.done,
+        )

@@ -274,6 +274,16 @@ class Deliveries:
             await self._finished(message, self._handled(handler, message))
 
     def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        if self._kept is not None:
+            return self._handled_kept(handler, message)
+        try:
+            return handler(message)
+        except Exception:
+            log.exception("%s: the message handler failed for %r", self._name, message)
+            return None
+
+    def _handled_kept(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        """The same with a journal: what a plain function has returned from is confirmed."""
         self._called_with = message
         try:
             result = handler(message)

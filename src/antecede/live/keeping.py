@@ -12,8 +12,8 @@ network, and nothing new is accepted (`JournalFull`). When the disk fails, the n
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from antecede.core.errors import AntecedeError
@@ -25,6 +25,7 @@ from antecede.link.reports import Report
 from antecede.link.writer import Datagram
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed
+from antecede.live.side_thread import SideThread
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier
 
@@ -76,8 +77,8 @@ class Keeper:
         self.kept: Final = kept
         # What the core of the former process had written, until it is restored.
         self._core: list[bytes] = core
-        self._thread: Final = ThreadPoolExecutor(1, "antecede-journal") if threaded else None
         self._loop: Final = asyncio.get_running_loop()
+        self._thread: Final = SideThread("antecede-journal", self._loop) if threaded else None
         self._node: Parts | None = None
         self._next = Group()
         # How many groups have begun to be written, and how many have been shown.
@@ -89,6 +90,8 @@ class Keeper:
         self._shown = Notifier(self._loop)
         self._writing: Group | None = None
         self._closed = False
+        self.accepts = True
+        """Whether anything new is accepted; if not, `check` says why."""
         self.full: JournalFull | None = None
         """Why nothing is accepted at the moment."""
         self.failed: AntecedeError | None = None
@@ -115,9 +118,13 @@ class Keeper:
             raise self.full
         if self._short:
             # It is looked for room after every write; there may be some by now.
-            self._short = self._journal.is_short_of_room()
+            self._say_room(self._journal.is_short_of_room())
             if self._short:
                 raise JournalFull(self._short)
+
+    def _say_room(self, short: str) -> None:
+        self._short = short
+        self.accepts = not short and self.full is None and self.failed is None
 
     def failure(self) -> str | None:
         """Why nothing can be accepted, or None."""
@@ -170,7 +177,7 @@ class Keeper:
             return
         self._closed = True
         if self._thread is not None:
-            self._thread.shutdown(wait=True)
+            self._thread.stop()
         try:
             if write and self._node is not None and self.failed is None and self.full is None:
                 self._journal.commit(self._node.endpoint.survival.changes())
@@ -205,14 +212,13 @@ class Keeper:
         assert group is not None, "there is something to write"
         if self._thread is None:
             try:
-                self._short = self._put_on_disk(group.records, anew)
+                self._say_room(self._put_on_disk(group.records, anew))
             except AntecedeError as error:
                 self._could_not(error)
             else:
                 self._has_been_kept()
             return
-        future = self._loop.run_in_executor(self._thread, self._put_on_disk, group.records, anew)
-        future.add_done_callback(self._has_tried)
+        self._thread.do(partial(self._put_on_disk, group.records, anew), self._has_tried)
 
     def _put_on_disk(self, records: list[bytes], anew: bool) -> str:
         """In the thread: write, then look whether there is room for more; why not, if so."""
@@ -222,17 +228,16 @@ class Keeper:
             self._journal.commit(records)
         return self._journal.is_short_of_room()
 
-    def _has_tried(self, done: "asyncio.Future[str]") -> None:
-        if self._closed or done.cancelled():
+    def _has_tried(self, result: str | Exception) -> None:
+        if self._closed:
             return
-        error = done.exception()
-        if error is None:
-            self._short = done.result()
+        if isinstance(result, str):
+            self._say_room(result)
             self._has_been_kept()
-        elif isinstance(error, AntecedeError):
-            self._could_not(error)
+        elif isinstance(result, AntecedeError):
+            self._could_not(result)
         else:
-            self._could_not(JournalFailed(f"the journal cannot be written: {error!r}"))
+            self._could_not(JournalFailed(f"the journal cannot be written: {result!r}"))
 
     def _could_not(self, error: AntecedeError) -> None:
         if isinstance(error, JournalFull):
@@ -244,6 +249,7 @@ class Keeper:
             return
         log.critical("%s", error)
         self.failed = error
+        self.accepts = False
         self._shown.notify()
         assert self._node is not None, "it has begun"
         self._node.stop()
@@ -252,6 +258,7 @@ class Keeper:
         """Full, or not: what could not be written down is not taken from the network either."""
         assert self._node is not None, "it has begun"
         self.full = full
+        self._say_room(self._short)
         self._node.endpoint.deaf = full is not None
 
     def _try_again(self) -> None:

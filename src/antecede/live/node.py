@@ -228,9 +228,10 @@ class Node:
 
     async def send_buffered(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
-        if self._keeper is not None:
+        keeper = self._keeper
+        if keeper is not None and (not keeper.accepts or self._endpoint.fenced is not None):
             self._check_open()
-            self._keeper.check()
+            keeper.check()
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
             return await self._send_with_care(target, payload)

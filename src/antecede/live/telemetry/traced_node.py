@@ -10,7 +10,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias
 
 from opentelemetry import context as contexts
@@ -46,6 +46,10 @@ class TracedMessage:
     payload: bytes
     context: Any
     """OpenTelemetry's context with the span of this delivery in it."""
+    again: bool
+    """Whether it may have been handed over before, by a process that crashed."""
+    done: Callable[[], None] = field(repr=False, compare=False)
+    """Confirms it, where there is a journal."""
 
     @contextmanager
     def resume(self) -> Iterator[None]:
@@ -160,6 +164,8 @@ class TracedNode:
                 sequence=int(message.sequence),
                 payload=payload,
                 context=contexts.get_current(),
+                again=message.again,
+                done=message.done,
             )
 
     def _about(self, operation: str, destination: str, size: int) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from antecede.tools.child import Json
 
 DURABLE: Final = ("sync", "process")
 
+ROOM: Final = {"ANTECEDE_SEND_LIMIT": "65536"}
+"""With and without a journal: as many messages may be under way as a disk's sync may keep waiting."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalPlan:
@@ -42,5 +45,5 @@ def run_journal(plan: JournalPlan, show: Show = lambda _: None) -> dict[str, Jso
 def volley(plan: JournalPlan, durable: str) -> Throughput:
     """One volley; its journals, if there are any, are thrown away."""
     with tempfile.TemporaryDirectory(dir=plan.folder) as folder:
-        settings = {JOURNALS: folder, "ANTECEDE_DURABLE": durable} if durable else {JOURNALS: ""}
-        return measure_throughput(plan.key, plan.size, plan.seconds, settings=settings)
+        kept = {JOURNALS: folder, "ANTECEDE_DURABLE": durable} if durable else {JOURNALS: ""}
+        return measure_throughput(plan.key, plan.size, plan.seconds, settings={**ROOM, **kept})
