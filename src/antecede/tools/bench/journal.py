@@ -14,7 +14,7 @@ from antecede.tools.child import Json
 DURABLE: Final = ("sync", "process")
 
 ROOM: Final = {"ANTECEDE_SEND_LIMIT": "65536"}
-"""With and without a journal: as many messages may be under way as a disk's sync may keep waiting."""
+"""With and without a journal: so many messages may be under way while a disk syncs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
