@@ -59,6 +59,17 @@ def test_several_keys_of_one_peer_are_kept_in_order() -> None:
     assert settings.keys_of("bob") == (BOB.public, CAROL.public)
 
 
+def test_first_use_is_said_in_place_of_a_key() -> None:
+    settings = gathered(key=ALICE, peers=["bob"], peer_keys=["bob=first-use"])
+    assert [str(key) for key in settings.keys_of("bob")] == ["first-use"]
+    for said in (settings, gathered(key=ALICE, peers={"bob": Peer(keys="first-use")})):
+        ring = ring_of(said)
+        assert isinstance(ring, PeerRing)
+        assert ring.keys_of("bob") == ()
+        assert ring.is_key_of("bob", BOB.public.raw)
+        assert not ring.is_key_of("carol", BOB.public.raw)
+
+
 def test_a_cluster_key_is_any_secret_key(tmp_path: Path) -> None:
     ring = ring_of(gathered(cluster_key=key_file(tmp_path, CAROL), peers=["bob"]))
     assert isinstance(ring, ClusterRing)

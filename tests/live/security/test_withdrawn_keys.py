@@ -105,6 +105,7 @@ def test_a_key_is_taken_from_its_first_use_only_where_that_was_asked_for_by_name
     post.pass_time(SECOND)
     assert payloads(bob) == [b"hello"]
     assert guard.ring.known_keys(ANN) == (secret_of(ANN).public,)
+    assert list(guard.answered) == [secret_of(ANN).public.raw]
 
     mallory = post.add(
         ANN,
@@ -138,6 +139,7 @@ def test_a_hello_that_is_not_answered_is_no_use() -> None:
     bob.add_peer(ANN, None, 1, 1400, post.now_ns)
     post.pass_time(SECOND)
     assert guard.ring.keys_of(ANN) == ()
+    assert guard.answered == {}
 
 
 def test_a_key_from_its_first_use_stays_when_settings_are_loaded_again() -> None:

@@ -281,8 +281,9 @@ class HelloLetter(Letter):
         self._responder: Final = responder
         self._stamp: Final = int.from_bytes(inside[:STAMP_BYTES], "little")
         self._text: Final = inside[STAMP_BYTES:]
-        # Under which it speaks, as far as that was asked.
+        # Under which it speaks, as far as that was asked; and what it was answered.
         self._name = ""
+        self._answered: Answered | None = None
 
     def text(self) -> bytes:
         return self._text
@@ -308,12 +309,16 @@ class HelloLetter(Letter):
         handle = self._envelope[2:START_BYTES]
         answer = bytes([KEYED_WELCOME, FORM]) + handle + self._responder.second(text)
         assert len(answer) <= len(self._envelope), "nothing is answered with more than it had"
-        answered = Answered(self._stamp, self._envelope[-CHECK_BYTES:], answer)
-        self._guard.remember(self._responder.initiator, answered)
+        self._answered = Answered(self._stamp, self._envelope[-CHECK_BYTES:], answer)
+        if self._responder.initiator in self._guard.ring.keys_of(self._name):
+            # Who is refused, and may have any key, is not remembered: those are without number.
+            self._guard.remember(self._responder.initiator, self._answered)
         return answer
 
     def seal(self, now_ns: int) -> Seal:
+        assert self._answered is not None, "a hello is answered before what it agrees on is used"
         self._guard.ring.is_used(self._name, self._responder.initiator)
+        self._guard.remember(self._responder.initiator, self._answered)
         theirs, ours = self._responder.keys()
         return Seal(session_key, ours, theirs, self._responder.initiator, now_ns)
 
