@@ -3,8 +3,8 @@
 import pytest
 from librt.strings import BytesWriter
 
-from antecede.core.packets import DataPacket
-from antecede.core.values import Message
+from antecede.core.packets import DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.values import Message, Packet
 from antecede.link.credit import OVERDRAFT
 from antecede.link.fences import HEARSAY_MOST
 from antecede.link.parts import PARTS_LIMIT
@@ -54,6 +54,30 @@ def test_news_of_nodes_that_nobody_has_heard_of_is_bounded() -> None:
         f"news of {HEARSAY_MOST + STONES_MOST} that nobody has heard of"
     )
     assert len(mallory.ann._fences._stones) == HEARSAY_MOST
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        Notice([0], None),
+        Notice([1], None),
+        Notice([4711], Permit(1)),
+        Notice([4711], DataPacket(Message(0, 1, b"x"), 0, False)),
+        Noted([4711]),
+        Expulsion(),
+    ],
+)
+def test_news_with_ids_of_somebody_elses_core_means_nothing(packet: Packet) -> None:
+    """Ids are each node's own: 0 is ann herself here, and would make her stop for good."""
+    mallory = Mallory()
+    writer = BytesWriter()
+    write_packet(packet, writer, 0)
+    mallory.say(writer.getvalue())
+    mallory.ann.write(mallory.post.now_ns)
+    assert mallory.ann.malformed == 1
+    assert mallory.ann.fenced is None
+    assert session_of(mallory.ann, BOB).met
+    assert mallory.ann.take_inbox() == []
 
 
 def test_news_that_is_known_may_be_told_again() -> None:

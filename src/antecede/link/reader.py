@@ -9,7 +9,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.packets import Ack
+from antecede.core.packets import Ack, Expulsion, Noted, Notice
 from antecede.core.values import Message, Packet
 from antecede.link.core_driver import CoreDriver
 from antecede.link.fences import Fences
@@ -119,6 +119,9 @@ class DatagramReader:
         self, session: Session, reader: Reader, kind: i64, start: i64, now_ns: i64
     ) -> None:
         packet = read_packet(kind, reader, session.id, self._last)
+        if isinstance(packet, (Notice, Noted, Expulsion)):
+            # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
+            raise RemoteError("news of expulsions with ids, which mean nothing here")
         size = reader.position() - start
         message = packet.message
         if message is not None:
