@@ -17,9 +17,14 @@ TRIANGLE = PROGRAMS["triangle"]
 STATES_MAX = 200_000
 
 
-@pytest.mark.parametrize("name", ["hybrid", "hybrid-sps", "hybrid-csps"])
 @pytest.mark.parametrize(
-    ("losses", "crashes", "expulsions"), [(0, 0, 1), (0, 1, 1), (1, 1, 1), (0, 0, 2)]
+    ("name", "losses", "crashes", "expulsions"),
+    [
+        ("hybrid", 0, 0, 2),
+        ("hybrid", 1, 1, 1),
+        ("hybrid-sps", 0, 1, 1),
+        ("hybrid-csps", 0, 1, 1),
+    ],
 )
 def test_a_triangle_with_crashes_and_expulsions_is_right_in_every_state(
     name: str, losses: int, crashes: int, expulsions: int
