@@ -344,6 +344,18 @@ def test_a_node_that_vanishes_without_a_bye_strands_who_leaves() -> None:
     assert group.nodes[ANN].stranded() == [BOB]
 
 
+@pytest.mark.parametrize("mode", [LEAVE_WHEN_RELEASED, LEAVE_AFTER_BYE])
+def test_a_peer_that_left_is_not_reported_silent_when_this_node_closes(mode: int) -> None:
+    group = Group([ANN, BOB], limits=Limits(silent_ns=200 * MS, heartbeat_ns=50 * MS))
+    group.run_for(SECOND)
+    say_bye(group, BOB, mode)
+    group.run_for(100 * MS)
+    group.kill(BOB)
+    say_bye(group, ANN, mode)
+    group.run_for(20 * SECOND)
+    assert not [report for report in group.reports(ANN) if isinstance(report, PeerSilent)]
+
+
 def test_a_peer_that_left_may_come_back_as_somebody_new() -> None:
     group = met_group(2)
     say_bye(group, BOB, LEAVE_WHEN_RELEASED)

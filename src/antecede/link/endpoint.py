@@ -683,10 +683,12 @@ class Endpoint:
             self._core.repeat(session, sent)
         if oldest is not None:
             self._core.repeat(session, oldest)
-        if session.standing.seems_gone(session.path.probes, now_ns) and self.owes(session) == 0:
+        leaving = session.standing.theirs != STAYING and self.owes(session) == 0
+        if leaving and session.standing.seems_gone(session.path.probes, now_ns):
             self._has_gone(session, now_ns)
             return
-        if session.path.flight.eliciting > 0:
+        # Who leaves, and owes nothing, need not answer.
+        if session.path.flight.eliciting > 0 and not leaving:
             silent_ns = now_ns - session.standing.heard_ns
             if session.standing.falls_silent(now_ns, self._limits.silent_ns):
                 self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
