@@ -46,11 +46,8 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     "the former incarnation of one that is back is forgotten, not expelled": (
         (
             "endpoint.py",
-            "            self._expel(session, self._me.name, RESTARTED, now_ns)\n"
-            "            session = contact.session\n",
-            "            self._give_up(session, now_ns)\n"
-            "            self._await_successor(session, now_ns)\n"
-            "            session = contact.session\n",
+            "            self._expel(former, self._me.name, RESTARTED, now_ns)\n",
+            "            self._give_up(former, now_ns)\n",
         ),
     ),
     "those met later are not told": (

@@ -38,10 +38,6 @@ class Registry:
         """Somebody has decided to go on without an incarnation."""
         self.departures.gone.add(self._ids[name][incarnation])
 
-    def has_fenced(self, at: int, gone: int) -> bool:
-        """Whether an incarnation has said that it goes on without another."""
-        return (at, gone) in self._fenced
-
     def note(self, at: int, report: Report, current: int, now_ns: i64) -> None:
         """An incarnation has reported something; `current` is whom it means by the name now."""
         kind = type(report).__name__

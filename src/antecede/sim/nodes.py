@@ -310,11 +310,19 @@ class NodeSimulation:
         if not self._begun or self.workload.remaining() > 0:
             return False
         for host in self._at.values():
+            if self._is_cut_off(host):
+                continue
             if host.paused or host.blocked.size > 0 or host.endpoint.buffered() > 0:
                 return False
             if host.endpoint.held_back() or not host.endpoint.sending.large_is_done():
                 return False
         return True
+
+    def _is_cut_off(self, host: NodeHost) -> bool:
+        """Whether a node is expelled, and talks to nobody who could tell it so."""
+        if int(host.log.me) not in self.registry.departures.gone:
+            return False
+        return not any(session.met for session in host.endpoint.sessions())
 
     # Nodes.
 
@@ -579,7 +587,7 @@ class NodeSimulation:
         if host.endpoint.directory.by_name[name_of(target)].session.met:
             return False
         there = self._at.get(target)
-        return there is None or self.registry.has_fenced(int(host.log.me), int(there.log.me))
+        return there is None or int(there.log.me) in self.registry.departures.gone
 
     def _announce(
         self, host: NodeHost, contacts: list[Contact], to_self: bool, sequence: i64, payload: bytes
