@@ -5,11 +5,22 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.table import Table
 
 from antecede.cli.bench import command
+from antecede.cli.bench_tables import ratio_table, speed_table
 from antecede.core.errors import LocalError
 from antecede.tools.bench.catalogue import PEERS, find_peer
-from antecede.tools.bench.contest import P50, Plan, Readings, Results, run_contest, throughput_of
+from antecede.tools.bench.contest import (
+    P50,
+    P99,
+    Plan,
+    Readings,
+    Results,
+    effort_of,
+    run_contest,
+    throughput_of,
+)
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
 from antecede.tools.bench.load import BEGIN, END, WARM_UP, Stopwatch, Tally, Volley
@@ -107,6 +118,27 @@ def test_ratios_compare_what_was_measured_in_one_round() -> None:
     }
     assert document["peers"]["antecede"]["median"]["messages_per_s_64"] == 20.0
     json.dumps(document)
+
+
+def test_tables_say_what_a_message_takes_of_the_processor() -> None:
+    results = Results(Plan(keys=("antecede", "other"), sizes=(64,)))
+    ours, other = Readings("antecede"), Readings("other")
+    ours.figures = {throughput_of(64): [10.0], effort_of(64): [1.5], P50: [4.0], P99: [5.0]}
+    other.figures = {throughput_of(64): [5.0], effort_of(64): [3.0], P50: [8.0], P99: [None]}
+    results.readings = {"antecede": ours, "other": other}
+
+    assert rows_of(speed_table(results)) == [
+        ["antecede", "10", "1.50 µs", "4 µs", "5 µs"],
+        ["other", "5", "3.00 µs", "8 µs", "failed"],
+    ]
+    assert rows_of(ratio_table(results, "antecede")) == [["other", "2.00", "2.00", "2.00"]]
+
+
+def rows_of(table: Table) -> list[list[str]]:
+    """What stands in the cells."""
+    return [
+        list(row) for row in zip(*(list(column.cells) for column in table.columns), strict=True)
+    ]
 
 
 def test_at_a_distance_everything_still_arrives() -> None:

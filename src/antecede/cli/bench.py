@@ -99,6 +99,7 @@ def live(
 
     Every library that is installed is measured in every round, one after the other; medians are
     shown. Throughput is one way; a round trip is one message there and back, nothing else going on.
+    Processor time is what a message takes of both processes together.
     """
     if listing:
         for key, peer in PEERS.items():
