@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
 from antecede.journal.journal import Journal
 from antecede.link.reports import NodeFenced, PeerMet, PeerRestarted, Report
+from antecede.link.standing import STAYING
 from antecede.live.codecs import JsonCodec, TypedNode
 from antecede.live.errors import BadConfiguration, Stranded
 from antecede.live.node import Node
@@ -27,7 +29,7 @@ SHARED = SecretKey(bytes(range(32)))
 
 def run(story: Coroutine[None, None, None]) -> None:
     async def bounded() -> None:
-        await asyncio.wait_for(story, 30)
+        await asyncio.wait_for(story, 6)
 
     asyncio.run(bounded())
 
@@ -507,3 +509,35 @@ def test_values_can_be_confirmed_too(tmp_path: Path) -> None:
             assert (message.value, message.again) == ({"number": 2}, True)
 
     run(story())
+
+
+def test_a_crash_while_leaving_does_not_end_a_life(tmp_path: Path) -> None:
+    """Who has said bye and waits for that of others may crash, too, and has still to be heard."""
+    told: list[Report] = []
+
+    async def story() -> None:
+        async with TestNetwork() as network:
+            ann = await network.open_node("ann", on_event=told.append)
+            bob = await network.open_node("bob", journal=tmp_path)
+            await bob.send("ann", b"one")
+            assert (await ann.receive(5)).payload == b"one"
+            leaving = asyncio.create_task(bob.close(linger="bye"))
+            while not bob.closed and network.now_ns < 3_000_000_000:
+                network.go_on()
+                await asyncio.sleep(0)
+                if ann._endpoint.sessions()[0].standing.theirs != STAYING:
+                    break
+            network.kill("bob")
+            with suppress(Stranded):
+                await leaving
+            await ann.send("bob", b"while it was away")
+            for _ in range(50):
+                network.go_on()
+                await asyncio.sleep(0)
+            bob = await network.open_node("bob", journal=tmp_path)
+            assert (await bob.receive(5)).payload == b"while it was away"
+            assert await bob.send("ann", b"two") == 2
+            assert (await ann.receive(5)).payload == b"two"
+
+    run(story())
+    assert PeerRestarted(name="bob") not in told

@@ -45,6 +45,9 @@ def greetings(draw: st.DrawFn) -> Greeting:
     greeting.payload_limit = draw(amounts)
     greeting.socket_bytes = draw(amounts)
     greeting.order = draw(st.sampled_from(["", "hybrid", "none"]))
+    greeting.met = draw(amounts)
+    greeting.delivered = draw(amounts)
+    greeting.keeps = draw(st.integers(0, 1))
     return greeting
 
 
@@ -62,6 +65,9 @@ def fields(greeting: Greeting) -> tuple[object, ...]:
         greeting.payload_limit,
         greeting.socket_bytes,
         greeting.order,
+        greeting.met,
+        greeting.delivered,
+        greeting.keeps,
     )
 
 

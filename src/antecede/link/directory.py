@@ -343,7 +343,8 @@ class Directory:
                 self._say_hello(contact, now_ns)
             return None
         standing = session.standing
-        if standing.ours != STAYING or standing.theirs != STAYING:
+        leaves = standing.ours != STAYING or standing.theirs != STAYING
+        if leaves and not session.keeps:  # Who has a journal may have crashed while leaving.
             return session
         if contact.hello_at_ns == NEVER_NS:
             if contact.hello_token == 0:

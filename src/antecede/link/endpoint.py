@@ -530,6 +530,7 @@ class Endpoint:
         fixed = contact.address is not None
         address = contact.address if fixed else candidate.address
         session.agree(greeting.window, greeting.payload_limit, greeting.socket_bytes)
+        session.keeps = greeting.keeps > 0
         session.establish(
             greeting.incarnation, candidate.token_in, greeting.token, address, fixed, seal, now_ns
         )
@@ -684,7 +685,7 @@ class Endpoint:
         if oldest is not None:
             self._core.repeat(session, oldest)
         leaving = session.standing.theirs != STAYING and self.owes(session) == 0
-        if leaving and session.standing.seems_gone(session.path.probes, now_ns):
+        if leaving and session.seems_gone(now_ns):
             self._has_gone(session, now_ns)
             return
         # Who leaves, and owes nothing, need not answer.

@@ -13,6 +13,7 @@ class Identity:
 
     __slots__ = (
         "incarnation",
+        "keeps",
         "name",
         "order",
         "payload_limit",
@@ -31,7 +32,10 @@ class Identity:
         payload_limit: int,
         socket_bytes: int,
         order: str = "",
+        keeps: bool = False,
     ) -> None:
+        # Whether it has a journal, and may come back as the same incarnation.
+        self.keeps: Final = keeps
         self.name: Final = name
         self.incarnation: Final[i64] = incarnation
         self.process: Final[i64] = process
@@ -51,4 +55,5 @@ class Identity:
         greeting.order = self.order
         greeting.met = met
         greeting.delivered = delivered
+        greeting.keeps = 1 if self.keeps else 0
         return greeting

@@ -61,6 +61,7 @@ class Session:
         "datagrams_out",
         "id",
         "incarnation",
+        "keeps",
         "last_sent_ns",
         "marked",
         "name",
@@ -109,6 +110,8 @@ class Session:
         self.rows: Final = rows
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
+        # Whether it has a journal, and may come back as the same incarnation.
+        self.keeps = False
         self.token_in: i64 = 0
         self.token_out: i64 = 0
         self.address: object = None
@@ -175,6 +178,12 @@ class Session:
     def is_gone(self) -> bool:
         """Whether nothing can be sent to the peer any more."""
         return self.standing.phase == OVER or self.standing.theirs == LET_GO
+
+    def seems_gone(self, now_ns: i64) -> bool:
+        """Whether the peer has said bye and answers no more; one with a journal may come back."""
+        if self.keeps and not self.left:
+            return False
+        return self.standing.seems_gone(self.path.probes, now_ns)
 
     # Meeting.
 

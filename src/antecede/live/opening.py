@@ -153,6 +153,7 @@ def start_kept(
         payload_limit=settings.payload_limit,
         socket_bytes=transport.socket_bytes,
         order=settings.order,
+        keeps=keeper is not None,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)

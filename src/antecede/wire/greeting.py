@@ -54,6 +54,7 @@ class Greeting:
         "delivered",
         "echo",
         "incarnation",
+        "keeps",
         "met",
         "name",
         "newest",
@@ -88,6 +89,8 @@ class Greeting:
         # id of it that was delivered. Who begins a session anew sends what comes after that.
         self.met: i64 = 0
         self.delivered: i64 = 0
+        # 1 if the sender has a journal: it may crash and come back as the same incarnation.
+        self.keeps: i64 = 0
 
 
 def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> bytes:
@@ -109,6 +112,7 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
     write_text(writer, greeting.order)
     write_varint(writer, greeting.met)
     write_varint(writer, greeting.delivered)
+    write_varint(writer, greeting.keeps)
     if kind == HELLO and len(writer) < size:
         writer.write(bytes(size - len(writer)))
     return writer.getvalue()
@@ -146,9 +150,9 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     greeting.payload_limit = reader.varint()
     greeting.socket_bytes = reader.varint()
     greeting.order = read_text(reader, NAME_LIMIT)
-    if reader.remaining() > 0:  # Older nodes of this version say nothing about it.
-        greeting.met = reader.varint()
-        greeting.delivered = reader.varint()
+    greeting.met = reader.varint()
+    greeting.delivered = reader.varint()
+    greeting.keeps = reader.varint()
     if greeting.process >= ID_LIMIT:
         raise RemoteError(f"a process id of {greeting.process}, which fits no event log")
     return greeting
