@@ -27,9 +27,9 @@ def test_a_sound_journal_is_shown(tmp_path: Path) -> None:
     assert checked.exit_code == 0
     assert "3 records in 2 commits" in checked.output
     shown = run("show", tmp_path).output.splitlines()
-    assert shown[0] == f"snapshot       8 bytes  {b'snapshot'.hex()}"
+    assert shown[0] == f"snapshot  ?                    8 bytes  {b'snapshot'.hex()}"
     assert shown[1].endswith("00 …")
-    assert shown[2] == "commit 1       1 bytes  78"
+    assert shown[2] == "commit 1  ?                    1 bytes  78"
 
 
 def test_a_corrupt_one_is_refused_then_set_aside(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """`antecede journal`: look into the journal of a node that is not running."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
+from antecede.core.protocols import hybrid_node as core
 from antecede.journal.inspect import check, contents, repair
+from antecede.link import kept as link
 
 EXAMPLES = """\b
 Examples:
@@ -15,7 +18,37 @@ Examples:
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
-SHOWN_BYTES: int = 32
+WORDS: Final = {
+    core.NUMBERED: "numbered",
+    core.SUBMITTED: "submitted",
+    core.DELIVERED: "delivered",
+    core.ACKED: "acknowledged",
+    core.PERMITTED: "permitted",
+    core.EXPELLED: "expelled",
+    core.PEER: "process",
+    core.MISSING: "missing permit",
+    core.POSITION: "position",
+    link.LIFE: "this life",
+    link.PEER: "peer",
+    link.OVER: "peer left",
+    link.FORGOTTEN: "peer removed",
+    link.STONE: "tombstone",
+    link.COUNTS: "counts",
+    link.PART: "part",
+    link.WHOLE: "large payload",
+    link.LARGE: "rest of it",
+    link.LARGE_GONE: "rest dropped",
+    link.PIECE: "piece",
+    link.DROPPED: "too large",
+    link.INBOUND: "inbound",
+    link.CONFIRMED: "confirmed",
+    link.PUT: "value",
+    link.REMOVED: "value removed",
+    link.ENDED: "end of life",
+}
+"""What the kinds of records are called: those of the core, then those of the link."""
+
+SHOWN_BYTES: Final = 32
 """How much of a record `show` prints."""
 
 
@@ -47,12 +80,14 @@ def check_command(folder: Path) -> None:
 @command.command("show", epilog="\b\nExamples:\n  antecede journal show state/alice | head")
 @click.argument("folder", type=FOLDER)
 def show_command(folder: Path) -> None:
-    """Print the records in FOLDER, a line each: commit, length, and how it begins."""
+    """Print the records in FOLDER, a line each: commit, kind, length, and how it begins."""
     for block in contents(folder):
         word = "snapshot" if block.number == 0 else f"commit {block.number}"
         for record in block.records:
             more = " …" if len(record) > SHOWN_BYTES else ""
-            click.echo(f"{word}  {len(record):>6} bytes  {record[:SHOWN_BYTES].hex()}{more}")
+            kind = WORDS.get(record[0], "?") if record else "?"
+            start = record[:SHOWN_BYTES].hex()
+            click.echo(f"{word}  {kind:<14}  {len(record):>6} bytes  {start}{more}")
 
 
 @command.command("repair", epilog="\b\nExamples:\n  antecede journal repair state/alice")

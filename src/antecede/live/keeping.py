@@ -17,10 +17,11 @@ from functools import partial
 from typing import Final
 
 from antecede.core.errors import AntecedeError
+from antecede.core.protocols.hybrid_node import ACKED, PERMITTED
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.journal.journal import Journal
 from antecede.link.endpoint import Endpoint
-from antecede.link.kept import Kept
+from antecede.link.kept import CONFIRMED, Kept
 from antecede.link.reports import Report
 from antecede.link.writer import Datagram
 from antecede.live.deliveries import Deliveries
@@ -31,6 +32,13 @@ from antecede.live.waiting import Notifier
 
 FULL_SECONDS: Final = 0.2
 """How long to wait before a write is tried again for which there was no room."""
+
+LATER_SECONDS: Final = 0.05
+"""How long what may wait does wait, if nothing else is written."""
+
+MAY_WAIT: Final = frozenset({ACKED, PERMITTED, CONFIRMED})
+"""Records that something is over: who has lost one goes through its end once more. So a turn that
+has no others shows at once."""
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +93,9 @@ class Keeper:
         self._begun = 0
         self._done = 0
         self._wanted = False
+        # What may wait until something else is written, and whether it must not any more.
+        self._later: list[bytes] = []
+        self._hurry = False
         # Why nothing new is accepted although what has begun goes on; empty if there is room.
         self._short = ""
         self._shown = Notifier(self._loop)
@@ -133,6 +144,7 @@ class Keeper:
 
     async def kept_so_far(self) -> None:
         """Wait until everything that has happened until now is on disk; a write is planned."""
+        self._hurry = True
         awaited = self._begun + 1
         while self._done < awaited and not self._closed:
             if self.failed is not None:
@@ -144,6 +156,7 @@ class Keeper:
     def when_kept(self, action: Callable[[], None]) -> None:
         """Do this when everything that has happened until now is on disk; in order."""
         self._next.then.append(action)
+        self._hurry = True
 
     def collect(self, reports: list[Report]) -> None:
         """A turn has ended: write what happened in it as soon as nothing else is being written."""
@@ -180,7 +193,7 @@ class Keeper:
             self._thread.stop()
         try:
             if write and self._node is not None and self.failed is None and self.full is None:
-                self._journal.commit(self._node.endpoint.survival.changes())
+                self._journal.commit(self._later + self._node.endpoint.survival.changes())
         except AntecedeError as error:
             log.error("%s", error)
         finally:
@@ -198,13 +211,30 @@ class Keeper:
         self._wanted = False
         self._writing = group
         group.deliveries = endpoint.inbox.unsettled()
-        anew = self._journal.outgrown()
         survival = endpoint.survival
-        group.records = survival.snapshot() if anew else survival.changes()
-        if not group.records:
-            self._has_been_kept()
-            return
+        anew = self._journal.outgrown()
+        if anew:
+            group.records = survival.snapshot()
+        else:
+            group.records = self._later + survival.changes()
+            if not group.records or not (self._hurry or must_be_written(group.records)):
+                self._write_later(group.records)
+                self._has_been_kept()
+                return
+        self._later = []
+        self._hurry = False
         self._attempt(anew)
+
+    def _write_later(self, records: list[bytes]) -> None:
+        """These are written with whatever comes next, or after a while."""
+        if records and not self._later:
+            self._loop.call_later(LATER_SECONDS, self._write_what_waits)
+        self._later = records
+
+    def _write_what_waits(self) -> None:
+        if self._later and not self._closed and self._node is not None:
+            self._hurry = True
+            self.collect(self._node.endpoint.reports)
 
     def _attempt(self, anew: bool) -> None:
         """Write, here or in the thread."""
@@ -301,3 +331,8 @@ class Keeper:
             node.deliveries.announce()
         if node.progress.awaited:
             node.progress.notify()
+
+
+def must_be_written(records: list[bytes]) -> bool:
+    """Whether one of these may not wait."""
+    return any(record[0] not in MAY_WAIT for record in records)
