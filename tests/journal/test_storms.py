@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from antecede.live.security.keys import SecretKey
 from tests.journal.storm import Plan, Storm, judge
 
 NAMES = ("ann", "bob", "cat")
+SHARED = SecretKey(bytes(range(32)))
 
 
 def weather(plan: Plan, seed: int, kills: int, pause: float, patience: float) -> int:
@@ -25,8 +27,13 @@ def test_killed_senders_and_receivers_lose_nothing(tmp_path: Path, durable: str)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(10))
-def test_hundreds_of_kills(tmp_path: Path, seed: int) -> None:
-    durable = "sync" if seed % 2 else "process"
-    plan = Plan(tmp_path, NAMES, 3000, 0.1, 0.1, options={"durable": durable})
+@pytest.mark.parametrize("seed", range(34))
+def test_thousands_of_kills(tmp_path: Path, seed: int) -> None:
+    """300 each, so 10,200 in all: synced or not, sealed or not, with files that are begun anew."""
+    options: dict[str, object] = {"durable": "sync" if seed % 2 else "process"}
+    if seed % 3 == 0:
+        options["cluster_key"] = SHARED
+    if seed % 4 == 0:
+        options["journal_limit"] = 2 << 20
+    plan = Plan(tmp_path, NAMES, 3000, 0.1, 0.1, options=options)
     assert weather(plan, seed, kills=300, pause=0.03, patience=120) >= 300
