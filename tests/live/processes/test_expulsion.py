@@ -11,11 +11,11 @@ NAMES = ("alice", "bob", "carol")
 
 
 @contextmanager
-def three() -> Iterator[tuple[dict[str, Child], dict[str, list[str]]]]:
+def three(*options: str) -> Iterator[tuple[dict[str, Child], dict[str, list[str]]]]:
     """Three nodes that know each other, and how each was started."""
     where = {name: free_address() for name in NAMES}
     commands = {
-        name: ["node", "--name", name, "--bind", where[name]]
+        name: ["node", "--name", name, "--bind", where[name], *options]
         + [f"--peer={other}={where[other]}" for other in NAMES if other != name]
         for name in NAMES
     }
@@ -92,3 +92,24 @@ def test_a_line_that_expels_nobody_is_an_error() -> None:
         assert "name of a peer" in str(alice.hear_until("error")["error"])
         for child in children.values():
             child.end_input()
+
+
+def test_a_policy_expels_the_killed_and_waits_for_the_polite() -> None:
+    settings = ("--set=heartbeat=0.2s", "--set=silent_after=0.5s")
+    with three("--expel=after:1s", *settings) as (children, commands):
+        children["bob"].signal(signal.SIGTERM)
+        assert children["bob"].wait() == 0
+        event(children["alice"], "left")
+        children["alice"].tell({"to": ["bob", "carol"], "text": "meanwhile"})
+        assert children["carol"].hear_until("from")["text"] == "meanwhile"
+        with Child.python("antecede", *commands["bob"], name="bob") as bob:
+            assert bob.hear_until("from")["text"] == "meanwhile"
+            event(children["carol"], "restarted")
+            bob.signal(signal.SIGKILL)
+            bob.wait()
+        for name in ("alice", "carol"):
+            told = event(children[name], "expelled")
+            assert told["peer"] == "bob"
+            assert str(told["reason"]).startswith("silent for")
+            children[name].end_input()
+        assert [children[name].wait() for name in ("alice", "carol")] == [0, 0]
