@@ -11,6 +11,7 @@ BUSY ?= 3
 MUTANTS ?=
 # How hard the C compiler tries for `make wheels`: 0 builds in a third of the time, to try it out.
 OPTIMIZE ?= 3
+REPRODUCE ?=
 
 SHELL := /bin/bash
 VENV := .venv
@@ -35,7 +36,7 @@ BOTH_BUILDS := $(addprefix tests/,audit core fuzz lab link papers properties sim
 
 .DELETE_ON_ERROR:
 .PHONY: help test test-interpreted test-compiled test-full test-stability coverage mutants check \
-    compile compile-tests wheels proofs demo docs bench format pin clean
+    compile compile-tests wheels proofs demo docs bench reproduce format pin clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -99,6 +100,9 @@ docs: $(INSTALLED) ## Build the documents as a site, into build/site
 
 bench: compile ## Measure speed; bench/README.md explains the figures
 	$(COMPILED_PYTHON) -m bench
+
+reproduce: compile ## Make the figures of the documents again, and say what drifted: REPRODUCE="--minutes 5"
+	PYTHONPATH="$(CURDIR)/$(COMPILED_TREE):$(CURDIR)" $(VENV)/bin/python -m bench.reproduce $(REPRODUCE)
 
 format: $(INSTALLED) ## Let ruff mend what it can
 	$(VENV)/bin/ruff check --fix .

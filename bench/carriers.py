@@ -7,6 +7,7 @@ program nats-server and the package nats-py; without them it is left out.
 """
 
 import asyncio
+import json
 import shutil
 import statistics
 import sys
@@ -70,20 +71,24 @@ async def round_trip(bind: str, trips: int) -> float:
     return statistics.median(taken) * 1e6
 
 
-def measure(name: str, bind: str, messages: int, trips: int) -> None:
+def measure(name: str, bind: str, messages: int, trips: int) -> dict[str, float]:
     """One line of the table."""
     rates = [asyncio.run(throughput(bind, messages)) for _ in range(ROUNDS)]
     times = [asyncio.run(round_trip(bind, trips)) for _ in range(ROUNDS)]
     print(f"{name:5} {max(rates) / 1000:8.0f} k messages/s {min(times):8.0f} µs", flush=True)
+    return {"messages_per_s": round(max(rates)), "round_trip_us": round(min(times))}
 
 
 def main(messages: int = 50_000, trips: int = 1_000) -> None:
     """All carriers that can be had here."""
-    measure("udp", "127.0.0.1:0", messages, trips)
-    measure("tcp", "tcp://127.0.0.1:0", messages, trips)
+    found = {
+        "udp": measure("udp", "127.0.0.1:0", messages, trips),
+        "tcp": measure("tcp", "tcp://127.0.0.1:0", messages, trips),
+    }
     if shutil.which("nats-server") and find_spec("nats"):
         with Nats().broker() as broker:
-            measure("nats", broker, messages, trips)
+            found["nats"] = measure("nats", broker, messages, trips)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ SUBCOMMANDS: Final = {
     "sweep": Subcommand("antecede.cli.sweep", "Run many simulations on Spark."),
     "metrics": Subcommand("antecede.cli.metrics", "Say what recorded runs cost."),
     "evaluate": Subcommand("antecede.cli.evaluate", "From traces to the answer."),
+    "data": Subcommand("antecede.cli.data", "Get the public traces that results rest on."),
     "profile": Subcommand("antecede.cli.profile", "Say what a workload is like."),
     "grow": Subcommand("antecede.cli.grow", "Make a recorded workload larger."),
     "report": Subcommand("antecede.cli.report", "Make one HTML file of results."),

@@ -1,0 +1,234 @@
+"""Every figure in the documents again, and what has drifted: `make reproduce`.
+
+    python -m bench.reproduce                       all claims that this machine can check
+    python -m bench.reproduce --minutes 5           those that take at most so long
+    python -m bench.reproduce steps ks              these
+    python -m bench.reproduce --list                claim, command, minutes
+    python -m bench.reproduce steps --accept        and keep what was found as what is claimed
+
+`bench/claims.toml` says for each claim which command makes its figures, how long that takes, and by
+how much they may differ; `bench/figures` has the figures themselves. Counted things are the same
+everywhere and may not differ at all. Speeds are another machine's: their ratios may, by much.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CLAIMS = ROOT / "bench" / "claims.toml"
+FIGURES = ROOT / "bench" / "figures"
+OUT = ROOT / "build" / "reproduced"
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Figures in a document, and how to make them again."""
+
+    name: str
+    page: str
+    says: str
+    command: str
+    """`{out}` is a folder of its own."""
+    minutes: float
+    table: str = ""
+    """The file of figures, below `{out}`: CSV or JSON; none: the last line printed, as JSON."""
+    keys: tuple[str, ...] = ("key",)
+    """The columns that say which figure a row is."""
+    ignored: tuple[str, ...] = ()
+    """Columns, or keys of JSON, that are not figures: times of one machine."""
+    tolerance: float = 0.0
+    """How far a figure may be from what is claimed, as a share of it."""
+    needs: tuple[str, ...] = field(default=())
+    """What the machine must have: `data` (ANTECEDE_DATA), `compiled`, `root`."""
+
+    @property
+    def file(self) -> Path:
+        """Where the claimed figures are."""
+        return FIGURES / f"{self.name}.csv"
+
+
+def read_claims(path: Path = CLAIMS) -> dict[str, Claim]:
+    """All claims, by name."""
+    with path.open("rb") as file:
+        tables = tomllib.load(file)["claim"]
+    lists = ("keys", "ignored", "needs")
+    return {
+        name: Claim(name=name, **{k: tuple(v) if k in lists else v for k, v in fields.items()})
+        for name, fields in tables.items()
+    }
+
+
+def missing(claim: Claim) -> str:
+    """Why this claim cannot be checked here; empty if it can."""
+    if "data" in claim.needs and not os.environ.get("ANTECEDE_DATA"):
+        return "the traces are not here: antecede data fetch, then set ANTECEDE_DATA"
+    if "root" in claim.needs and os.geteuid() != 0:
+        return "only root can make the networks that it needs"
+    if "compiled" in claim.needs:
+        import antecede
+
+        if not antecede.compiled():
+            return "the compiled build is not on the path: use `make reproduce`"
+    return ""
+
+
+def reproduce(claim: Claim, out: Path) -> list[Row]:
+    """Run the command of a claim; the figures that come of it."""
+    folder = out / claim.name
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [word.replace("{out}", str(folder)) for word in claim.command.split()]
+    if words[0] == "antecede":
+        words[:1] = ["python", "-m", "antecede"]
+    assert words[0] == "python", f"{claim.name}: a command is python's or antecede's"
+    ran = subprocess.run(
+        [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        raise RuntimeError(f"{claim.command} failed:\n{ran.stderr[-2000:]}")
+    if not claim.table:
+        return rows_of_json(json.loads(ran.stdout.splitlines()[-1]), claim)
+    text = (folder / claim.table).read_text(encoding="utf-8")
+    if claim.table.endswith(".json"):
+        return rows_of_json(json.loads(text), claim)
+    rows = list(csv.DictReader(text.splitlines()))
+    return [{k: v for k, v in row.items() if k not in claim.ignored} for row in rows]
+
+
+def rows_of_json(answer: object, claim: Claim) -> list[Row]:
+    """An object as a table of keys and values."""
+    return [
+        {"key": key, "value": str(value)}
+        for key, value in flat(answer, "")
+        if not any(part in claim.ignored for part in key.split("."))
+    ]
+
+
+def flat(value: object, prefix: str) -> Iterator[tuple[str, object]]:
+    """Every figure in an object, with the way to it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(inner, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from flat(inner, f"{prefix}.{number}")
+    else:
+        yield prefix, value
+
+
+def drift(claim: Claim, claimed: list[Row], found: list[Row]) -> list[str]:
+    """What is not as it is claimed, in words."""
+    said = []
+    before = {key_of(row, claim): row for row in claimed}
+    after = {key_of(row, claim): row for row in found}
+    said += [f"{key}: is not there any more" for key in before if key not in after]
+    said += [f"{key}: is new" for key in after if key not in before]
+    for key in before.keys() & after.keys():
+        for column, value in before[key].items():
+            now = after[key].get(column, "")
+            if not alike(value, now, claim.tolerance):
+                said.append(f"{key}: {column} was {value}, is {now}")
+    return sorted(said)
+
+
+def key_of(row: Row, claim: Claim) -> str:
+    """Which figure a row is."""
+    return " ".join(row[column] for column in claim.keys)
+
+
+def alike(before: str, now: str, tolerance: float) -> bool:
+    """Whether two figures are the same, as far as it matters."""
+    if before == now:
+        return True
+    try:
+        one, other = float(before), float(now)
+    except ValueError:
+        return False
+    return abs(one - other) <= tolerance * max(abs(one), abs(other))
+
+
+def read_figures(path: Path) -> list[Row]:
+    """The figures in a file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_figures(path: Path, rows: list[Row]) -> None:
+    """Keep figures, in a form that shows well what has changed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def table(claims: dict[str, Claim]) -> str:
+    """Claim, command, minutes: for a document."""
+    lines = ["| claim | in | command | minutes | may differ by |", "|---|---|---|---|---|"]
+    for claim in claims.values():
+        command = claim.command.replace(" --out {out}", "")
+        differ = f"{claim.tolerance:.0%}" if claim.tolerance else "nothing"
+        page = f"[{Path(claim.page).name}](../{claim.page})"
+        lines.append(f"| {claim.says} | {page} | `{command}` | {claim.minutes:g} | {differ} |")
+    return "\n".join(lines) + "\n"
+
+
+def check(claim: Claim, accept: bool) -> bool:
+    """Check one claim and say what came of it; False if it has drifted."""
+    begun = time.monotonic()
+    found = reproduce(claim, OUT)
+    write_figures(OUT / f"{claim.name}.csv", found)
+    took = f"{(time.monotonic() - begun) / 60:.1f} min"
+    if accept:
+        write_figures(claim.file, found)
+        print(f"{claim.name}: {len(found)} rows kept ({took})", flush=True)
+        return True
+    if not claim.file.exists():
+        print(f"{claim.name}: nothing is recorded to compare with ({took})", flush=True)
+        return True
+    drifted = drift(claim, read_figures(claim.file), found)
+    verdict = f"{len(drifted)} DRIFTED" if drifted else "as claimed"
+    print(f"{claim.name}: {len(found)} rows, {verdict} ({took})", flush=True)
+    for line in drifted[:20]:
+        print(f"    {line}", flush=True)
+    return not drifted
+
+
+def main() -> None:
+    """Check what was asked for."""
+    claims = read_claims()
+    parser = argparse.ArgumentParser(prog="python -m bench.reproduce", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="CLAIM", help=", ".join(claims))
+    parser.add_argument("--minutes", type=float, help="leave out what takes longer")
+    parser.add_argument("--accept", action="store_true", help="keep what is found as claimed")
+    parser.add_argument("--list", action="store_true", help="print claim, command, minutes")
+    chosen = parser.parse_args()
+    if unknown := [name for name in chosen.names if name not in claims]:
+        parser.error(f"there is no claim {unknown[0]}; there are {', '.join(claims)}")
+    if chosen.list:
+        print(table(claims), end="")
+        return
+    good = True
+    for name in chosen.names or claims:
+        claim = claims[name]
+        if chosen.minutes is not None and claim.minutes > chosen.minutes:
+            print(f"{name}: left out, it takes {claim.minutes:g} minutes", flush=True)
+        elif reason := missing(claim):
+            print(f"{name}: left out: {reason}", flush=True)
+        else:
+            good = check(claim, chosen.accept) and good
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
