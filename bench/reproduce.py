@@ -22,6 +22,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ROOT / "bench" / "claims.toml"
@@ -62,11 +63,13 @@ def read_claims(path: Path = CLAIMS) -> dict[str, Claim]:
     """All claims, by name."""
     with path.open("rb") as file:
         tables = tomllib.load(file)["claim"]
-    lists = ("keys", "ignored", "needs")
-    return {
-        name: Claim(name=name, **{k: tuple(v) if k in lists else v for k, v in fields.items()})
-        for name, fields in tables.items()
-    }
+    return {name: read_claim(name, fields) for name, fields in tables.items()}
+
+
+def read_claim(name: str, fields: dict[str, Any]) -> Claim:
+    """One claim, as the file has it."""
+    lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+    return Claim(name=name, **{**fields, **lists})
 
 
 def missing(claim: Claim) -> str:

@@ -74,7 +74,7 @@ def checksum(one: TraceSet, path: Path) -> str:
         return digest_of(file)
 
 
-def digest_of(file: IO[bytes]) -> str:
+def digest_of(file: IO[bytes] | gzip.GzipFile) -> str:
     """The SHA-256 of what follows in a file."""
     digest = hashlib.sha256()
     while chunk := file.read(CHUNK):
