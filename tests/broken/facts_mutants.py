@@ -26,6 +26,8 @@ FILES = (
     "facts_owed",
     "facts_parking",
     "facts_checks",
+    "facts_journal",
+    "facts_node",
     "facts",
 )
 """In the order in which they import each other."""
@@ -188,8 +190,8 @@ FACTS_MUTANTS = [
         changes=(
             (
                 "facts",
-                "self._permit(owed.target, owed.due, ())",
-                "self._permit(owed.target, owed.due + 1, ())",
+                "self._permit(self._peers[owed.target], owed.due, (), outbox)",
+                "self._permit(self._peers[owed.target], owed.due + 1, (), outbox)",
             ),
         ),
         plan=TIGHT,

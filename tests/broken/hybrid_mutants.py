@@ -90,8 +90,8 @@ HYBRID_MUTANTS = [
         "append-does-not-settle",
         "E4: the settled prefix does not grow with a submission",
         (
-            "            self._append(message, places)\n            self._advance(outbox)\n",
-            "            self._append(message, places)\n",
+            "places), len(payload))\n            self._advance(outbox)\n",
+            "places), len(payload))\n",
         ),
         caught_by="optimal",
     ),

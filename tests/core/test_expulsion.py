@@ -22,6 +22,7 @@ from antecede.core import (
 )
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import Ack, DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.protocols.facts import FactsProcess
 from antecede.core.protocols.hybrid import HybridProcess
 from tests.broken.mutants import info_like
 from tests.core.expulsion_world import judge
@@ -292,6 +293,21 @@ def test_whoever_hears_that_it_is_expelled_stops_for_good(news: Packet) -> None:
     with pytest.raises(Fenced, match="open a new one to rejoin"):
         carol.expel(BOB, 0)
     assert carol.clone().fingerprint() == carol.fingerprint()
+
+
+@pytest.mark.parametrize("made", [HybridProcess, FactsProcess])
+def test_who_is_met_by_its_own_notice_is_told_again_and_again(
+    made: type[HybridProcess | FactsProcess],
+) -> None:
+    bob = made(BOB, range(10), patience_ns=PATIENCE_NS)
+    for gone in (7, 8):
+        bob.expel(gone, 0)
+
+    told = bob.arrive(CAROL, Notice([7], None), 0)
+    again = bob.expire(PATIENCE_NS)
+
+    assert Transmit(CAROL, Notice([8], None)) in told
+    assert again == [Transmit(CAROL, Notice([8], None))]
 
 
 def test_nobody_can_expel_itself_or_what_is_no_process() -> None:

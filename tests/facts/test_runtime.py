@@ -167,15 +167,15 @@ def test_a_packet_translated_there_and_back_is_what_it_was(packet: Packet) -> No
     there = {number: number + 1_000_000_007 for number in named_ids(packet)}
     back = {other: number for number, other in there.items()}
 
-    assert translated(translated(packet, there), back) == packet
-    assert named_ids(translated(packet, there)) == sorted(there.values())
+    assert translated(translated(packet, there, 99), back, 7) == packet
+    assert named_ids(translated(packet, there, 99)) == sorted(there.values())
 
 
 def test_a_packet_translated_is_in_order_again() -> None:
     said = Report(0, (1, 2), [Fact(5, 1, 3), Fact(6, 1, 4), Fact(5, 2, 7)], 1)
     packet = FactsMessage(Message(9, 8, b"x"), 0, [Mark(5, 1), Mark(6, 2)], said)
 
-    other = translated(packet, {1: 20, 2: 10, 5: 40, 6: 30})
+    other = translated(packet, {1: 20, 2: 10, 5: 40, 6: 30}, 9)
 
     assert isinstance(other, FactsMessage)
     assert other.must == [Mark(30, 2), Mark(40, 1)]

@@ -1,7 +1,22 @@
 """A node to throw datagrams at: it has met a peer, and has something to say to it."""
 
+from antecede.link.endpoint import Endpoint
 from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
-from tests.link.endpoints import ANN, BOB, MS, Letter, address_of, met_pair, session_of, submit
+from tests.link.endpoints import (
+    ANN,
+    BOB,
+    CAT,
+    MS,
+    SECOND,
+    Letter,
+    Post,
+    address_of,
+    introduce,
+    make_endpoint,
+    met_pair,
+    session_of,
+    submit,
+)
 
 KNOWS_TOKEN = 0x40
 """In the first byte of an input: the right token goes where a datagram has it."""
@@ -10,8 +25,8 @@ KNOWS_TOKEN = 0x40
 class Target:
     """Ann, with Bob's datagrams made up by whoever calls."""
 
-    def __init__(self) -> None:
-        self.post, self.ann, _ = met_pair()
+    def __init__(self, order: str = "hybrid") -> None:
+        self.post, self.ann = met_in_three(order) if order != "hybrid" else met_pair()[:2]
         self.rounds = 0
 
     def receive(self, data: bytes) -> None:
@@ -43,3 +58,29 @@ def sample_inputs() -> list[bytes]:
         if letter.data[0] == DATAGRAM:
             inputs.append(bytes([DATAGRAM ^ KNOWS_TOKEN]) + letter.data[1:])
     return inputs
+
+
+def met_in_three(order: str) -> tuple[Post, Endpoint]:
+    """Ann, who has met Bob and Cat: there are third parties to speak of."""
+    post = Post()
+    nodes = {name: post.add(name, make_endpoint(name, order=order)) for name in (ANN, BOB, CAT)}
+    for name, node in nodes.items():
+        for other in nodes:
+            if other != name:
+                introduce(node, other, post.now_ns)
+    post.pass_time(SECOND)
+    return post, nodes[ANN]
+
+
+def facts_inputs() -> list[bytes]:
+    """What Bob sends Ann under hybrid-facts, with names, facts and watermarks, as inputs."""
+    post, ann = met_in_three("hybrid-facts")
+    bob = post.nodes[address_of(BOB)]
+    post.carried.clear()
+    for size in (1, 100):
+        submit(bob, [CAT], bytes(size), post.now_ns)
+        submit(bob, [ANN], bytes(size), post.now_ns)
+        submit(ann, [BOB, CAT], bytes(size), post.now_ns)
+        post.carry(lose=lambda letter: letter.target == address_of(CAT))
+    to_ann = [letter.data for letter in post.carried if letter.target == address_of(ANN)]
+    return to_ann + [bytes([DATAGRAM ^ KNOWS_TOKEN]) + data[1:] for data in to_ann]

@@ -77,9 +77,11 @@ def make_endpoint(
         socket_bytes=socket_bytes,
         order=order,
     )
-    core = find_protocol(order).create(
+    info = find_protocol(order)
+    core = info.create(
         0,
         range(1 << 16),
+        **info.node_options,
         # Whatever the credit lets through must find room.
         receive_limit=max(1, int(limits.window) // MESSAGE_COST),
         payload_limit=1 << 16,

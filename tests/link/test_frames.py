@@ -26,6 +26,7 @@ from antecede.wire.frames import (
     CREDIT,
     DATAGRAM,
     HEADER_MOST,
+    NAMES,
     NO_KEY,
     NUMBER_AT,
     NUMBERS,
@@ -35,7 +36,6 @@ from antecede.wire.frames import (
     PING,
     RELEASE,
     STOPPED,
-    SUSPECTS,
     TOKEN_AT,
     write_frame,
     write_header,
@@ -289,7 +289,7 @@ def in_one_piece(whole: bytes) -> bytes:
     return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
 
 
-UNKNOWN_KINDS = (SUSPECTS + 1, 255)
+UNKNOWN_KINDS = (NAMES + 1, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 

@@ -122,11 +122,11 @@ async def all_said(applications: list[Application]) -> None:
         await asyncio.sleep(0)
 
 
-async def play(seed: int, folder: Path) -> None:
+async def play(seed: int, folder: Path, order: str | None) -> None:
     random = Random(seed)
     names = [f"n{number}" for number in range(random.randint(2, 4))]
     settings: dict[str, object] = {
-        "order": random.choice(["hybrid", "hybrid", "hybrid-csps"]),
+        "order": order or random.choice(["hybrid", "hybrid", "hybrid-csps"]),
         "send_limit": random.choice([1, 3, 20, 8192]),
         "receive_window": random.choice(["64KiB", "4MiB"]),
         "send_bytes": "256KiB",
@@ -155,8 +155,8 @@ def started(
     return [asyncio.create_task(what(one)) for one in applications]
 
 
-def check_random_application(seed: int, folder: Path) -> None:
-    asyncio.run(play(seed, folder))
+def check_random_application(seed: int, folder: Path, order: str | None = None) -> None:
+    asyncio.run(play(seed, folder, order))
     verdict = check_log(read_events(folder), witnesses=False)
     assert verdict.ok, explain_verdict(verdict)
 
@@ -164,6 +164,17 @@ def check_random_application(seed: int, folder: Path) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_everything_that_was_accepted_is_received_once(seed: int, tmp_path: Path) -> None:
     check_random_application(seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_under_hybrid_facts_everything_is_received_once(seed: int, tmp_path: Path) -> None:
+    check_random_application(seed, tmp_path, "hybrid-facts")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2, 100))
+def test_more_under_hybrid_facts(seed: int, tmp_path: Path) -> None:
+    check_random_application(seed, tmp_path, "hybrid-facts")
 
 
 @pytest.mark.long

@@ -63,6 +63,11 @@ class NodeFailed(click.ClickException):
 )
 @click.option("--cluster-key", metavar="FILE", help="One secret key for all nodes, instead.")
 @click.option("--insecure", is_flag=True, help="Talk beyond this machine without any key.")
+@click.option(
+    "--order",
+    metavar="ORDER",
+    help="The protocol: hybrid, hybrid-facts, ... The same at all nodes.  [default: hybrid]",
+)
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
 @click.option(
     "--journal",
@@ -99,6 +104,7 @@ def command(
     peer_keys: tuple[str, ...],
     cluster_key: str | None,
     insecure: bool,
+    order: str | None,
     config: Path | None,
     journal: str | None,
     trace: str | None,
@@ -120,6 +126,8 @@ def command(
     keywords["expel"] = expel
     # A delivery is confirmed when its line is written.
     keywords["confirm"] = "done"
+    if order is not None:
+        keywords["order"] = order
     keywords |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
     if peers:
         keywords["peers"] = [checked_peer(peer) for peer in peers]

@@ -59,6 +59,7 @@ class ProtocolInfo:
         needs_membership: bool = False,
         options: dict[str, object] | None = None,
         codec: PacketCodec | None = None,
+        node_options: dict[str, object] | None = None,
     ) -> None:
         check_one_of("ordering", ordering, ORDERINGS)
         check_one_of("network", network, NETWORKS)
@@ -72,6 +73,8 @@ class ProtocolInfo:
         self.codec: Final = codec
         self._create: Final = create
         self._options: Final[dict[str, object]] = {} if options is None else options
+        # How nodes run it, where that is not how it is compared with others.
+        self.node_options: Final[dict[str, object]] = {} if node_options is None else node_options
 
     def create(self, me: int, processes: Sequence[int], **options: object) -> CausalProcess:
         """A process of this protocol; `processes` includes `me`."""
@@ -131,6 +134,8 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             multicast=True,
             network="lossy",
             paper=HYBRID_PAPER + ", with facts of the past within a budget",
+            # Nodes may be expelled: docs/decisions/0053.
+            node_options={"hops": 1, "covering": False},
         ),
         ProtocolInfo(
             "paper-basic",

@@ -317,13 +317,16 @@ class FactsAsk(Packet):
         return f"FactsAsk({self.delivered}, {self.lowest}, {self.lowest_except}, {self.watermarks})"
 
 
-def translated(packet: Packet, ids: Mapping[int, int]) -> Packet:
+def translated(packet: Packet, ids: Mapping[int, int], source: int) -> Packet:
     """The same packet with other process ids, for drivers that number processes themselves.
 
-    Every id that the packet names must be in `ids`. Filters are not translated: whoever uses this
-    must map destinations to the same bits everywhere.
+    It is `source` that has sent it. Every other id that the packet names must be in `ids`. Filters
+    are not translated: whoever uses this must map destinations to the same bits everywhere.
     """
     if isinstance(packet, FactsMessage):
+        message = packet.carried
+        if message.sender != source:
+            message = Message(source, message.sequence, message.payload)
         must = sorted_marks([Mark(ids[mark.sender], mark.sequence) for mark in packet.must])
         report = packet.report
         if report is not None:
@@ -331,7 +334,7 @@ def translated(packet: Packet, ids: Mapping[int, int]) -> Packet:
             exceptions = renamed(report.exceptions, ids)
             report = Report(report.filter, exceptions, sorted(facts, key=fact_key), report.hops)
         gossip = renamed_watermarks(packet.watermarks, ids)
-        return FactsMessage(packet.carried, packet.previous, must, report, gossip)
+        return FactsMessage(message, packet.previous, must, report, gossip)
     if isinstance(packet, FactsAck):
         return FactsAck(packet.sequence, renamed_watermarks(packet.watermarks, ids))
     if isinstance(packet, FactsPermit):
@@ -340,6 +343,28 @@ def translated(packet: Packet, ids: Mapping[int, int]) -> Packet:
     if isinstance(packet, FactsAsk):
         gossip = renamed_watermarks(packet.watermarks, ids)
         return FactsAsk(packet.delivered, packet.lowest, packet.lowest_except, gossip)
+    return packet
+
+
+def supersedes(packet: Packet, other: Packet) -> bool:
+    """Whether `other` need not leave if `packet`, which is newer, does."""
+    if isinstance(packet, FactsAck):
+        return isinstance(other, FactsAck)
+    if isinstance(packet, FactsAsk):
+        return isinstance(other, FactsAsk)
+    if isinstance(packet, FactsPermit):
+        return isinstance(other, FactsPermit) and bool(packet.exceptions) == bool(other.exceptions)
+    return False
+
+
+def without_watermarks(packet: Packet) -> Packet:
+    """The same packet without what need not be said."""
+    if isinstance(packet, FactsAck):
+        return FactsAck(packet.sequence)
+    if isinstance(packet, FactsPermit):
+        return FactsPermit(packet.sequence, packet.exceptions)
+    if isinstance(packet, FactsAsk):
+        return FactsAsk(packet.delivered, packet.lowest, packet.lowest_except)
     return packet
 
 
@@ -382,6 +407,35 @@ def renamed_watermarks(watermarks: list[Watermark], ids: Mapping[int, int]) -> l
         )
         for w in watermarks
     ]
+
+
+def renamed_facts(facts: list[Fact], alias: int, process: int) -> list[Fact]:
+    """Facts with one id replaced, in the order of a packet again."""
+    found: list[Fact] = []
+    for fact in facts:
+        sender = process if fact.sender == alias else fact.sender
+        target = process if fact.target == alias else fact.target
+        found.append(Fact(sender, target, fact.sequence))
+    return sorted(found, key=fact_key)
+
+
+def renamed_ids(ids: tuple[int, ...], alias: int, process: int) -> tuple[int, ...]:
+    """Ids with one of them replaced, ascending again."""
+    return tuple(sorted(process if number == alias else number for number in ids))
+
+
+def renamed_report(report: Report, alias: int, process: int) -> Report:
+    """A report with one id replaced."""
+    facts = renamed_facts(report.facts, alias, process)
+    exceptions = renamed_ids(report.exceptions, alias, process)
+    return Report(report.filter, exceptions, facts, report.hops)
+
+
+def renamed_marks(marks: list[Mark], alias: int, process: int) -> list[Mark]:
+    """Marks with one id replaced, in the order of a packet again."""
+    return sorted_marks(
+        [Mark(process if m.sender == alias else m.sender, m.sequence) for m in marks]
+    )
 
 
 def sorted_marks(marks: list[Mark]) -> list[Mark]:

@@ -13,7 +13,7 @@ doubles when full and halves when seven eighths empty, unless it is small.
 from collections.abc import Hashable, Iterator
 from typing import ClassVar, Final, Generic, TypeVar, cast, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.state import shown
 
@@ -57,12 +57,10 @@ class SlidingArray(Generic[Element]):
         if self.first == self.next:
             raise IndexError("remove from an empty sliding array")
         slot = self.first & self._mask
-        element = self._ring[slot]
-        self._ring[slot] = None
+        element, self._ring[slot] = self._ring[slot], None
         self.first += 1
-        capacity = self._mask + 1
-        if capacity > RING_SIZE_KEPT and 8 * (self.next - self.first) <= capacity:
-            self._resize(capacity >> 1)
+        if self._mask >= RING_SIZE_KEPT and 8 * (self.next - self.first) <= self._mask + 1:
+            self._resize((self._mask + 1) >> 1)
         return cast(Element, element)
 
     def peek(self) -> Element:
@@ -242,3 +240,45 @@ class SlidingMap(Generic[Key]):
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._index_of)
+
+
+@mypyc_attr(acyclic=True)
+class Numbered:
+    """Something with an id that its maker sets, for windows in which ids ascend."""
+
+    __slots__ = ("sequence",)
+
+    sequence: i64
+
+
+NumberedElement = TypeVar("NumberedElement", bound=Numbered)
+
+
+def find_copy(copies: SlidingArray[NumberedElement], sequence: i64) -> i64:
+    """The index of the element with this id, or -1 if it is not among them."""
+    index = find_from(copies, sequence)
+    if index < copies.next and copies.at(index).sequence == sequence:
+        return index
+    return -1
+
+
+def find_from(copies: SlidingArray[NumberedElement], sequence: i64) -> i64:
+    """The index of the first element with this id or a higher one; `next` if there is none.
+
+    Doubles its reach from the oldest, then bisects: few steps for what is near the front.
+    """
+    low = copies.first
+    reach: i64 = 1
+    while low + reach < copies.next and copies.at(low + reach).sequence <= sequence:
+        reach <<= 1
+    high = low + reach
+    if high > copies.next:
+        high = copies.next
+    low += reach >> 1
+    while low < high:
+        middle = (low + high) >> 1
+        if copies.at(middle).sequence < sequence:
+            low = middle + 1
+        else:
+            high = middle
+    return low

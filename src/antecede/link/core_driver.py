@@ -13,6 +13,7 @@ from antecede.core.packets import Ack, Expulsion, Noted, Notice
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
 from antecede.core.values import Message, Packet
 from antecede.link.inbox import Inbox
+from antecede.link.names import name_key
 from antecede.link.path.flight import Sent
 from antecede.link.rows import NodeLog
 from antecede.link.session import ME, Session
@@ -88,6 +89,19 @@ class CoreDriver(Outbox):
         self.process.arrive_into(session.id, packet, now_ns, self)
         if self._rows is not None:
             self._log_deliveries(self._rows, now_ns)
+
+    def introduce(self, process: i64, name: str) -> None:
+        """`process` is somebody of this name; which incarnation is not known yet."""
+        self.process.introduce(process, name_key(name))
+
+    def identify(self, process: i64, alias: i64, now_ns: i64) -> None:
+        """It is known which incarnation `process` is; `alias` is what it was called so far."""
+        self.process.identify_into(process, alias, now_ns, self)
+
+    def expel_stranger(self, process: i64, now_ns: i64) -> None:
+        """Others speak of an incarnation that is expelled already."""
+        self.process.expel_into(process, now_ns, self)
+        self._drop_gone_news(now_ns)
 
     def expire(self, now_ns: i64) -> None:
         """Let the core's own timer ring, if it is time."""

@@ -540,6 +540,7 @@ class Endpoint:
         if begins_anew:
             delivered: i64 = greeting.delivered if greeting.met == self._me.incarnation else 0
             self._core.begin_anew(session, delivered, now_ns)
+        self._sessions.identify(session, self._fences.names, now_ns)
         self._core.meet(session, now_ns)
         self._report_beyond(session)
         self.suspicions.tell(session)

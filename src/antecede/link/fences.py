@@ -13,6 +13,7 @@ from antecede.core.errors import RemoteError
 from antecede.core.packets import Noted, Notice
 from antecede.link.core_driver import CoreDriver
 from antecede.link.kept import Kept
+from antecede.link.names import Names
 from antecede.link.session import ME, Session
 from antecede.wire.fence import Tombstone
 
@@ -24,11 +25,19 @@ HEARSAY_MOST: Final = 1024
 class Fences:
     """The expelled incarnations that one node knows of."""
 
-    __slots__ = ("_core", "_hearsay", "_incarnation", "_kept", "_name", "_newest", "_stones")
+    __slots__ = (
+        "_core", "_hearsay", "_incarnation", "_kept", "_name", "_newest", "_stones", "names",
+    )  # fmt: skip
 
     def __init__(
-        self, name: str, incarnation: i64, core: CoreDriver, kept: Kept | None = None
+        self,
+        name: str,
+        incarnation: i64,
+        core: CoreDriver,
+        kept: Kept | None = None,
     ) -> None:
+        # Everybody whom this node has a number for.
+        self.names: Final = Names(name, incarnation)
         self._name: Final = name
         self._incarnation: Final[i64] = incarnation
         self._core: Final = core
@@ -75,6 +84,13 @@ class Fences:
         """This node decides to go on without a peer."""
         self._remember(session.id, stone)
         self._core.expel(session, now_ns)
+
+    def bury(self, process: i64, name: str, now_ns: i64) -> None:
+        """Others speak of an incarnation of this name that is out already."""
+        for stone in list(self._stones.values()):
+            if stone.name == name and stone.incarnation == self._newest[name]:
+                self._remember(process, stone)
+        self._core.expel_stranger(process, now_ns)
 
     def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
         """A peer says who is expelled: nothing else of its datagram counts before that."""
@@ -128,6 +144,9 @@ class Fences:
         for session in self._core.sessions.values():
             if session.name == stone.name and 0 < session.incarnation < stone.incarnation:
                 ids.append(int(session.id))
+        for process in self.names.strangers_up_to(stone.name, stone.incarnation):
+            if process not in ids:
+                ids.append(process)
         return ids
 
     def _id_of(self, stone: Tombstone) -> i64:
@@ -146,4 +165,4 @@ class Fences:
         for session in self._core.sessions.values():
             if session.name == stone.name and session.incarnation == stone.incarnation:
                 return session.id
-        return -1
+        return self.names.number_of(stone.name, stone.incarnation)

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.link.credit import Credit
+from antecede.link.names import Speech
 from antecede.link.outgoing import Outgoing
 from antecede.link.parts import Assembly, Pieces
 from antecede.link.path.flight import Sent
@@ -79,6 +80,7 @@ class Session:
         "repeated",
         "rows",
         "seal",
+        "speech",
         "standing",
         "suspects",
         "suspects_version",
@@ -97,6 +99,7 @@ class Session:
         payload_limit: i64,
         cumulative: bool,
         rows: SessionRows | None,
+        speech: Speech | None = None,
     ) -> None:
         self.id: Final[i64] = local_id
         self.name: Final = name
@@ -108,6 +111,8 @@ class Session:
         self.assembly: Final = Assembly()
         self.pieces: Final = Pieces()
         self.rows: Final = rows
+        # Whom the two sides mean by numbers, where packets name others.
+        self.speech: Final = speech
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
         # Whether it has a journal, and may come back as the same incarnation.
@@ -284,6 +289,8 @@ class Session:
         if self._allowance != UNLIMITED and acked.lasts[0] >= self._proof_from:
             self._allowance = UNLIMITED
             self._proven_address = self.address
+        if self.speech is not None and path.flight.settled_names:
+            self.speech.understood_by_peer(path.flight.settled_names)
         if path.flight.settled_controls & BYE_SENT:
             self.standing.bye_was_heard()
         self._repeat_lost_control()
@@ -461,7 +468,7 @@ class Session:
                 self.outgoing.repeat_control()
             if sent.packets is not None:
                 for packet in sent.packets:
-                    self.outgoing.put(packet)
+                    self.outgoing.put_lost(packet)
             if sent.controls & CREDIT_SENT:
                 self.credit.repeat_grant()
             if sent.controls & NOTICES_SENT:

@@ -10,6 +10,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr, u8
 
+from antecede.core.fact_packets import without_watermarks
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
 from antecede.link.fences import Fences
@@ -48,10 +49,14 @@ from antecede.wire.frames import (
 )
 from antecede.wire.greeting import UNKNOWN_SIZE
 from antecede.wire.hybrid import write_message
+from antecede.wire.naming import write_names
 from antecede.wire.varint import write_varint
 
 PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
+
+CONTROL_ROOM: Final = 192
+"""Bytes that control of the core takes at most, names aside."""
 
 PIECE_HEADER_MOST: Final = 40
 """Bytes around a piece, at most."""
@@ -81,6 +86,7 @@ class DatagramWriter:
         "_header",
         "_index",
         "_last",
+        "_named",
         "_out",
         "_parts",
         "_room",
@@ -98,6 +104,8 @@ class DatagramWriter:
     ) -> None:
         self._fences: Final = fences
         self._suspicions: Final = suspicions
+        # Numbers that the datagram has introduced.
+        self._named: list[int] = []
         # Ids of our messages that are parts, and not the last, of a payload.
         self._parts: Final = parts
         self._out: Final = out
@@ -164,6 +172,7 @@ class DatagramWriter:
         self._begin(session, sent, now_ns)
         self._index = 0
         self._last = 0
+        self._named.clear()
         if session.receipts.take_owed():
             writer.append(u8(NUMBERS))
             session.receipts.write(writer, now_ns)
@@ -244,16 +253,14 @@ class DatagramWriter:
         ask = outgoing.take_ask()
         if ask is not None:
             self._write_packet(session, ask, sent, now_ns)
-        taken = 0
-        room = self._room - HEADER_MOST
+        taken: list[Packet] = []
         for packet in outgoing.controls():
-            if len(self._writer) >= room or self._index >= PACKETS_MOST:
+            if not self._has_written_control(session, packet, sent, now_ns):
                 break
-            self._write_packet(session, packet, sent, now_ns)
             sent.keeps(packet)
-            taken += 1
-        if taken > 0:
-            outgoing.controls_left(taken)
+            taken.append(packet)
+        if taken:
+            outgoing.control_left(taken)
 
     def _write_messages(self, session: Session, sent: Sent, now_ns: i64) -> None:
         outgoing = session.outgoing
@@ -295,6 +302,7 @@ class DatagramWriter:
         sequence = message.sequence
         if self._parts and sequence in self._parts:
             writer.append(u8(PART))
+        fresh = self._introduce(session, packet)
         start = len(writer)
         if isinstance(packet, DataPacket):
             write_message(packet, writer, self._last)
@@ -303,6 +311,8 @@ class DatagramWriter:
         if len(writer) > self._room:
             writer.truncate(before)
             return False
+        if fresh:
+            self._has_introduced(fresh, sent)
         self._last = sequence
         self._size = size
         if session.rows is not None:
@@ -313,12 +323,17 @@ class DatagramWriter:
 
     def _is_too_large(self, session: Session, packet: Packet) -> bool:
         """Whether a message fits no datagram, now that they are smaller, and this one is empty."""
-        return self._last == 0 and payload_size(packet) + FRAME_ROOM // 2 > session.datagram_size
+        size = payload_size(packet) + FRAME_ROOM // 2
+        if session.speech is not None:
+            size = len(self._introduced(session, packet)) + FRAME_ROOM // 2
+        return self._last == 0 and size > session.datagram_size
 
     def _cut(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
         """Begin to send a message in pieces of its frame."""
         sequence = sequence_of(packet)
         frame = encode(packet)
+        if session.speech is not None:
+            frame = self._introduced(session, packet)
         if session.rows is not None:
             session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
         self._index += 1
@@ -354,6 +369,48 @@ class DatagramWriter:
         self._writer.write(bytes(size - len(self._writer)))
         self._out.append(Datagram(session.address, self._finished(session, sent)))
         session.sent(sent, now_ns)
+
+    def _has_written_control(
+        self, session: Session, packet: Packet, sent: Sent, now_ns: i64
+    ) -> bool:
+        """Append control if it fits, without what need not be said if that is too much."""
+        if len(self._writer) >= self._room - HEADER_MOST or self._index >= PACKETS_MOST:
+            return False
+        before = len(self._writer)
+        fresh = self._introduce(session, packet)
+        if fresh and len(self._writer) >= self._room - CONTROL_ROOM:
+            self._writer.truncate(before)
+            packet = without_watermarks(packet)
+            fresh = self._introduce(session, packet)
+        if fresh:
+            self._has_introduced(fresh, sent)
+        self._write_packet(session, packet, sent, now_ns)
+        return True
+
+    def _introduce(self, session: Session, packet: Packet) -> list[int]:
+        """Append who is meant by the numbers in a packet, as far as the peer may not know them."""
+        fresh: list[int] = []
+        if session.speech is not None:
+            for number in session.speech.unknown(packet):
+                if number not in self._named:
+                    fresh.append(number)
+            if fresh:
+                write_names(self._writer, self._fences.names.named(fresh))
+        return fresh
+
+    def _has_introduced(self, fresh: list[int], sent: Sent) -> None:
+        self._named += fresh
+        sent.introduces(fresh)
+
+    def _introduced(self, session: Session, packet: Packet) -> bytes:
+        """A message with the names that its receiver may not know, in one."""
+        writer = BytesWriter()
+        if session.speech is not None:
+            unknown = session.speech.unknown(packet)
+            if unknown:
+                write_names(writer, self._fences.names.named(unknown))
+        writer.write(encode(packet))
+        return writer.getvalue()
 
     def _write_packet(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
         """Append control."""

@@ -33,6 +33,8 @@ from antecede.live.transport import Transport
 NUMBERS: Final = range(1 << 31)
 """What peers may be called inside a node's core: sessions are numbered as they come."""
 
+FACTS_ORDER: Final = "hybrid-facts"
+
 CORE_PAYLOAD_LIMIT: Final = 1 << 16
 """No message in the core is larger than a datagram."""
 
@@ -152,7 +154,7 @@ def start_kept(
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
         socket_bytes=transport.socket_bytes,
-        order=settings.order,
+        order=order_said(settings),
         keeps=keeper is not None,
     )
     cumulative = settings.order != "none"
@@ -173,9 +175,12 @@ def start_kept(
 
 def make_core(settings: Settings) -> NodeProcess:
     """The protocol that the settings ask for, with the limits they name."""
-    core = find_protocol(settings.order).create(
+    info = find_protocol(settings.order)
+    options = info.node_options | protocol_options(settings)
+    core = info.create(
         ME,
         NUMBERS,
+        **options,
         send_limit=max(settings.send_limit, 2) * 2,
         receive_limit=max(1, settings.receive_window // MESSAGE_COST),
         payload_limit=CORE_PAYLOAD_LIMIT,
@@ -183,6 +188,28 @@ def make_core(settings: Settings) -> NodeProcess:
     )
     assert isinstance(core, NodeProcess), f"{settings.order} is not for nodes"
     return core
+
+
+def protocol_options(settings: Settings) -> dict[str, object]:
+    """The settings that concern one protocol only."""
+    if settings.order != FACTS_ORDER:
+        return {}
+    return {
+        "facts": settings.facts,
+        "filter_bits": settings.filter_bits,
+        "hops": settings.hops,
+        "watermarks": settings.watermarks,
+        "exceptions": settings.exceptions,
+        "stall_ns": settings.stalled_after_ns,
+    }
+
+
+def order_said(settings: Settings) -> str:
+    """The order as peers are told: those that must be equal everywhere are part of it."""
+    if settings.order != FACTS_ORDER:
+        return settings.order
+    budget = f"{settings.facts} facts, {settings.filter_bits} bits"
+    return f"{settings.order} ({budget}, {settings.exceptions} exceptions)"
 
 
 def limits_of(settings: Settings) -> Limits:

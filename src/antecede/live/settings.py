@@ -41,7 +41,7 @@ from antecede.live.setting_rules import (
 MiB: Final = 1 << 20
 GiB: Final = 1 << 30
 
-Order: TypeAlias = Literal["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
+Order: TypeAlias = Literal["hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"]
 Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
 
@@ -78,6 +78,20 @@ class Settings:
     """Whether to talk beyond this machine without any key."""
     order: Order = "hybrid"
     """The protocol: those called hybrid are causal, the others order less."""
+    facts: int = 16
+    """Order `hybrid-facts`: messages still under way that a packet names; the same everywhere."""
+    filter_bits: int = 64
+    """Order `hybrid-facts`: bits for destinations that facts are silent about; the same
+    everywhere."""
+    hops: int = 1
+    """Order `hybrid-facts`: reports that an incomplete packet may rest on, one on the other."""
+    watermarks: int = 4
+    """Order `hybrid-facts`: how far others' messages are delivered, passed on by each packet."""
+    exceptions: int = 2
+    """Order `hybrid-facts`: silent destinations that a packet names; the same everywhere."""
+    stalled_after: float = 3.0
+    """Order `hybrid-facts`: seconds without an acknowledgement after which a peer is taken for
+    silent."""
     accept_unknown: AcceptUnknown = NOBODY
     """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
     away: Away = "wait"
@@ -154,6 +168,11 @@ class Settings:
         return nanoseconds(self.silent_after)
 
     @property
+    def stalled_after_ns(self) -> int:
+        """`stalled_after` as the runtime counts time."""
+        return nanoseconds(self.stalled_after)
+
+    @property
     def patience_ns(self) -> int:
         """`patience` as the runtime counts time."""
         return nanoseconds(self.patience)
@@ -172,7 +191,13 @@ RULES: Final[Mapping[str, Rule]] = {
     "peer_keys": PEER_KEYS,
     "cluster_key": KEY,
     "insecure": FLAG,
-    "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
+    "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"),
+    "facts": count(0, 64),
+    "filter_bits": count(0, 64),
+    "hops": count(1, 1 << 20),
+    "watermarks": count(0, 16),
+    "exceptions": count(0, 8),
+    "stalled_after": duration("20ms", "24h"),
     "accept_unknown": WELCOME,
     "away": choice("wait", "skip", "refuse"),
     "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
@@ -230,6 +255,12 @@ class Options(TypedDict, total=False):
     cluster_key: PathLike | SecretKey
     insecure: bool
     order: Order
+    facts: Count
+    filter_bits: Count
+    hops: Count
+    watermarks: Count
+    exceptions: Count
+    stalled_after: Duration
     accept_unknown: AcceptUnknown | bool
     away: Away
     mtu: Size
@@ -272,6 +303,10 @@ def check_agreement(settings: Settings) -> None:
     if settings.name in settings.peers:
         raise BadConfiguration(
             f"setting 'peers': {settings.name!r} is this node itself; list the others only"
+        )
+    if settings.journal is not None and settings.order == "hybrid-facts":
+        raise BadConfiguration(
+            "setting 'journal': nodes cannot keep one under the order hybrid-facts; choose hybrid"
         )
     check_keys(settings)
     check_policy(settings)

@@ -357,7 +357,8 @@ class NodeSimulation:
             ME,
             NUMBERS,
             **(
-                {
+                self._info.node_options
+                | {
                     "send_limit": 2 * limits.send_limit,
                     "receive_limit": max(1, limits.window // MESSAGE_COST),
                 }

@@ -15,23 +15,16 @@ buffered and unacked, and in B per source; work amortised O(B) per copy.
 
 Who owns what: `facts_truths` what is delivered, as known now; `facts_past` the past of the message
 next to leave; `facts_window` our own messages; `facts_owed` permits that we owe; `facts_parking`
-copies set aside. This file is the order of events.
+copies set aside. This file is the order of events; what is not the rule (faces, queries, peers,
+expulsion, clones) is in `facts_node`.
 """
 
-from collections import deque
-from collections.abc import Collection, Sequence
-from typing import ClassVar, Final, Self, final
+from collections.abc import Sequence
+from typing import final
 
 from mypy_extensions import i64
 
-from antecede.core.alarms import PATIENCE_NS, Alarms
-from antecede.core.checks import (
-    PAYLOAD_LIMIT,
-    check_distinct,
-    checked_payload,
-    checked_targets,
-    known_processes,
-)
+from antecede.core.checks import check_distinct, checked_payload, checked_targets
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.fact_packets import (
@@ -44,154 +37,54 @@ from antecede.core.fact_packets import (
     Report,
     Watermark,
 )
-from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.process import EffectList, Outbox
 from antecede.core.protocols.facts_checks import (
     check_ask,
-    check_limits,
     check_message,
     check_permit,
     check_watermarks,
 )
-from antecede.core.protocols.facts_filter import Filter
-from antecede.core.protocols.facts_inbox import Inbox
-from antecede.core.protocols.facts_owed import OwedPermits
-from antecede.core.protocols.facts_parking import Parking
-from antecede.core.protocols.facts_past import Past, tells_others
+from antecede.core.protocols.facts_journal import written
+from antecede.core.protocols.facts_node import (
+    ARRIVED,
+    EXCEPTIONS,
+    EXPIRED,
+    FACTS,
+    FILTER_BITS,
+    HOPS,
+    STALL_NS,
+    SUBMITTED,
+    WATERMARKS,
+    FactsNode,
+)
 from antecede.core.protocols.facts_reports import PastReport
-from antecede.core.protocols.facts_stalls import Stalls
-from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
 from antecede.core.protocols.facts_window import (
     NOBODY,
     Copy,
     Entry,
     Peer,
-    Window,
     alive_marks,
-    find_copy,
-    find_from,
     undelivered_marks,
 )
-from antecede.core.protocols.facts_writing import Draft, Writer
-from antecede.core.protocols.hybrid import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
+from antecede.core.protocols.facts_writing import Draft
+from antecede.core.protocols.hybrid import RESEND_BATCH
+from antecede.core.records import record
+from antecede.core.sliding import find_copy, find_from
 from antecede.core.values import Message, Packet
 
-FACTS: Final = 16
-"""Undelivered messages that a packet names at most: B."""
-
-FILTER_BITS: Final = 64
-"""Bits for destinations that facts do not speak for; the same everywhere: W."""
-
-HOPS: Final = 2
-"""How many reports an incomplete packet may rest on, one on the other: H."""
-
-WATERMARKS: Final = 4
-"""Other processes' watermarks that a packet passes on: G."""
-
-EXCEPTIONS: Final = 2
-"""Stalled destinations that a packet names: E."""
-
-STALL_NS: Final = 3_000_000_000
-"""How long a transmitted copy may be unacknowledged before its target counts as stalled: S."""
+__all__ = [
+    "EXCEPTIONS", "FACTS", "FILTER_BITS", "HOPS", "STALL_NS", "WATERMARKS", "FactsProcess",
+]  # fmt: skip
 
 
 @final
-class FactsProcess(NodeProcess):
+class FactsProcess(FactsNode):
     """One process of `hybrid-facts`."""
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "_peers",
-        "_window",
-        "_log",
-        "_logged_reports",
-        "_serial",
-        "_truths",
-        "_past",
-        "_writer",
-        "_owed",
-        "_parking",
-        "_inbox",
-        "_news",
-        "_alarms",
-        "_stalls",
-    )
-
-    def __init__(
-        self,
-        me: int,
-        processes: Collection[int],
-        *,
-        facts: int = FACTS,
-        filter_bits: int = FILTER_BITS,
-        hops: int = HOPS,
-        watermarks: int = WATERMARKS,
-        exceptions: int = EXCEPTIONS,
-        stall_ns: int = STALL_NS,
-        send_limit: int = SEND_LIMIT,
-        receive_limit: int = RECEIVE_LIMIT,
-        payload_limit: int = PAYLOAD_LIMIT,
-        patience_ns: int = PATIENCE_NS,
-        cache_limit: int = CACHE_LIMIT,
-    ) -> None:
-        check_limits(facts, filter_bits, hops, watermarks, exceptions, cache_limit)
-        self._known: Final = known_processes(me, processes)
-        self._me: Final[i64] = me
-        self._facts: Final[i64] = facts
-        self._hops: Final[i64] = hops
-        self._watermarks: Final[i64] = watermarks
-        self._exceptions: Final[i64] = exceptions
-        self._cache_limit: Final[i64] = cache_limit
-        self._send_limit: Final[i64] = send_limit
-        self._receive_limit: Final[i64] = receive_limit
-        self._payload_limit: Final[i64] = payload_limit
-        self._peers: dict[int, Peer] = {}
-        self._window = Window(self._peers)
-        # Delivered reports and own messages, in order, that are not part of the past yet.
-        self._log: deque[Entry | PastReport] = deque()
-        self._logged_reports: i64 = 0
-        self._serial: i64 = 0
-        self._truths = Truths(me, Filter(filter_bits), watermarks, cache_limit)
-        self._past = Past(hops if hops > 1 else 1, cache_limit)
-        self._writer = Writer(me, self._past, self._truths, facts, exceptions)
-        self._owed = OwedPermits(exceptions)
-        self._parking = Parking(facts, exceptions)
-        self._inbox = Inbox(self._peers, self._truths, receive_limit)
-        # Whether anything has happened since the message next to leave was last looked at.
-        self._news = False
-        self._alarms = Alarms(patience_ns)
-        self._stalls = Stalls(stall_ns)
-
-    # The public face.
-
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
-        outbox = EffectList()
-        ids = checked_targets(targets)
-        self.submit_into(ids, checked_payload(payload, self._payload_limit), now_ns, outbox)
-        return outbox.effects
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        outbox = EffectList()
-        if self._peer(source) is None:  # It may not even fit an i64.
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
-        self.arrive_into(source, packet, now_ns, outbox)
-        return outbox.effects
-
-    def expire(self, now_ns: int) -> list[Effect]:
-        outbox = EffectList()
-        self.expire_into(now_ns, outbox)
-        return outbox.effects
-
-    def deadline_ns(self) -> int | None:
-        wake_ns = self.wake_ns()
-        return None if wake_ns == NEVER_NS else wake_ns
-
-    def wake_ns(self) -> i64:
-        wake_ns = self._alarms.next_ns()
-        stall_ns = self._stalls.next_ns()
-        return stall_ns if stall_ns < wake_ns else wake_ns
-
-    # The same for drivers on a hot path.
+    # What happens.
 
     def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
+        self._fence.check_running()
         check_distinct(targets)
         checked_payload(payload, self._payload_limit)
         if len(self._window.entries) + self._logged_reports + self._owed.size >= self._send_limit:
@@ -205,6 +98,10 @@ class FactsProcess(NodeProcess):
                 to_self = True
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
+        if self._fence.expelled:
+            remote = self._without_expelled(remote)
+        if self._kept is not None:
+            self._kept.append(record(SUBMITTED, [now_ns, len(targets), *targets], payload))
         entry = self._window.add(remote, len(payload))
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
@@ -221,15 +118,31 @@ class FactsProcess(NodeProcess):
             self._advance()
         if to_self:
             outbox.deliver(message)
+        if self._met:
+            self._greet_met(now_ns, outbox)
+
+    def _without_expelled(self, targets: list[int]) -> list[int]:
+        left: list[int] = []
+        for target in targets:
+            if target in self._fence.expelled:
+                self._fence.refuse(self._window.next, target)
+            else:
+                left.append(target)
+        return left
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        self._arrive(source, packet, now_ns, outbox)
+        if self._kept is not None:
+            self._kept.append(record(ARRIVED, [now_ns, source], written(packet)))
+
+    def _arrive(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        if self._fence.barring and self._fence.bars(source, packet, outbox):
+            return
         peer = self._peer(source)
         if peer is None:
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         if isinstance(packet, FactsMessage):
-            check_message(packet, source, peer.delivered, self._me, self._facts, self._exceptions)
-            if packet.report is not None and not self._truths.filter.fits(packet.report.filter):
-                raise RemoteError(f"{source} sent a filter of another width")
+            self._check(peer, packet)
             self._learn(packet.watermarks, source)
             self._on_message(peer, packet, now_ns, outbox)
         elif isinstance(packet, FactsAck):
@@ -237,7 +150,7 @@ class FactsProcess(NodeProcess):
             self._learn(packet.watermarks, source)
             self._on_ack(peer, packet.sequence, now_ns)
         elif isinstance(packet, FactsPermit):
-            check_permit(packet, source, self._exceptions)
+            self._check(peer, packet)
             self._learn(packet.watermarks, source)
             self._on_permit(peer, packet.sequence, packet.exceptions, now_ns)
         elif isinstance(packet, FactsAsk):
@@ -245,10 +158,26 @@ class FactsProcess(NodeProcess):
             self._learn(packet.watermarks, source)
             self._on_ask(peer, packet, now_ns, outbox)
         else:
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+            self._on_news(peer, packet, now_ns, outbox)
         self._pass(now_ns, outbox)
+        if self._met:
+            self._greet_met(now_ns, outbox)
+
+    def _check(self, peer: Peer, packet: Packet) -> None:
+        """`RemoteError` unless `peer` may send this message or permit now."""
+        source = peer.id
+        if isinstance(packet, FactsMessage):
+            check_message(packet, source, peer.delivered, self._me, self._facts, self._exceptions)
+            if packet.report is not None and not self._truths.filter.fits(packet.report.filter):
+                raise RemoteError(f"{source} sent a filter of another width")
+        elif isinstance(packet, FactsPermit):
+            check_permit(packet, source, self._exceptions)
+        else:
+            raise RemoteError(f"a notice of {source} with a {packet.kind}")
 
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
+        if self._kept is not None:
+            self._kept.append(record(EXPIRED, [now_ns]))
         for alarm in self._alarms.ringing(now_ns):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
@@ -259,6 +188,9 @@ class FactsProcess(NodeProcess):
             if self._misses_permit(peer) and peer.permits_since_ns <= due_since_ns:
                 peer.permits_since_ns = now_ns
                 self._ask(peer, outbox)
+            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
+                peer.notices_since_ns = now_ns
+                self._transmit_notice(peer, outbox)
             self._alarms.again(peer, now_ns)
             peer.watch(self._misses_permit(peer))
         if self._stalls.expire(self._peers, now_ns):
@@ -290,17 +222,18 @@ class FactsProcess(NodeProcess):
         self._news = False
         if self._exceptions > 0:
             self._suspect()
-            if self._parking.copies:
-                self._unpark(now_ns, outbox)
+        if self._parking.copies:
+            self._unpark(now_ns, outbox)
+            if self._exceptions > 0:
                 self._suspect()
         for owed in self._owed.due(self._window, self._truths):
-            outbox.transmit(owed.target, self._permit(owed.target, owed.due, ()))
+            self._permit(self._peers[owed.target], owed.due, (), outbox)
         if self._owed.size > 0 and (
             self._window.excepting.without or self._truths.heard_exceptions
         ):
             for owed in self._owed.due_except(self._window, self._truths):
                 given = owed.given_exceptions
-                outbox.transmit(owed.target, self._permit(owed.target, owed.given_except, given))
+                self._permit(self._peers[owed.target], owed.given_except, given, outbox)
 
     def _take_news(self) -> None:
         """Tell the past and those who wait for permits what has become known."""
@@ -321,7 +254,7 @@ class FactsProcess(NodeProcess):
         waits = False
         for copy in list(entry.unsent):
             target = copy.target
-            if self._parking.holds(target):
+            if self._parking.holds(target) or target in self._past.unnamed:
                 self._park(entry, copy)
                 continue
             draft = self._draft(copy, stalled)
@@ -367,14 +300,14 @@ class FactsProcess(NodeProcess):
 
     def _unpark(self, now_ns: i64, outbox: Outbox) -> None:
         for target in list(self._parking.copies):
-            while self._parking.holds(target):
+            while self._parking.holds(target) and target not in self._past.unnamed:
                 draft = self._parking.next_leaving(target, self._window, self._truths)
                 if draft is None:
                     break
                 self._transmit_first(self._parking.unpark(target), draft, now_ns, outbox)
 
     def _suspect(self) -> None:
-        if self._window.leave_out(self._parking.suspects(self._stalls.hints)):
+        if self._window.leave_out(self._parking.suspects(self._stalls.hints, self._past.unnamed)):
             self._news = True
 
     def _stalled(self) -> dict[int, bool]:
@@ -401,16 +334,22 @@ class FactsProcess(NodeProcess):
             return NO_WATERMARKS
         return self._truths.gossip(target, self._window.watermark())
 
-    def _permit(self, target: i64, sequence: i64, exceptions: tuple[int, ...]) -> FactsPermit:
-        return FactsPermit(sequence, exceptions, self._gossip(target))
+    def _control_gossip(self, peer: Peer) -> list[Watermark]:
+        """For acks and asks: what counts acks of the expelled as given waits until it has noted."""
+        return self._gossip(peer.id) if peer.unnoted is None else NO_WATERMARKS
+
+    def _permit(
+        self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
+    ) -> None:
+        self._transmit(peer, FactsPermit(sequence, exceptions, self._gossip(peer.id)), outbox)
 
     def _ack(self, peer: Peer, outbox: Outbox) -> None:
-        outbox.transmit(peer.id, FactsAck(peer.delivered, self._gossip(peer.id)))
+        outbox.transmit(peer.id, FactsAck(peer.delivered, self._control_gossip(peer)))
 
     def _ask(self, peer: Peer, outbox: Outbox) -> None:
         lowest = self._truths.permitted(peer.id) + 1
         lowest_except = self._truths.permitted_except(peer.id) + 1
-        gossip = self._gossip(peer.id)
+        gossip = self._control_gossip(peer)
         outbox.transmit(peer.id, FactsAsk(peer.delivered, lowest, lowest_except, gossip))
 
     def _transmit_first(self, copy: Copy, draft: Draft, now_ns: i64, outbox: Outbox) -> None:
@@ -434,7 +373,7 @@ class FactsProcess(NodeProcess):
     ) -> None:
         gossip = self._gossip(copy.target)
         packet = FactsMessage(copy.message, copy.previous, must, report, gossip)
-        outbox.transmit(copy.target, packet)
+        self._transmit(self._peers[copy.target], packet, outbox)
 
     def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
         """The copies from index `start` to before `stop`, as far as they were transmitted."""
@@ -445,6 +384,12 @@ class FactsProcess(NodeProcess):
             # asked again to wait for what is known to be delivered.
             report = None if copy.sequence <= permitted else copy.report
             self._transmit_copy(copy, undelivered_marks(copy, self._truths), report, outbox)
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        peer = self._peers.get(target)
+        if peer is not None:
+            start, stop = find_from(peer.copies, first), find_from(peer.copies, last + 1)
+            self._transmit_again(peer, start, stop, outbox)
 
     # Packets arrive.
 
@@ -492,7 +437,7 @@ class FactsProcess(NodeProcess):
         copies = peer.copies
         if sequence > peer.last_transmitted or not peer.awaits_acks():
             return
-        if sequence < copies.peek().sequence or find_copy(peer, sequence) < 0:
+        if sequence < copies.peek().sequence or find_copy(copies, sequence) < 0:
             return
         while peer.awaits_acks() and copies.peek().sequence <= sequence:
             copy = copies.remove()
@@ -530,35 +475,11 @@ class FactsProcess(NodeProcess):
         self._on_ack(peer, packet.delivered, now_ns)
         owed = self._owed.queue_of(peer.id)
         if owed.permitted >= packet.lowest:
-            outbox.transmit(peer.id, self._permit(peer.id, owed.permitted, ()))
+            self._permit(peer, owed.permitted, (), outbox)
         if owed.given_except >= packet.lowest_except and owed.given_except > owed.permitted:
-            given = owed.given_exceptions
-            outbox.transmit(peer.id, self._permit(peer.id, owed.given_except, given))
+            self._permit(peer, owed.given_except, owed.given_exceptions, outbox)
 
-    # Peers.
-
-    def _peer(self, process: int) -> Peer | None:
-        """The record of another process, or None if there is no such process."""
-        peer = self._peers.get(process)
-        # Membership first: an int of any size may be asked for, and only a known one fits an i64.
-        if peer is None and process in self._known and process != self._me:
-            peer = self._add_peer(process)
-        return peer
-
-    def _add_peer(self, process: i64) -> Peer:
-        peer = self._peers[process] = Peer(process)
-        return peer
-
-    def _misses_permit(self, peer: Peer) -> bool:
-        return peer.unclean > self._truths.permitted(peer.id)
-
-    # What a runtime needs beyond the contract.
-
-    def add_process(self, process: int) -> None:
-        known_processes(process, [process])
-        if process in self._known or process in self._peers:
-            raise LocalError(f"process {process} is known already")
-        self._add_peer(process)
+    # Suspicions from outside.
 
     def suspect(self, targets: Sequence[int], now_ns: int) -> list[Effect]:
         """Take these for stalled, until this is called again; the timer has suspicions of its own.
@@ -575,113 +496,3 @@ class FactsProcess(NodeProcess):
         self._news = True
         self._pass(now_ns, outbox)
         return outbox.effects
-
-    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
-        peer = self._peers.get(target)
-        if peer is not None:
-            start, stop = find_from(peer, first), find_from(peer, last + 1)
-            self._transmit_again(peer, start, stop, outbox)
-
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
-        peer = self._peer(target)
-        if peer is None:
-            raise LocalError(f"process {target} is not one of the others")
-        undelivered: list[int] = []
-        while peer.copies.first < peer.copies.next:
-            copy = peer.copies.remove()
-            undelivered.append(copy.sequence)
-            entry = self._window.entries[copy.sequence]
-            if copy in entry.unsent:
-                entry.unsent.remove(copy)
-            self._window.acknowledged(peer.id, copy.sequence)
-        peer.unsent_at = peer.copies.next
-        peer.acked = peer.last_submitted
-        peer.last_transmitted = peer.last_submitted
-        self._stalls.forget(peer)
-        peer.watch(self._misses_permit(peer))
-        self._parking.forget(target)
-        self._owed.forget(target)
-        self._truths.fence(target)
-        self._past.fence(target)
-        self._suspect()
-        self._news = True
-        self._advance()
-        self._deliver(self._inbox.fenced(target), now_ns, outbox)
-        self._pass(now_ns, outbox)
-        return undelivered
-
-    def waiting(self) -> list[HeldBack]:
-        held: list[HeldBack] = []
-        for peer in self._peers.values():
-            for index in range(peer.unsent_at, peer.copies.next):
-                copy = peer.copies.at(index)
-                held.append(HeldBack(copy.sequence, peer.id, self._permits_for(copy)))
-        held.sort(key=held_key)
-        return held
-
-    def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
-        """The messages whose permits would let `copy` leave, as far as is known."""
-        reports = copy.blocking or copy.snapshot or list(self._past.reports.values())
-        owed: list[tuple[int, int]] = []
-        for report in reports:
-            tells = report.names_others(copy.target) or tells_others(report, copy.target)
-            if report.source != copy.target and not report.ended and tells:
-                owed.append((int(report.source), int(report.sequence)))
-        return owed
-
-    def buffered(self) -> int:
-        return len(self._window.entries)
-
-    def buffered_bytes(self) -> int:
-        return self._window.payload_bytes
-
-    def frontier(self, target: int) -> int:
-        return self._owed.queue_of(target).permitted if target in self._peers else 0
-
-    def oldest(self) -> i64:
-        return self._window.plain.first
-
-    def owes(self, target: int) -> int:
-        peer = self._peers.get(target)
-        return 0 if peer is None else len(peer.copies)
-
-    def expected(self, source: int) -> tuple[int, int]:
-        peer = self._peers.get(source)
-        if peer is None:
-            return 0, 0
-        return int(peer.delivered), 0 if peer.early is None else len(peer.early)
-
-    # For the model checker.
-
-    def anew(self) -> Self:
-        return FactsProcess(
-            self._me,
-            self._known,
-            facts=self._facts,
-            filter_bits=self._truths.filter.width,
-            hops=self._hops,
-            watermarks=self._watermarks,
-            exceptions=self._exceptions,
-            stall_ns=self._stalls.stall_ns,
-            send_limit=self._send_limit,
-            receive_limit=self._receive_limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._alarms.patience_ns,
-            cache_limit=self._cache_limit,
-        )
-
-    def fingerprint(self) -> bytes:
-        log = [
-            item.state() if isinstance(item, PastReport) else str(item.sequence)
-            for item in self._log
-        ]
-        states = [peer.state() for peer in self._peers.values()]
-        peers = sorted([state for state in states if state])
-        parts = (self._window.state(), log, self._truths.state(), self._past.state(), peers)
-        waits = (self._owed.state(), self._parking.state(), list(self._stalls.hints))
-        return repr((self._me, parts, waits)).encode()
-
-
-def held_key(held: HeldBack) -> tuple[int, int]:
-    """Sorts what is held back by id, then by target."""
-    return int(held.sequence), int(held.target)

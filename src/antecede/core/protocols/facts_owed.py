@@ -11,6 +11,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.fact_packets import renamed_ids
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import Truths
 from antecede.core.protocols.facts_window import NOBODY, Window
@@ -128,6 +129,11 @@ class OwedPermits:
         if owed is not None:
             self._touch(owed)
 
+    def touch_all(self) -> None:
+        """Something may have changed for everybody."""
+        for owed in self._of.values():
+            self._touch(owed)
+
     def _touch(self, owed: OwedQueue) -> None:
         if not owed.dirty and owed.queue:
             owed.dirty = True
@@ -140,6 +146,20 @@ class OwedPermits:
             self._unwatch(owed)
             self.size -= len(owed.queue)
             owed.queue.clear()
+
+    def renamed(self, alias: i64, process: i64) -> None:
+        """A process has another number from now on."""
+        for owed in self._of.values():
+            owed.given_exceptions = renamed_ids(owed.given_exceptions, alias, process)
+        self.touch_all()
+
+    def reports(self) -> list[PastReport]:
+        """All the reports that permits wait for."""
+        found: list[PastReport] = []
+        for owed in self._of.values():
+            for permit in owed.queue:
+                found += permit.reports
+        return found
 
     # What is due.
 

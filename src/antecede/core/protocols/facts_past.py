@@ -66,27 +66,33 @@ class Wanted:
 class Past:
     """R, idx, CW, cov, pend, and the index of live facts."""
 
-    MADE_OF: ClassVar = ("_deep_from", "_cache_limit")
+    MADE_OF: ClassVar = ("_deep_from", "_cache_limit", "_covering")
 
     __slots__ = (
         "_by_sender",
         "_cache_limit",
         "_covered",
         "_covered_at",
+        "_covering",
         "_deep_from",
         "_live",
         "_only",
         "by_target",
         "deep",
+        "hidden",
         "holding",
         "incomplete",
         "index",
         "pending",
         "reports",
+        "unnamed",
     )
 
-    def __init__(self, deep_from: i64, cache_limit: i64) -> None:
+    def __init__(self, deep_from: i64, cache_limit: i64, covering: bool) -> None:
         self._deep_from: Final[i64] = deep_from
+        # Whether our own message stands for what it covers when others are told of it. Not where
+        # we may be expelled: nobody waits for it then, and what it stood for would be forgotten.
+        self._covering: Final = covering
         self._cache_limit: Final[i64] = cache_limit
         self.reports: dict[int, PastReport] = {}
         self.index: i64 = 0
@@ -97,6 +103,10 @@ class Past:
         self.deep: dict[int, PastReport] = {}
         # Our own last message to each destination that has not acknowledged it.
         self.pending: dict[int, int] = {}
+        # The bits of destinations of which nobody can be told yet who they are, and our last
+        # messages to those: the filter has to stand for them.
+        self.unnamed: dict[int, int] = {}
+        self.hidden: dict[int, int] = {}
         self._covered_at: dict[int, int] = {}
         self._covered: dict[int, int] = {}
         self._live: dict[int, Known] = {}
@@ -116,14 +126,18 @@ class Past:
         report.forget_known(truths)
         if report.ended:
             return
-        for fact in report.alive:
-            key = pair(fact.target, fact.sender)
-            if fact.sequence > self._covered.get(key, 0) and not report.is_dead(fact, truths):
-                self._hold(report, key, fact.sender, fact.target, fact.sequence)
+        self._index(report, truths)
         if report.filter != 0 or report.exceptions:
             self.incomplete[source] = report
         if report.hops >= self._deep_from:
             self.deep[source] = report
+
+    def _index(self, report: PastReport, truths: Truths) -> None:
+        for fact in report.alive:
+            key = pair(fact.target, fact.sender)
+            covered = self._covering and fact.sequence <= self._covered.get(key, 0)
+            if not covered and not report.is_dead(fact, truths):
+                self._hold(report, key, fact.sender, fact.target, fact.sequence)
 
     def risen(self, process: i64, truths: Truths) -> None:
         """More has become known of the messages of `process`."""
@@ -137,12 +151,15 @@ class Past:
                     if truths.is_delivered(process, fact.target, sequence):
                         self._release(source, fact)
 
-    def fence(self, process: i64) -> None:
-        """Nothing more is delivered at `process`: facts about it are dead."""
+    def gone(self, process: i64, truths: Truths) -> None:
+        """Nothing more is delivered at `process`: facts and exceptions about it are dead."""
         for fact in list(self.by_target.get(process, {}).values()):
             for source in list(fact.holders):
                 self._release(source, fact)
         self.pending.pop(process, None)
+        self.hidden.pop(process, None)
+        for report in list(self.incomplete.values()):
+            self._judge(report, truths)
 
     def permitted(self, source: i64, sequence: i64, truths: Truths) -> None:
         """`source` permits its messages up to `sequence`: its report may end, all told is true."""
@@ -160,7 +177,7 @@ class Past:
             if changed:
                 self._drop(report)
             return
-        if changed and not report.exceptions:
+        if changed and report.filter == 0 and not report.exceptions:
             self.incomplete.pop(source, None)
         if truths.standing(source).by_permit is not None:
             for key in list(report.live):
@@ -235,7 +252,7 @@ class Past:
             return found
         for fact in known.values():
             sequence = fact.highest(target)
-            if sequence > 0:
+            if sequence > self._covered.get(pair(target, fact.sender), 0):
                 sources = [
                     self.reports[source]
                     for source, told in fact.holders.items()
@@ -258,12 +275,15 @@ class Past:
     def cover(self, target: i64, sequence: i64, wanted: list[Wanted]) -> None:
         """Our message to `target` covers what it must have delivered first: cov, pend, CW."""
         self._covered_at[target] = self.index
-        self.pending[target] = sequence
+        if target in self.unnamed:
+            self.hidden[target] = sequence
+        else:
+            self.pending[target] = sequence
         for want in wanted:
             key = pair(target, want.sender)
             self._covered[key] = want.sequence
             fact = self._live.get(key)
-            if fact is not None:
+            if fact is not None and self._covering:
                 for source, told in list(fact.holders.items()):
                     if told <= want.sequence:
                         self._release(source, fact)
@@ -274,6 +294,26 @@ class Past:
         """`target` has delivered our messages to it up to `sequence`."""
         if self.pending.get(target, sequence + 1) <= sequence:
             del self.pending[target]
+
+    def identified(self, process: i64) -> None:
+        """Who `process` is may be told from now on."""
+        self.unnamed.pop(process, None)
+        sequence = self.hidden.pop(process, 0)
+        if sequence > 0:
+            self.pending[process] = sequence
+
+    def renamed(self, alias: i64, process: i64, truths: Truths) -> None:
+        """The reports have another number for a process: index what they say afresh."""
+        for key in [key for key in self._covered if key & SENDER_MASK == alias]:
+            self._covered[pair(key >> ID_BITS, process)] = self._covered.pop(key)
+        self._live = {}
+        self._by_sender = {}
+        self.by_target = {}
+        self.holding = {}
+        self._only = {}
+        for report in self.reports.values():
+            report.live = {}
+            self._index(report, truths)
 
     def snapshot(self) -> list[PastReport]:
         """The reports that are not ended: what a parked copy keeps."""
@@ -297,6 +337,9 @@ class Past:
     def filter_for(self, target: i64) -> i64:
         """The union of the filters in the past, but for that of `target` itself."""
         mask: i64 = 0
+        for other in self.hidden:
+            if other != target:
+                mask |= self.unnamed[other]
         for source, report in self.incomplete.items():
             if source != target:
                 mask |= report.filter
@@ -323,8 +366,9 @@ class Past:
         """Equal pasts, equal strings."""
         reports = sorted([report.state() for report in self.reports.values()])
         live = sorted([(key, sorted(fact.holders.items())) for key, fact in self._live.items()])
+        pending = (sorted(self.pending.items()), sorted(self.hidden.items()))
         covered = (sorted(self._covered_at.items()), sorted(self._covered.items()))
-        return repr((self.index, reports, live, sorted(self.pending.items()), covered))
+        return repr((self.index, reports, live, pending, covered))
 
 
 def tells_others(report: PastReport, target: i64) -> bool:

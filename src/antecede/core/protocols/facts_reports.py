@@ -9,7 +9,13 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.fact_packets import Fact, Report
+from antecede.core.fact_packets import (
+    Fact,
+    Report,
+    renamed_facts,
+    renamed_ids,
+    renamed_report,
+)
 from antecede.core.protocols.facts_truths import Truths
 
 
@@ -38,7 +44,7 @@ class PastReport:
         self.serial: Final[i64] = serial
         self.source: Final[i64] = source
         self.sequence: Final[i64] = sequence
-        self.told: Final = told
+        self.told = told
         self.hops: Final[i64] = told.hops
         self.filter: i64 = told.filter
         self.exceptions: tuple[int, ...] = told.exceptions
@@ -59,8 +65,21 @@ class PastReport:
         if standing.permitted >= self.sequence:
             return self._end()
         own_only = self.hops == 1
-        if own_only and standing.low >= self.sequence:
+        if own_only and (standing.low >= self.sequence or standing.expelled):
             return self._end()
+        left_out = truths.anybody_gone and bool(self.exceptions) and self._leave_out_gone(truths)
+        return self._settle_by_marks(truths, own_only) or left_out
+
+    def _leave_out_gone(self, truths: Truths) -> bool:
+        """Who is gone delivers nothing more, so there is nothing to be silent about."""
+        kept = tuple([target for target in self.exceptions if not truths.is_gone(target)])
+        left_out = len(kept) < len(self.exceptions)
+        self.exceptions = kept
+        return left_out
+
+    def _settle_by_marks(self, truths: Truths, own_only: bool) -> bool:
+        """The same by what is delivered everywhere but at a few places."""
+        standing = truths.standing(self.source)
         marked = standing.by_permit
         if marked is not None and marked.top >= self.sequence:
             return self._narrow(truths, own_only)
@@ -133,6 +152,12 @@ class PastReport:
         if not self.exceptions:
             return False
         return len(self.exceptions) > 1 or self.exceptions[0] != target
+
+    def renamed(self, alias: i64, process: i64) -> None:
+        """A process has another number from now on."""
+        self.told = renamed_report(self.told, alias, process)
+        self.exceptions = renamed_ids(self.exceptions, alias, process)
+        self.alive = renamed_facts(self.alive, alias, process)
 
     def state(self) -> str:
         """Equal reports, equal strings: what was told, since what is forgotten follows from it."""

@@ -77,7 +77,16 @@ class Standing:
 
     MADE_OF: ClassVar = ("process",)
 
-    __slots__ = ("by_permit", "by_watermark", "fenced", "low", "permitted", "process", "watermark")
+    __slots__ = (
+        "by_permit",
+        "by_watermark",
+        "expelled",
+        "gone",
+        "low",
+        "permitted",
+        "process",
+        "watermark",
+    )
 
     def __init__(self, process: i64) -> None:
         self.process: Final[i64] = process
@@ -87,8 +96,10 @@ class Standing:
         self.by_watermark: ExceptMark | None = None
         # What to pass on, as long as it has not changed.
         self.watermark: Watermark | None = None
-        # Gone for ever: it delivers nothing more, and nothing of it is waited for.
-        self.fenced = False
+        # Gone for ever: it delivers nothing more, and nothing of it is waited for here. Expelled:
+        # nor anywhere else, by those who hear from us.
+        self.gone = False
+        self.expelled = False
 
     def covers(self, target: i64, sequence: i64) -> bool:
         """Whether its message `sequence` to `target` is known to be delivered."""
@@ -115,11 +126,29 @@ class Standing:
             self.watermark = Watermark(self.process, self.low, low_except, exceptions)
         return self.watermark
 
+    def but_renamed(self, alias: i64, process: i64) -> None:
+        """One of the places that are excepted has another number."""
+        for mark in (self.by_permit, self.by_watermark):
+            if mark is not None and alias in mark.but:
+                mark.but[process] = mark.but.pop(alias)
+                self.watermark = None
+
+    def renamed(self, process: i64) -> "Standing":
+        """The same under another number."""
+        twin = Standing(process)
+        twin.permitted = self.permitted
+        twin.low = self.low
+        twin.gone = self.gone
+        twin.expelled = self.expelled
+        twin.by_permit = self.by_permit
+        twin.by_watermark = self.by_watermark
+        return twin
+
     def state(self) -> str:
         """Equal standings, equal strings."""
         by_permit = "" if self.by_permit is None else self.by_permit.state()
         by_watermark = "" if self.by_watermark is None else self.by_watermark.state()
-        marks = (self.permitted, self.low, self.fenced)
+        marks = (self.permitted, self.low, self.gone, self.expelled)
         return repr((self.process, marks, by_permit, by_watermark))
 
 
@@ -137,6 +166,7 @@ class Truths:
         "_me",
         "_of",
         "_recent",
+        "anybody_gone",
         "excepting",
         "filter",
         "heard_exceptions",
@@ -155,6 +185,7 @@ class Truths:
         self._recent: list[Standing] = []
         # Those whose newest permit has exceptions.
         self.excepting: dict[int, Standing] = {}
+        self.anybody_gone = False
         # Whether anybody ever named an exception to us: until then there is none to pass on.
         self.heard_exceptions = False
         # Of whom more has become known since this was last emptied; one may stand here twice.
@@ -178,21 +209,21 @@ class Truths:
         found = self._of.get(process)
         return 0 if found is None or found.by_permit is None else found.by_permit.top
 
-    def is_fenced(self, process: i64) -> bool:
+    def is_gone(self, process: i64) -> bool:
         """Whether `process` is gone for ever."""
         found = self._of.get(process)
-        return found is not None and found.fenced
+        return found is not None and found.gone
 
     def is_delivered(self, sender: i64, target: i64, sequence: i64) -> bool:
-        """Whether message `sequence` of `sender` is known to be delivered at `target`."""
+        """Whether message `sequence` of `sender` is delivered at `target`, or never will be."""
         found = self._of.get(sender)
-        if found is not None and found.covers(target, sequence):
+        if found is not None and (found.expelled or found.covers(target, sequence)):
             return True
         if not self._delivered and not self._of:
             return False
         if self._delivered.get(pair(target, sender), 0) >= sequence:
             return True
-        return self.is_fenced(target)
+        return self.anybody_gone and self.is_gone(target)
 
     # News.
 
@@ -261,10 +292,33 @@ class Truths:
             del self._delivered[next(iter(self._delivered))]
         return True
 
-    def fence(self, process: i64) -> None:
+    def renamed(self, alias: i64, process: i64) -> None:
+        """A process that was spoken of under one number has another from now on."""
+        known = self._of.pop(alias, None)
+        if known is not None:
+            self._of[process] = known.renamed(process)
+            if self._heard.pop(alias, False):
+                self._heard[process] = True
+            self._recent = [self._of[process] if s is known else s for s in self._recent]
+        for standing in self._of.values():
+            standing.but_renamed(alias, process)
+        for key in list(self._delivered):
+            target, sender = key >> ID_BITS, key & SENDER_MASK
+            if alias in (target, sender):
+                target = process if target == alias else target
+                sender = process if sender == alias else sender
+                self._delivered[pair(target, sender)] = self._delivered.pop(key)
+
+    def gone(self, process: i64) -> None:
         """`process` is gone for ever: it delivers nothing more."""
-        self.standing(process).fenced = True
+        self.standing(process).gone = True
+        self.anybody_gone = True
         self.risen.append(process)
+
+    def expel(self, process: i64) -> None:
+        """`process` is gone, and everybody who hears from us has stopped listening to it."""
+        self.standing(process).expelled = True
+        self.gone(process)
 
     def _remember(self, standing: Standing) -> None:
         """`standing` was raised by a watermark: it is the first to be passed on."""
@@ -288,7 +342,7 @@ class Truths:
         standing.low = 0
         standing.by_watermark = None
         standing.watermark = None
-        if standing.permitted == 0 and standing.by_permit is None and not standing.fenced:
+        if standing.permitted == 0 and standing.by_permit is None and not standing.gone:
             del self._of[process]
 
     # Queries.

@@ -17,12 +17,15 @@ from antecede.core.fact_packets import (
     Mark,
     Report,
     Watermark,
+    renamed_marks,
+    renamed_report,
     sorted_marks,
 )
+from antecede.core.process import NEVER_NS
 from antecede.core.protocols.facts_past import Wanted
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import Truths
-from antecede.core.sliding import SlidingArray
+from antecede.core.sliding import Numbered, SlidingArray
 from antecede.core.values import Message
 
 NOBODY: Final = -1
@@ -31,7 +34,7 @@ SEVERAL: Final = -2
 
 
 @final
-class Copy:
+class Copy(Numbered):
     """A message of our own on its way to one target."""
 
     MADE_OF: ClassVar = ("message", "target", "previous")
@@ -43,15 +46,14 @@ class Copy:
         "previous",
         "report",
         "sent_ns",
-        "sequence",
         "snapshot",
         "target",
         "wanted",
     )
 
     def __init__(self, message: Message, target: i64, previous: i64) -> None:
+        self.sequence = message.sequence
         self.message: Final = message
-        self.sequence: Final[i64] = message.sequence
         self.target: Final[i64] = target
         self.previous: Final[i64] = previous
         # While it waits: which reports may be silent about its target, and what that must deliver
@@ -72,6 +74,29 @@ class Copy:
         self.blocking = []
         self.wanted = []
         self.snapshot = []
+
+    def renamed(self, alias: i64, process: i64) -> None:
+        """A process that it names has another number from now on."""
+        self.must = renamed_marks(self.must, alias, process)
+        if self.report is not None:
+            self.report = renamed_report(self.report, alias, process)
+        self.wanted = [
+            Wanted(process if w.sender == alias else w.sender, w.sequence, w.sources)
+            for w in self.wanted
+        ]
+
+    def look_again(self, truths: Truths) -> None:
+        """Its target has a name now: read from the past that it kept what concerns it."""
+        self.blocking = [r for r in self.snapshot if r.names(self.target, truths)]
+        highest: dict[int, Wanted] = {}
+        for report in self.snapshot:
+            for fact in report.alive:
+                if fact.target != self.target or report.source == self.target:
+                    continue
+                known = highest.get(fact.sender)
+                if known is None or known.sequence < fact.sequence:
+                    highest[fact.sender] = Wanted(fact.sender, fact.sequence, [report])
+        self.wanted = list(highest.values())
 
     def state(self) -> str:
         """Equal copies, equal strings, whenever they left."""
@@ -147,9 +172,11 @@ class Peer(Alarm):
         "id",
         "last_submitted",
         "last_transmitted",
+        "notices_since_ns",
         "permits_since_ns",
         "stall",
         "unclean",
+        "unnoted",
         "unsent_at",
     )
 
@@ -169,6 +196,9 @@ class Peer(Alarm):
         self.unclean: i64 = 0
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
+        self.notices_since_ns: i64 = 0
+        # Expelled processes that it is not known to have expelled.
+        self.unnoted: dict[int, bool] | None = None
         # Rings when its oldest transmitted copy has been unacknowledged for too long.
         self.stall = Alarm(process)
 
@@ -182,24 +212,49 @@ class Peer(Alarm):
 
     def watch(self, misses_permit: bool) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""
-        acks = self.copies.first < self.unsent_at
-        self.on = acks or misses_permit
-        if acks and (not misses_permit or self.acks_since_ns < self.permits_since_ns):
-            self.since_ns = self.acks_since_ns
-        else:
-            self.since_ns = self.permits_since_ns
+        since_ns: i64 = NEVER_NS
+        if self.copies.first < self.unsent_at:
+            since_ns = self.acks_since_ns
+        if misses_permit and self.permits_since_ns < since_ns:
+            since_ns = self.permits_since_ns
+        if self.unnoted is not None and self.notices_since_ns < since_ns:
+            since_ns = self.notices_since_ns
+        self.on = since_ns < NEVER_NS
+        if self.on:
+            self.since_ns = since_ns
+
+    def begin_anew(self, now_ns: i64) -> None:
+        """Wait for everything from now on."""
+        self.on = False
+        self.queued = False
+        self.doublings = 0
+        self.acks_since_ns = now_ns
+        self.permits_since_ns = now_ns
+        self.notices_since_ns = now_ns
+        self.stall = Alarm(self.id)
+        for copy in self.copies:
+            if copy.sent_ns >= 0:
+                copy.sent_ns = now_ns
+
+    def owe_notices(self, processes: list[int]) -> None:
+        """It must be told that these are expelled."""
+        if self.unnoted is None:
+            self.unnoted = {}
+        for process in processes:
+            self.unnoted[process] = True
 
     def state(self) -> str:
         """Everything but the alarms; empty if nothing was ever exchanged."""
         early: list[tuple[int, FactsMessage]] = []
         if self.early is not None:
             early = sorted(self.early.items(), key=early_key)
-        if not (self.last_submitted or self.delivered or early):
+        if not (self.last_submitted or self.delivered or early or self.unnoted):
             return ""
         copies = [copy.state() for copy in self.copies]
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.unclean, early)
-        return repr((self.id, sending, self.last_transmitted, receiving))
+        unnoted = sorted(self.unnoted or {})
+        return repr((self.id, sending, self.last_transmitted, receiving, unnoted))
 
 
 def early_key(item: tuple[int, FactsMessage]) -> int:
@@ -351,34 +406,3 @@ class Window:
             for entry in self.entries.values()
         ]
         return repr((self.next, entries, self.excepting.without))
-
-
-def find_copy(peer: Peer, sequence: i64) -> i64:
-    """The index of the copy with this id, or -1 if there is none."""
-    index = find_from(peer, sequence)
-    if index < peer.copies.next and peer.copies.at(index).sequence == sequence:
-        return index
-    return -1
-
-
-def find_from(peer: Peer, sequence: i64) -> i64:
-    """The index of the first copy with this id or a higher one; `next` if there is none.
-
-    Doubles its reach from the oldest, then bisects: few steps for what is near the front.
-    """
-    copies = peer.copies
-    low = copies.first
-    reach: i64 = 1
-    while low + reach < copies.next and copies.at(low + reach).sequence <= sequence:
-        reach <<= 1
-    high = low + reach
-    if high > copies.next:
-        high = copies.next
-    low += reach >> 1
-    while low < high:
-        middle = (low + high) >> 1
-        if copies.at(middle).sequence < sequence:
-            low = middle + 1
-        else:
-            high = middle
-    return low

@@ -62,8 +62,9 @@ from antecede.core.protocols.hybrid_node import (
     HybridNode,
     Rule,
 )
-from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer, find_copy, note_due
+from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer, note_due
 from antecede.core.records import record
+from antecede.core.sliding import find_copy
 from antecede.core.values import Message, Packet
 
 __all__ = [
@@ -87,7 +88,7 @@ class HybridProcess(HybridNode):
         if self._kept is not None:
             self._keep_submission(message, places)
         if places:
-            self._append(message, places)
+            self._keep_open(Entry(message, self._missing.next, places), len(payload))
             self._advance(outbox)
             self._release(now_ns, outbox)
         if to_self:
@@ -98,9 +99,13 @@ class HybridProcess(HybridNode):
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         if self._barred and self._is_barred(source, packet, outbox):
             return
-        peer = self._peer(source)
+        peer = self._peers.get(source)
         if peer is None:
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+            if self._peer(source) is None:
+                raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+            self.arrive_into(source, packet, now_ns, outbox)
+            self._greet_met(now_ns, outbox)
+            return
         if isinstance(packet, DataPacket):
             self._on_message(peer, packet, now_ns, outbox)
         elif isinstance(packet, Ack):
@@ -111,8 +116,6 @@ class HybridProcess(HybridNode):
             self._on_ask(peer, packet, now_ns, outbox)
         else:
             self._on_news(peer, packet, now_ns, outbox)
-        if self._met:
-            self._greet_met(now_ns, outbox)
 
     # A message arrives.
 
@@ -168,6 +171,9 @@ class HybridProcess(HybridNode):
             peer.acked = entry.sequence
         self._heard(peer, ACKS, now_ns)
         self._advance(outbox)
+        # Only acknowledgements leave entries behind that are not needed.
+        if self._unacked.next - self._unacked.first > 2 * self._open + self._forgotten_min:
+            self._forget_acknowledged()
 
     def _advance(self, outbox: Outbox) -> None:
         """After an acknowledgement or an append: forget what is settled, send the permits due."""
@@ -186,13 +192,14 @@ class HybridProcess(HybridNode):
             if head.unacked == 1:
                 self._settle(self._roster[head.only_waits_for()])
         if self._due:
-            for peer in self._due:
-                peer.permitted_up_to = peer.due
-                self._transmit(peer, Permit(peer.due), outbox)
-                peer.due = 0
-            self._due.clear()
-        if unacked.next - unacked.first > 2 * self._open + self._forgotten_min:
-            self._forget_acknowledged()
+            self._send_due(outbox)
+
+    def _send_due(self, outbox: Outbox) -> None:
+        for peer in self._due:
+            peer.permitted_up_to = peer.due
+            self._transmit(peer, Permit(peer.due), outbox)
+            peer.due = 0
+        self._due.clear()
 
     def _settle(self, waited_for: Peer) -> None:
         """Pass over entries that nobody but `waited_for` may still have to acknowledge."""
@@ -285,7 +292,9 @@ class HybridProcess(HybridNode):
             self._transmit_first(owing, entry, now_ns, outbox)
 
     def _transmit_first(self, peer: Peer, entry: Entry, now_ns: i64, outbox: Outbox) -> None:
-        self._expect(peer, ACKS, now_ns)
+        if peer.copies.first == peer.unsent_at:
+            peer.acks_since_ns = now_ns
+        self._alarms.start(peer, now_ns)
         previous = peer.last_transmitted
         entry.unsent -= 1
         peer.unsent_at += 1

@@ -36,12 +36,11 @@ from antecede.core.protocols.hybrid_state import (
     PERMITS,
     Entry,
     Peer,
-    find_from,
     holding_back,
 )
 from antecede.core.records import RecordReader, record, record_of_four
 from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
-from antecede.core.sliding import SlidingArray
+from antecede.core.sliding import SlidingArray, find_from
 from antecede.core.values import Message, Packet
 
 SEND_LIMIT: Final = 1 << 20
@@ -165,7 +164,7 @@ class HybridNode(NodeProcess):
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         outbox = EffectList()
         # It may not even fit an i64.
-        if source not in self._expelled and self._peer(source) is None:
+        if source not in self._peers and not self._may_be_met(source):
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         self.arrive_into(source, packet, now_ns, outbox)
         return outbox.effects
@@ -285,6 +284,9 @@ class HybridNode(NodeProcess):
             peer = self._add_peer(process)
         return peer
 
+    def _may_be_met(self, source: int) -> bool:
+        return source in self._expelled or (source in self._known and source != self._me)
+
     def _add_peer(self, process: i64) -> Peer:
         peer = Peer(process, len(self._roster))
         self._peers[process] = peer
@@ -301,9 +303,7 @@ class HybridNode(NodeProcess):
 
     def _heard(self, peer: Peer, what: i64, now_ns: i64) -> None:
         """Some of what is waited for has come from `peer`: be patient afresh."""
-        peer.progress(now_ns)
-        peer.wait_afresh(what, now_ns)
-        peer.watch()
+        peer.has_come(what, now_ns)
         if self._kept is not None:
             if what == ACKS:
                 self._kept.append(record(ACKED, [peer.id, peer.acked]))
@@ -316,10 +316,17 @@ class HybridNode(NodeProcess):
         """The places of the targets, and whether we are one of them; an error changes nothing."""
         if self._stopped:
             raise Fenced("this process has been expelled; open a new one to rejoin")
-        check_distinct(targets)
         checked_payload(payload, self._payload_limit)
         if self._open >= self._send_limit:
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
+        if len(targets) == 1:
+            known = self._peers.get(targets[0])
+            if known is not None:
+                return known.alone, False
+        return self._places_of(targets)
+
+    def _places_of(self, targets: list[int]) -> tuple[list[int], bool]:
+        check_distinct(targets)
         to_self = False
         places: list[int] = []
         for target in targets:
@@ -335,24 +342,20 @@ class HybridNode(NodeProcess):
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         return places, to_self
 
-    def _append(self, message: Message, places: list[int]) -> None:
-        self._keep_open(Entry(message, self._missing.next, places))
-
-    def _keep_open(self, entry: Entry) -> None:
+    def _keep_open(self, entry: Entry, payload_bytes: i64) -> None:
         """An entry that nobody has acknowledged."""
         self._unacked.add(entry)
         self._open += 1
-        message = entry.message
-        assert message is not None, "an entry that is open has its message"
-        self._open_bytes += len(message.payload)
+        self._open_bytes += payload_bytes
         for place in entry.targets:
             peer = self._roster[place]
-            if peer.last_submitted < entry.sequence:
-                peer.last_submitted = entry.sequence
+            peer.last_submitted = entry.sequence
             peer.copies.add(entry)
 
     def _acknowledged(self, entry: Entry, peer: Peer) -> None:
-        if entry.acknowledged_by(peer.place):
+        entry.unacked -= 1
+        entry.unacked_key ^= peer.place
+        if entry.unacked == 0:
             self._open -= 1
             self._open_bytes -= entry.drop_payload()
 
@@ -406,6 +409,8 @@ class HybridNode(NodeProcess):
             if peer.unnoted is not None:
                 peer.wait_afresh(NOTICES, now_ns)
                 self._alarms.start(peer, now_ns)
+                # Its own packet may have turned the alarm on, which has no place in the queue yet.
+                self._alarms.enqueue(peer)
                 self._transmit_notice(peer, outbox)
         self._met.clear()
 
@@ -610,8 +615,14 @@ class HybridNode(NodeProcess):
         sequence, permits_before = reader.number(), reader.number()
         peers = [self._named(reader) for _ in range(reader.number())]
         places = [int(peer.place) for peer in peers]
-        entry = Entry(Message(self._me, sequence, reader.rest()), permits_before, places)
-        self._keep_open(entry)
+        payload = reader.rest()
+        entry = Entry(Message(self._me, sequence, payload), permits_before, places)
+        # A snapshot has told of the last message to each before those that are still open.
+        last = [int(peer.last_submitted) for peer in peers]
+        self._keep_open(entry, len(payload))
+        for place, peer in enumerate(peers):
+            if last[place] > sequence:
+                peer.last_submitted = last[place]
         if self._next_sequence <= sequence:
             self._next_sequence = sequence + 1
 

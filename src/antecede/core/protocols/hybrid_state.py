@@ -8,7 +8,7 @@ from antecede.core.alarms import Alarm
 from antecede.core.packets import DataPacket
 from antecede.core.permits import MissingPermit, OwedPermits
 from antecede.core.process import NEVER_NS
-from antecede.core.sliding import SlidingArray
+from antecede.core.sliding import Numbered, SlidingArray
 from antecede.core.values import Message
 
 ACKS: Final = 1
@@ -19,7 +19,7 @@ NOTICES: Final = 3
 
 @final
 @mypyc_attr(acyclic=True)
-class Entry:
+class Entry(Numbered):
     """A message of our own, until every one of its copies is acknowledged.
 
     It names its targets by their places in the roster of peers. Peers hold entries: if entries
@@ -32,7 +32,6 @@ class Entry:
         "due_behind",
         "message",
         "permits_before",
-        "sequence",
         "targets",
         "unacked",
         "unacked_key",
@@ -40,7 +39,7 @@ class Entry:
     )
 
     def __init__(self, message: Message, permits_before: i64, targets: list[int]) -> None:
-        self.sequence: Final[i64] = message.sequence
+        self.sequence = message.sequence
         # None once everybody has acknowledged it: the payload is not needed any more.
         self.message: Message | None = message
         self.permits_before: Final[i64] = permits_before
@@ -60,18 +59,10 @@ class Entry:
         """A message with the same id, to make a twin of this entry with."""
         return Message(0, self.sequence, b"")
 
-    def acknowledged_by(self, place: i64) -> bool:
-        """One target has delivered it; True if that was the last."""
-        self.unacked -= 1
-        self.unacked_key ^= place
-        return self.unacked == 0
-
     def drop_payload(self) -> i64:
         """Everybody has it; how many bytes are free now."""
-        message = self.message
-        assert message is not None, "a payload is kept until everybody has acknowledged it"
-        self.message = None
-        return len(message.payload)
+        message, self.message = self.message, None
+        return 0 if message is None else len(message.payload)
 
     def absorb(self, following: "Entry", roster: "list[Peer]") -> None:
         """Remember of a fully acknowledged entry behind this one what permits it leaves due."""
@@ -199,8 +190,21 @@ class Peer(Alarm):
         else:
             self.notices_since_ns = now_ns
 
+    def has_come(self, what: i64, now_ns: i64) -> None:
+        """Some of this sort has come: be patient afresh."""
+        self.doublings = 0
+        if what == ACKS:
+            self.acks_since_ns = now_ns
+        else:
+            self.wait_afresh(what, now_ns)
+        self.watch()
+
     def watch(self) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""
+        if self.owed_permits is None and self.unnoted is None:
+            self.on = self.copies.first < self.unsent_at
+            self.since_ns = self.acks_since_ns
+            return
         since_ns: i64 = NEVER_NS
         if self.copies.first < self.unsent_at:
             since_ns = self.acks_since_ns
@@ -234,36 +238,6 @@ class Peer(Alarm):
 def early_key(item: tuple[int, DataPacket]) -> int:
     """Sorts the packets that wait for a gap to close by the id they wait for."""
     return item[0]
-
-
-def find_copy(copies: SlidingArray[Entry], sequence: i64) -> i64:
-    """The index of the message with this id, or -1 if it is not among them."""
-    index = find_from(copies, sequence)
-    if index < copies.next and copies.at(index).sequence == sequence:
-        return index
-    return -1
-
-
-def find_from(copies: SlidingArray[Entry], sequence: i64) -> i64:
-    """The index of the first message with this id or a higher one; `next` if there is none.
-
-    Doubles its reach from the oldest, then bisects: few steps for what is near the front.
-    """
-    low = copies.first
-    reach: i64 = 1
-    while low + reach < copies.next and copies.at(low + reach).sequence <= sequence:
-        reach <<= 1
-    high = low + reach
-    if high > copies.next:
-        high = copies.next
-    low += reach >> 1
-    while low < high:
-        middle = (low + high) >> 1
-        if copies.at(middle).sequence < sequence:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:

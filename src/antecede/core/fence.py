@@ -1,0 +1,105 @@
+"""Who is expelled, as one process knows it; and whether it is expelled itself.
+
+An expelled process is gone for ever, whatever it does: nothing of it is taken, and nothing goes to
+it but the word that it is expelled. Everybody who hears from us afterwards must have stopped
+listening to it first, which is what notices are for; whom they are owed is the peers' matter.
+"""
+
+from typing import ClassVar, Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.checks import check_ids
+from antecede.core.errors import Fenced, LocalError, RemoteError
+from antecede.core.packets import Expulsion
+from antecede.core.process import Outbox
+from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
+from antecede.core.values import Packet
+
+EXPELLED_LIMIT: Final = 1 << 16
+"""Processes that may ever be expelled; a notice beyond it is refused."""
+
+
+@final
+class Fence:
+    """The expelled ids, whether we are stopped, and what the application has not been told."""
+
+    MADE_OF: ClassVar = ("_me",)
+
+    __slots__ = ("_me", "_reports", "barring", "expelled", "stopped")
+
+    def __init__(self, me: i64) -> None:
+        self._me: Final[i64] = me
+        self.expelled: dict[int, bool] = {}
+        self.stopped = False
+        # Whether arrivals must be looked at before they are taken.
+        self.barring = False
+        self._reports: list[Report] = []
+
+    def check_running(self) -> None:
+        """`Fenced` if we are expelled ourselves."""
+        if self.stopped:
+            raise Fenced("this process has been expelled; open a new one to rejoin")
+
+    def check_expelling(self, process: int) -> None:
+        """`LocalError` unless we may decide to go on without `process`."""
+        self.check_running()
+        check_ids(process, process)
+        if process == self._me:
+            raise LocalError("a process cannot expel itself")
+
+    def check_notice(self, processes: list[int], source: i64) -> None:
+        """`RemoteError` if no correct `source` sends a notice about these."""
+        if len(self.expelled) + len(processes) > EXPELLED_LIMIT:
+            raise RemoteError(f"{source} would expel more than {EXPELLED_LIMIT} processes")
+        try:
+            check_ids(min(processes, default=0), max(processes, default=0))
+        except LocalError as error:
+            raise RemoteError(f"a notice of {source}: {error}") from error
+
+    def bars(self, source: i64, packet: Packet, outbox: Outbox) -> bool:
+        """Whether an arrival is none: we are stopped, or its source is expelled and told so."""
+        if self.stopped:
+            return True
+        if source not in self.expelled:
+            return False
+        # Also if it says that we are: of two that expel each other both go on.
+        if not isinstance(packet, Expulsion):
+            outbox.transmit(source, Expulsion())
+        return True
+
+    def add(self, processes: list[int]) -> list[int]:
+        """Expel these; those among them that were not expelled before."""
+        fresh = [process for process in processes if process not in self.expelled]
+        for process in fresh:
+            self.expelled[process] = True
+        self.barring = self.barring or bool(fresh)
+        return fresh
+
+    def stop(self, by: i64) -> None:
+        """We are expelled ourselves, as `by` has told us."""
+        self.stopped = True
+        self.barring = True
+        self._reports.append(Stopped(by))
+
+    # What the application is told.
+
+    def wrote_off(self, process: i64, delivered: i64, unconfirmed: list[int]) -> None:
+        """`process` is out; what it has delivered of these messages of ours nobody knows."""
+        self._reports.append(Expelled(process, delivered))
+        for sequence in unconfirmed:
+            self._reports.append(Unconfirmed(sequence, process))
+
+    def refuse(self, sequence: i64, process: i64) -> None:
+        """Our message does not go to `process`."""
+        self._reports.append(Refused(sequence, process))
+
+    def take_reports(self) -> list[Report]:
+        """What happened since the last call."""
+        reports = self._reports
+        self._reports = []
+        return reports
+
+    def state(self) -> str:
+        """Equal fences, equal strings; empty if nobody is expelled."""
+        return repr((sorted(self.expelled), self.stopped)) if self.barring else ""

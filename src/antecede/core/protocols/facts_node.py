@@ -1,0 +1,609 @@
+"""What a process of `hybrid-facts` is besides its rule: its state and faces, who is there.
+
+`facts.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers,
+who is gone, who is expelled, and clones.
+
+Expulsion is that of `hybrid`, and more has to be said of what an expelled process k leaves behind.
+Facts *about* k are dead, since it delivers nothing that counts; facts *of* k are never waited for,
+since everybody who hears from us has stopped listening to k. What k told of others stays true: a
+fact lives on until what it speaks of is delivered. A filter or an exception of k's ends with k if
+it rests on k's own messages only; otherwise it speaks of messages of others that nobody can name
+any more, and stays (docs/decisions/0053). Watermarks count acks of the expelled as given, so acks
+and asks, which carry no notices, carry no watermarks either to a peer that has not noted all.
+"""
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import ClassVar, Final, Self
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.alarms import PATIENCE_NS, Alarms
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    checked_payload,
+    checked_targets,
+    known_processes,
+)
+from antecede.core.effects import Effect
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.fact_packets import FactsMessage
+from antecede.core.fence import Fence
+from antecede.core.packets import Expulsion, Noted, Notice
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.protocols.facts_checks import check_limits
+from antecede.core.protocols.facts_filter import Filter
+from antecede.core.protocols.facts_inbox import Inbox
+from antecede.core.protocols.facts_journal import dumped, load, read
+from antecede.core.protocols.facts_owed import OwedPermits
+from antecede.core.protocols.facts_parking import Parking
+from antecede.core.protocols.facts_past import Past, tells_others
+from antecede.core.protocols.facts_reports import PastReport
+from antecede.core.protocols.facts_stalls import Stalls
+from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
+from antecede.core.protocols.facts_window import Copy, Entry, Peer, Window
+from antecede.core.protocols.facts_writing import Writer
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.records import RecordReader, record
+from antecede.core.reports import Report
+from antecede.core.values import Packet
+
+FACTS: Final = 16
+"""Undelivered messages that a packet names at most: B."""
+
+FILTER_BITS: Final = 64
+"""Bits for destinations that facts do not speak for; the same everywhere: W."""
+
+HOPS: Final = 2
+"""How many reports an incomplete packet may rest on, one on the other: H."""
+
+WATERMARKS: Final = 4
+"""Other processes' watermarks that a packet passes on: G."""
+
+EXCEPTIONS: Final = 2
+"""Stalled destinations that a packet names: E."""
+
+STALL_NS: Final = 3_000_000_000
+"""How long a transmitted copy may be unacknowledged before its target counts as stalled: S."""
+
+
+SUBMITTED: Final = 1
+ARRIVED: Final = 2
+EXPIRED: Final = 3
+FORGOT: Final = 4
+DECIDED: Final = 5
+MET: Final = 6
+INTRODUCED: Final = 7
+IDENTIFIED: Final = 8
+RESUMED: Final = 9
+DUMPED: Final = 10
+"""Kinds of records: calls, and in a snapshot the state that they have led to."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class FactsNode(NodeProcess):
+    """Everything but the steps of the protocol."""
+
+    DURABLE: ClassVar[tuple[str, ...]] = (
+        "_peers", "_window", "_log", "_logged_reports", "_serial", "_truths", "_past", "_writer",
+        "_owed", "_parking", "_inbox", "_news", "_fence",
+    )  # fmt: skip
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_peers", "_window", "_log", "_logged_reports", "_serial", "_truths", "_past", "_writer",
+        "_owed", "_parking", "_inbox", "_news", "_alarms", "_stalls", "_fence", "_met", "_kept",
+        "_restored_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        facts: int = FACTS,
+        filter_bits: int = FILTER_BITS,
+        hops: int = HOPS,
+        watermarks: int = WATERMARKS,
+        exceptions: int = EXCEPTIONS,
+        stall_ns: int = STALL_NS,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+        cache_limit: int = CACHE_LIMIT,
+        covering: bool = True,
+    ) -> None:
+        check_limits(facts, filter_bits, hops, watermarks, exceptions, cache_limit)
+        self._known: Final = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._facts: Final[i64] = facts
+        self._hops: Final[i64] = hops
+        self._watermarks: Final[i64] = watermarks
+        self._exceptions: Final[i64] = exceptions
+        self._cache_limit: Final[i64] = cache_limit
+        self._send_limit: Final[i64] = send_limit
+        self._receive_limit: Final[i64] = receive_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._peers: dict[int, Peer] = {}
+        self._window = Window(self._peers)
+        # Delivered reports and own messages, in order, that are not part of the past yet.
+        self._log: deque[Entry | PastReport] = deque()
+        self._logged_reports: i64 = 0
+        self._serial: i64 = 0
+        self._truths = Truths(me, Filter(filter_bits), watermarks, cache_limit)
+        self._covering: Final = covering
+        self._past = Past(hops if hops > 1 else 1, cache_limit, covering)
+        self._writer = Writer(me, self._past, self._truths, facts, exceptions)
+        self._owed = OwedPermits(exceptions)
+        self._parking = Parking(facts, exceptions)
+        self._inbox = Inbox(self._peers, self._truths, receive_limit)
+        # Whether anything has happened since the message next to leave was last looked at.
+        self._news = False
+        self._alarms = Alarms(patience_ns)
+        self._stalls = Stalls(stall_ns)
+        # Without whom we go on, and peers met since that have not been told of them.
+        self._fence = Fence(me)
+        self._met: list[Peer] = []
+        # What must survive a crash and has not been asked for; None as long as nobody keeps it.
+        self._kept: list[bytes] | None = None
+        self._restored_ns: i64 = -1
+
+    # The rule, in facts.py.
+
+    @abstractmethod
+    def _advance(self) -> None: ...
+
+    @abstractmethod
+    def _pass(self, now_ns: i64, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _suspect(self) -> None: ...
+
+    @abstractmethod
+    def _deliver(self, ready: list[FactsMessage], now_ns: i64, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _arrive(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _ask(self, peer: Peer, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None: ...
+
+    @abstractmethod
+    def _check(self, peer: Peer, packet: Packet) -> None: ...
+
+    # The list-returning face.
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        ids = checked_targets(targets)
+        self.submit_into(ids, checked_payload(payload, self._payload_limit), now_ns, outbox)
+        return outbox.effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        # It may not even fit an i64.
+        if source not in self._fence.expelled and self._peer(source) is None:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        self.arrive_into(source, packet, now_ns, outbox)
+        return outbox.effects
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        outbox = EffectList()
+        self.expire_into(now_ns, outbox)
+        return outbox.effects
+
+    def expel(self, process: int, now_ns: int) -> list[Effect]:
+        """Like `expel_into`, with a list of effects."""
+        outbox = EffectList()
+        self.expel_into(process, now_ns, outbox)
+        return outbox.effects
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = self.wake_ns()
+        return None if wake_ns == NEVER_NS else wake_ns
+
+    def wake_ns(self) -> i64:
+        wake_ns = self._alarms.next_ns()
+        stall_ns = self._stalls.next_ns()
+        return stall_ns if stall_ns < wake_ns else wake_ns
+
+    # Queries.
+
+    def waiting(self) -> list[HeldBack]:
+        held: list[HeldBack] = []
+        for peer in self._peers.values():
+            for index in range(peer.unsent_at, peer.copies.next):
+                copy = peer.copies.at(index)
+                held.append(HeldBack(copy.sequence, peer.id, self._permits_for(copy)))
+        held.sort(key=held_key)
+        return held
+
+    def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
+        """The messages whose permits would let `copy` leave, as far as is known."""
+        reports = copy.blocking or copy.snapshot or list(self._past.reports.values())
+        owed: list[tuple[int, int]] = []
+        for report in reports:
+            tells = report.names_others(copy.target) or tells_others(report, copy.target)
+            if report.source != copy.target and not report.ended and tells:
+                owed.append((int(report.source), int(report.sequence)))
+        return owed
+
+    def buffered(self) -> int:
+        return len(self._window.entries)
+
+    def buffered_bytes(self) -> int:
+        return self._window.payload_bytes
+
+    def frontier(self, target: int) -> int:
+        return self._owed.queue_of(target).permitted if target in self._peers else 0
+
+    def oldest(self) -> i64:
+        return self._window.plain.first
+
+    def owes(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else len(peer.copies)
+
+    def expected(self, source: int) -> tuple[int, int]:
+        peer = self._peers.get(source)
+        if peer is None:
+            return 0, 0
+        return int(peer.delivered), 0 if peer.early is None else len(peer.early)
+
+    # Who is there.
+
+    def _peer(self, process: int) -> Peer | None:
+        """The record of another process, or None if there is no such process."""
+        peer = self._peers.get(process)
+        # Membership first: an int of any size may be asked for, and only a known one fits an i64.
+        if peer is None and process in self._known and process != self._me:
+            peer = self._add_peer(process)
+        return peer
+
+    def _add_peer(self, process: i64) -> Peer:
+        peer = self._peers[process] = Peer(process)
+        if self._fence.expelled and process not in self._fence.expelled:
+            peer.owe_notices(list(self._fence.expelled))
+            self._met.append(peer)
+        return peer
+
+    def _misses_permit(self, peer: Peer) -> bool:
+        return peer.unclean > self._truths.permitted(peer.id)
+
+    def add_process(self, process: int) -> None:
+        known_processes(process, [process])
+        if process in self._known or process in self._peers:
+            raise LocalError(f"process {process} is known already")
+        self._add_peer(process)
+
+    def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+        if self._peer(process) is None:
+            raise LocalError(f"process {process} is not one of the others")
+        if self._kept is not None and self._met:
+            self._kept.append(record(MET, [now_ns, process]))
+        self._greet_met(now_ns, outbox)
+
+    # Whom packets name.
+
+    def names_others(self) -> bool:
+        return True
+
+    def introduce(self, process: int, key: int) -> None:
+        if self._kept is not None:
+            self._kept.append(record(INTRODUCED, [process, key]))
+        self._truths.filter.set_key(process, key)
+        self._past.unnamed[process] = self._truths.filter.bit(process)
+
+    def identify_into(self, process: int, alias: int, now_ns: i64, outbox: Outbox) -> None:
+        if self._kept is not None:
+            self._kept.append(record(IDENTIFIED, [now_ns, process, alias + 1]))
+        if alias >= 0:
+            self._rename(alias, process)
+        self._past.identified(process)
+        for copy in self._parking.copies.get(process, ()):
+            copy.look_again(self._truths)
+        self._news = True
+        self._pass(now_ns, outbox)
+
+    def _rename(self, alias: i64, process: i64) -> None:
+        """What was said of `alias` is said of `process`."""
+        reports = list(self._past.reports.values()) + self._owed.reports()
+        reports += [item for item in self._log if isinstance(item, PastReport)]
+        for peer in self._peers.values():
+            for copy in peer.copies:
+                copy.renamed(alias, process)
+                reports += copy.blocking + copy.snapshot
+                for want in copy.wanted:
+                    reports += want.sources
+        for report in {report.serial: report for report in reports}.values():
+            report.renamed(alias, process)
+        self._truths.renamed(alias, process)
+        self._past.renamed(alias, process, self._truths)
+        self._inbox.renamed(alias, process)
+        self._owed.renamed(alias, process)
+
+    # Who is gone.
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        peer = self._peer(target)
+        if peer is None:
+            raise LocalError(f"process {target} is not one of the others")
+        if self._kept is not None:
+            self._kept.append(record(FORGOT, [now_ns, target]))
+        undelivered = self._abandon(peer)
+        self._truths.gone(target)
+        self._go_on_without([target], now_ns, outbox)
+        return undelivered
+
+    def _abandon(self, peer: Peer) -> list[int]:
+        """Wait for nothing that was sent to `peer`, nor for what has come of it too early."""
+        undelivered: list[int] = []
+        while peer.copies.first < peer.copies.next:
+            copy = peer.copies.remove()
+            undelivered.append(copy.sequence)
+            entry = self._window.entries[copy.sequence]
+            if copy in entry.unsent:
+                entry.unsent.remove(copy)
+            self._window.acknowledged(peer.id, copy.sequence)
+        peer.early = None
+        peer.unsent_at = peer.copies.next
+        peer.acked = peer.last_submitted
+        peer.last_transmitted = peer.last_submitted
+        self._stalls.forget(peer)
+        self._parking.forget(peer.id)
+        self._owed.forget(peer.id)
+        peer.watch(self._misses_permit(peer))
+        return undelivered
+
+    def _go_on_without(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
+        """These deliver nothing more: what waited for that does so no longer."""
+        for process in processes:
+            self._past.gone(process, self._truths)
+        self._owed.touch_all()
+        self._suspect()
+        self._news = True
+        self._advance()
+        for process in processes:
+            self._deliver(self._inbox.gone(process), now_ns, outbox)
+        self._pass(now_ns, outbox)
+
+    # Expulsion.
+
+    def can_expel(self) -> bool:
+        return True
+
+    def reports(self) -> list[Report]:
+        return self._fence.take_reports()
+
+    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+        self._fence.check_expelling(process)
+        if self._kept is not None:
+            self._kept.append(record(DECIDED, [now_ns, process]))
+        self._expel([process], None, now_ns, outbox)
+
+    def _transmit(self, peer: Peer, packet: Packet, outbox: Outbox) -> None:
+        """A message or a permit, with what its receiver must note first."""
+        if peer.unnoted is not None:
+            packet = Notice(sorted(peer.unnoted), packet)
+        outbox.transmit(peer.id, packet)
+
+    def _transmit_notice(self, peer: Peer, outbox: Outbox) -> None:
+        if peer.unnoted is not None:
+            outbox.transmit(peer.id, Notice(sorted(peer.unnoted), None))
+
+    def _greet_met(self, now_ns: i64, outbox: Outbox) -> None:
+        """Tell those who were met in this step without whom we go on."""
+        for peer in self._met:
+            if peer.unnoted is not None:
+                peer.notices_since_ns = now_ns
+                self._alarms.start(peer, now_ns)
+                # Its own packet may have turned the alarm on, which has no place in the queue yet.
+                self._alarms.enqueue(peer)
+                self._transmit_notice(peer, outbox)
+        self._met.clear()
+
+    def _on_news(self, peer: Peer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        """The packets of expulsion; a message or permit in a notice comes after the notice."""
+        if isinstance(packet, Expulsion):
+            self._stop(peer)
+        elif isinstance(packet, Noted):
+            self._noted(peer, packet.processes, now_ns)
+        elif isinstance(packet, Notice):
+            self._on_notice(peer, packet, now_ns, outbox)
+        else:
+            raise RemoteError(f"a {packet.kind} from {peer.id} has no meaning here")
+
+    def _on_notice(self, peer: Peer, packet: Notice, now_ns: i64, outbox: Outbox) -> None:
+        self._fence.check_notice(packet.processes, peer.id)
+        if packet.inner is not None:
+            self._check(peer, packet.inner)
+        if self._me in packet.processes:
+            self._stop(peer)
+            return
+        if peer.id in packet.processes:
+            return
+        self._noted(peer, packet.processes, now_ns)
+        self._expel(packet.processes, peer, now_ns, outbox)
+        outbox.transmit(peer.id, Noted(packet.processes))
+        if packet.inner is not None:
+            self._arrive(peer.id, packet.inner, now_ns, outbox)
+
+    def _noted(self, peer: Peer, processes: list[int], now_ns: i64) -> None:
+        """`peer` has expelled these, and need not be told any more."""
+        if peer.unnoted is None:
+            return
+        for process in processes:
+            peer.unnoted.pop(process, None)
+        if not peer.unnoted:
+            peer.unnoted = None
+        peer.progress(now_ns)
+        peer.notices_since_ns = now_ns
+        peer.watch(self._misses_permit(peer))
+
+    def _stop(self, peer: Peer) -> None:
+        """We are expelled ourselves: nothing leaves or is taken any more."""
+        self._fence.stop(peer.id)
+        self._alarms = Alarms(self._alarms.patience_ns)
+        self._stalls = Stalls(self._stalls.stall_ns)
+
+    def _expel(
+        self, processes: list[int], told_by: Peer | None, now_ns: i64, outbox: Outbox
+    ) -> None:
+        """Go on without these: their acks and permits count as given, and everybody is told."""
+        fresh = self._fence.add(processes)
+        if not fresh:
+            return
+        for peer in self._peers.values():
+            if peer is not told_by and peer.id not in self._fence.expelled:
+                if peer.unnoted is None:
+                    peer.notices_since_ns = now_ns
+                peer.owe_notices(fresh)
+                self._alarms.start(peer, now_ns)
+        for process in fresh:
+            self._write_off(process)
+        self._go_on_without(fresh, now_ns, outbox)
+        for peer in self._peers.values():
+            self._transmit_notice(peer, outbox)
+
+    def _write_off(self, process: i64) -> None:
+        """Everything to and from an expelled process."""
+        peer = self._peers.get(process)
+        delivered: i64 = 0
+        unconfirmed: list[int] = []
+        if peer is not None:
+            delivered = peer.delivered
+            peer.unclean = 0
+            peer.unnoted = None
+            unconfirmed = self._abandon(peer)
+        self._fence.wrote_off(process, delivered, unconfirmed)
+        self._truths.expel(process)
+
+    # What survives a crash.
+
+    def snapshot(self) -> list[bytes]:
+        self._kept = []
+        if self._restored_ns >= 0:
+            # Whoever keeps its old journal goes through this, too.
+            self._kept.append(record(RESUMED, [self._restored_ns]))
+        given = self._truths.filter.given_keys()
+        keys = [record(INTRODUCED, [process, key]) for process, key in given]
+        return [*keys, record(DUMPED, [], dumped(self, self.DURABLE))]
+
+    def changes(self) -> list[bytes]:
+        if not self._kept:
+            return []
+        kept = self._kept
+        self._kept = []
+        return kept
+
+    def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:
+        if self._window.next > 1 or self._peers or self._fence.expelled:
+            raise LocalError("only a fresh process can be restored")
+        ignored = EffectList()
+        for written_down in records:
+            self._replay(RecordReader(written_down), ignored)
+        outbox = EffectList()
+        self._resume(now_ns, outbox)
+        self._restored_ns = now_ns
+        return outbox.effects
+
+    def _replay(self, reader: RecordReader, ignored: Outbox) -> None:
+        """What happened before the crash happens again, but nothing leaves."""
+        kind = reader.kind
+        if kind == DUMPED:
+            load(self, self._truths.filter, reader.rest())
+            self._settle_timers(0)
+            return
+        if kind == INTRODUCED:
+            process = reader.number()
+            self.introduce(process, reader.number())
+            return
+        now_ns = reader.number()
+        if kind == SUBMITTED:
+            targets = [reader.number() for _ in range(reader.number())]
+            self.submit_into(targets, reader.rest(), now_ns, ignored)
+        elif kind == ARRIVED:
+            source = reader.number()
+            self.arrive_into(source, read(reader.rest(), self._truths.filter), now_ns, ignored)
+        elif kind == EXPIRED:
+            self.expire_into(now_ns, ignored)
+        elif kind == FORGOT:
+            self.forget_into(reader.number(), now_ns, ignored)
+        elif kind == DECIDED:
+            self.expel_into(reader.number(), now_ns, ignored)
+        elif kind == MET:
+            self.meet_into(reader.number(), now_ns, ignored)
+        elif kind == IDENTIFIED:
+            process = reader.number()
+            self.identify_into(process, reader.number() - 1, now_ns, ignored)
+        elif kind == RESUMED:
+            self._resume(now_ns, ignored)
+        else:
+            raise LocalError(f"a record of kind {kind}, which is none of ours")
+
+    def _resume(self, now_ns: i64, outbox: Outbox) -> None:
+        """Everything that is not acknowledged, permitted or noted is said again."""
+        self._fence.take_reports()
+        self._settle_timers(now_ns)
+        self._suspect()
+        self._news = True
+        self._pass(now_ns, outbox)
+        for peer in self._peers.values():
+            if peer.awaits_acks():
+                self._transmit_again(peer, peer.copies.first, peer.copies.next, outbox)
+            if self._misses_permit(peer):
+                self._ask(peer, outbox)
+            self._transmit_notice(peer, outbox)
+
+    def _settle_timers(self, now_ns: i64) -> None:
+        """All timers begin now, nobody is suspected, and what came too early will come again."""
+        self._alarms = Alarms(self._alarms.patience_ns)
+        self._stalls = Stalls(self._stalls.stall_ns)
+        for peer in self._peers.values():
+            peer.early = None
+            peer.begin_anew(now_ns)
+            if peer.awaits_acks() or self._misses_permit(peer) or peer.unnoted is not None:
+                self._alarms.start(peer, now_ns)
+            if peer.awaits_acks() and self._exceptions > 0:
+                self._stalls.transmitted(peer, now_ns)
+        self._inbox.clear()
+
+    # For the model checker.
+
+    def anew(self) -> Self:
+        return type(self)(
+            self._me,
+            self._known,
+            facts=self._facts,
+            filter_bits=self._truths.filter.width,
+            hops=self._hops,
+            watermarks=self._watermarks,
+            exceptions=self._exceptions,
+            stall_ns=self._stalls.stall_ns,
+            send_limit=self._send_limit,
+            receive_limit=self._receive_limit,
+            payload_limit=self._payload_limit,
+            patience_ns=self._alarms.patience_ns,
+            cache_limit=self._cache_limit,
+            covering=self._covering,
+        )
+
+    def fingerprint(self) -> bytes:
+        log = [
+            item.state() if isinstance(item, PastReport) else str(item.sequence)
+            for item in self._log
+        ]
+        states = [peer.state() for peer in self._peers.values()]
+        peers = sorted([state for state in states if state])
+        parts = (self._window.state(), log, self._truths.state(), self._past.state(), peers)
+        waits = (self._owed.state(), self._parking.state(), list(self._stalls.hints))
+        return repr((self._me, parts, waits, self._fence.state())).encode()
+
+
+def held_key(held: HeldBack) -> tuple[int, int]:
+    """Sorts what is held back by id, then by target."""
+    return int(held.sequence), int(held.target)
