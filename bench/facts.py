@@ -117,7 +117,7 @@ def stalled(load: float, seed: int) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for label, (name, options) in STALLED.items():
         timer = {"stall_ns": STALL_MS * MS} if name == "hybrid-facts" else {}
-        found = silence(PROTOCOLS[name], load, seed=seed, **options, **timer)
+        found = silence(PROTOCOLS[name], load, seed=seed, **{**options, **timer})  # type: ignore[arg-type] # any options
         row[label] = f"{found.before:.1f} -> {found.after:.1f} ({found.share:.0%})"
     return row
 
