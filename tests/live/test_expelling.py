@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
@@ -224,3 +225,11 @@ def test_a_policy_does_not_take_the_idle_for_dead() -> None:
     with pytest.raises(BadConfiguration, match="twice heartbeat"):
         Settings(name="ann", expel=After(8.0))
     assert Settings(name="ann", expel=Manual()).expel == MANUAL
+
+
+@pytest.mark.parametrize("order", ["fifo", "none"])
+def test_orders_that_cannot_expel_take_no_policy(order: Literal["fifo", "none"]) -> None:
+    """Without fences one that is suspected wrongly would be lost to all, and never told."""
+    with pytest.raises(BadConfiguration, match="cannot expel"):
+        Settings(name="ann", order=order, expel=After(30.0))
+    assert Settings(name="ann", order=order).expel == MANUAL

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
+from math import isinf
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypedDict
 
@@ -325,7 +326,12 @@ def check_agreement(settings: Settings) -> None:
 
 
 def check_policy(settings: Settings) -> None:
-    """Refuse a policy that takes idle peers for dead ones."""
+    """Refuse a policy that takes idle peers for dead ones, or that nothing can follow."""
+    if settings.order in ("fifo", "none") and not isinf(settings.expel.silence):
+        raise BadConfiguration(
+            f"setting 'expel' is {settings.expel}, but the order {settings.order!r} cannot expel a "
+            "peer that lives; choose one that is causal"
+        )
     if settings.heartbeat * 2 > settings.expel.silence:
         raise BadConfiguration(
             f"setting 'expel' is {settings.expel} and 'heartbeat' {settings.heartbeat:g} s: an "
