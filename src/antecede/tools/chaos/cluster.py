@@ -28,6 +28,9 @@ TURN_S: Final = 0.005
 SETTLE_S: Final = 30.0
 """When nothing has come for so long, nothing more will."""
 
+REJOIN_S: Final = 0.5
+"""So long after its expulsion one that was killed comes back as somebody new."""
+
 REPLIES: Final = 0.35
 """The share of deliveries that are answered: chains of causes."""
 
@@ -285,6 +288,7 @@ class Cluster:
             there = [other.name for other in self._there()]
             if there:
                 self._expel(self._random.choice(there), name)
+            self._doomed.append((time.monotonic() + REJOIN_S, RESTART, name))
 
     # The end.
 

@@ -14,7 +14,7 @@ KINDS: Final = (KILL, PAUSE, CUT, NETWORK, EXPEL)
 WEIGHTS: Final = (6, 3, 3, 3, 2)
 
 RESTART: Final = "restart"
-"""How a killed node is got over: it comes back, or another one expels it."""
+"""How a killed node is got over: it comes back, or another one expels it first."""
 
 HEALINGS: Final = (RESTART, RESTART, EXPEL)
 
