@@ -14,15 +14,23 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from random import Random
+
+from librt.strings import BytesWriter
 
 from antecede.link.endpoint import Endpoint
 from antecede.link.reports import PeerMet
 from antecede.live.security.guarding import KeyGuard
+from antecede.wire.codec import encode
+from antecede.wire.fence import Tombstone, write_stones
+from antecede.wire.frames import DATAGRAM, NO_KEY, NOTED, NOTICES, write_header
 from antecede.wire.greeting import KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME
-from tests.fuzz.datagram_target import Target, sample_inputs
+from antecede.wire.varint import write_varint
+from tests.fuzz.datagram_target import KNOWS_TOKEN, Target, sample_inputs
 from tests.link.endpoints import ANN, BOB, MS, SECOND, Post, session_of, submit
 from tests.live.security.guarded import Ticks, guard_of, keyed_pair, state_of
+from tests.wire.packet_strategies import sample_packets
 from tests.wire.test_fuzz import damaged
 
 TURNS = 50_000
@@ -30,6 +38,8 @@ TURNS = 50_000
 
 PAUSE = 100
 """After so many datagrams the nodes say something of their own."""
+
+ORDERS = ("hybrid", "hybrid", "hybrid-sps", "fifo", "none")
 
 BLOCKS_MOST = 3_000
 """So many blocks of memory more may be in use after an attack than after its first quarter."""
@@ -86,16 +96,48 @@ def attack_by_a_member(turns: int, seed: int) -> None:
     """Damaged frames under a session that is known: survived, and forgotten."""
     random = Random(seed)
     corpus = sample_inputs()
+    packets = sample_frames()
     target = Target()
     memory = Memory(turns)
     for turn in range(turns):
-        if turn % 2_000 == 0:
-            target = Target()
+        if turn % 2_000 == 0 or (turn % 20 == 0 and target.is_over()):
+            target = Target(random.choice(ORDERS))
             memory.check(turn, seed)
-        data = random.choice(corpus)
-        for _ in range(1 + random.randrange(3)):
+        data = random.choice(corpus) if turn % 2 else written(packets, turn, random)
+        for _ in range(random.randrange(3)):
             data = damaged(data, random.choice(corpus), random)
-        target.receive(data)
+        try:
+            target.receive(data)
+        except Exception as error:
+            where = f"member, seed {seed}, turn {turn}"
+            raise AssertionError(f"{where}: {data.hex()}: {error!r}") from error
+
+
+@cache
+def sample_frames() -> list[bytes]:
+    """A few packets of every kind that there is; making them takes longer than a short attack."""
+    return [encode(packet) for packet in sample_packets()]
+
+
+def written(packets: list[bytes], number: int, random: Random) -> bytes:
+    """A datagram of a member that writes it right, and puts into it whatever comes to its mind."""
+    writer = BytesWriter()
+    write_header(writer, 0, 1000 + number, NO_KEY)
+    write_varint(writer, random.choice([0, 0, 3, 900]))
+    for _ in range(1 + random.randrange(3)):
+        how = random.randrange(4)
+        if how == 0:
+            names = random.choices([ANN, BOB, "cat", "dan"], k=1 + random.randrange(3))
+            stones = [Tombstone(name, random.choice([1, 1, 2, 7]), BOB, "why") for name in names]
+            told = random.random() < 0.5
+            write_stones(writer, NOTICES if told else NOTED, stones, told)
+        elif how == 1:
+            writer.append(random.randrange(0x80, 0x8C))
+            writer.write(random.randbytes(random.randrange(12)))
+        else:
+            writer.write(random.choice(packets))
+    data = writer.getvalue()
+    return bytes([DATAGRAM ^ KNOWS_TOKEN]) + data[1:]
 
 
 ATTACKS: tuple[Callable[[int, int], None], ...] = (

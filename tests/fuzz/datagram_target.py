@@ -29,6 +29,11 @@ class Target:
         self.post, self.ann = met_in_three(order) if order != "hybrid" else met_pair()[:2]
         self.rounds = 0
 
+    def is_over(self) -> bool:
+        """Whether Ann listens to nobody any more."""
+        session = session_of(self.ann, BOB)
+        return not session.met or session.ended or self.ann.fenced is not None
+
     def receive(self, data: bytes) -> None:
         """Let a made-up datagram arrive, and do what Ann then wants done."""
         self.rounds += 1
@@ -37,7 +42,7 @@ class Target:
             token = int(session_of(self.ann, BOB).token_in).to_bytes(8, "little")
             data = bytes([DATAGRAM]) + data[1:TOKEN_AT] + token + data[NUMBER_AT:]
         post.deliver(Letter(address_of(BOB), address_of(ANN), data), after_ns=MS)
-        if self.rounds % 10 == 0:
+        if self.rounds % 10 == 0 and self.ann.fenced is None:
             submit(self.ann, [BOB], b"something to say", post.now_ns)
             self.ann.expire(post.now_ns)
             self.ann.take_inbox()

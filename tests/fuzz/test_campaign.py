@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.campaign import ATTACKS, attack_by_a_member
 
-BRIEF = 4_000
+BRIEF = 2_000
 MILLION = 1_000_000
 
 
@@ -27,9 +27,15 @@ def test_an_attack_that_takes_memory_is_noticed(monkeypatch: pytest.MonkeyPatch)
     kept: list[bytes] = []
 
     class Leaking:
+        def __init__(self, order: str = "") -> None:
+            assert isinstance(order, str)
+
+        def is_over(self) -> bool:
+            return False
+
         def receive(self, data: bytes) -> None:
             kept.extend(bytes([n]) + data for n in range(3))
 
     monkeypatch.setattr("tests.fuzz.campaign.Target", Leaking)
     with pytest.raises(AssertionError, match="blocks more than at first"):
-        attack_by_a_member(20_000, 1)
+        attack_by_a_member(12_000, 1)

@@ -8,12 +8,13 @@ from antecede.core.values import Message, Packet
 from antecede.link.credit import OVERDRAFT
 from antecede.link.fences import HEARSAY_MOST
 from antecede.link.parts import PARTS_LIMIT
+from antecede.link.path.ranges import ReceivedNumbers
 from antecede.link.reports import PeerExpelled, PeerMoved
 from antecede.wire.codec import write_packet
 from antecede.wire.fence import STONES_MOST, Tombstone, write_stones
-from antecede.wire.frames import NO_KEY, NOTICES, PART, PING, write_header
+from antecede.wire.frames import NO_KEY, NOTICES, NUMBERS, PART, PING, write_header
 from antecede.wire.varint import write_varint
-from tests.link.endpoints import BOB, MS, address_of, met_pair, session_of
+from tests.link.endpoints import ANN, BOB, MS, address_of, met_pair, session_of, submit
 
 
 class Mallory:
@@ -32,9 +33,10 @@ class Mallory:
         self.ann.receive(source, writer.getvalue() + frames, self.post.now_ns)
 
 
-def stones(names: list[str], reason: str = "") -> bytes:
+def stones(names: list[str], reason: str = "", incarnation: int = 7) -> bytes:
     writer = BytesWriter()
-    write_stones(writer, NOTICES, [Tombstone(name, 7, BOB, reason) for name in names], True)
+    told = [Tombstone(name, incarnation, BOB, reason) for name in names]
+    write_stones(writer, NOTICES, told, True)
     return writer.getvalue()
 
 
@@ -78,6 +80,34 @@ def test_news_with_ids_of_somebody_elses_core_means_nothing(packet: Packet) -> N
     assert mallory.ann.fenced is None
     assert session_of(mallory.ann, BOB).met
     assert mallory.ann.take_inbox() == []
+
+
+def test_news_before_nonsense_in_one_datagram_is_followed() -> None:
+    """The core has heard it, so the link must not go on as if nobody had."""
+    mallory = Mallory()
+    mallory.say(stones([ANN], incarnation=1) + b"\xff")
+    assert mallory.ann.malformed == 1
+    assert mallory.ann.fenced is not None
+
+
+def test_losses_told_before_nonsense_in_one_datagram_are_mended() -> None:
+    """Bob has got ann's last datagrams, not those before them: their messages are sent again."""
+    mallory = Mallory()
+    for count in range(8):
+        submit(mallory.ann, [BOB], b"%d" % count, mallory.post.now_ns)
+        mallory.post.now_ns += MS
+        mallory.ann.write(mallory.post.now_ns)
+    newest = int(session_of(mallory.ann, BOB).path.next_number()) - 1
+    mallory.ann.out.clear()
+    writer = BytesWriter()
+    writer.append(NUMBERS)
+    numbers = ReceivedNumbers()
+    numbers.add(newest)
+    write_varint(writer, 0)
+    numbers.write(writer)
+    mallory.say(writer.getvalue() + b"\xff")
+    assert mallory.ann.malformed == 1
+    assert session_of(mallory.ann, BOB).outgoing.has_messages()
 
 
 def test_news_that_is_known_may_be_told_again() -> None:

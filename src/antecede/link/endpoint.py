@@ -476,15 +476,18 @@ class Endpoint:
 
     def _read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
         read = self._reader
-        read.read(session, reader, number, now_ns)
+        try:
+            read.read(session, reader, number, now_ns)
+        finally:
+            # What came before a frame that makes no sense has happened.
+            if read.numbers:
+                for sent in session.path.lost:
+                    self._core.repeat(session, sent)
+            if read.news:
+                self._follow_news(now_ns)
         if read.owed:
             at_once = read.messages or session.standing.theirs != STAYING
             session.receipts.owe(at_once, now_ns)
-        if read.numbers:
-            for sent in session.path.lost:
-                self._core.repeat(session, sent)
-        if read.news:
-            self._follow_news(now_ns)
         if session.ended:
             return
         if read.stopped:
