@@ -278,7 +278,8 @@ class Deliveries:
             return self._handled_kept(handler, message)
         try:
             return handler(message)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            self.failures += 1
             log.exception("%s: the message handler failed for %r", self._name, message)
             return None
 
