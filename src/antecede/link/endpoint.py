@@ -486,8 +486,7 @@ class Endpoint:
             if read.news:
                 self._follow_news(now_ns)
         if read.owed:
-            at_once = read.messages or session.standing.theirs != STAYING
-            session.receipts.owe(at_once, now_ns)
+            session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
         if session.ended:
             return
         if read.stopped:
