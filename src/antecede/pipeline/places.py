@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import unquote, urlsplit
@@ -186,6 +187,16 @@ class Places(ExitStack):
                 system, place = self._hadoop(path)
                 if not system.mkdirs(place):
                     raise LocalError(f"cannot write {path}: it is no folder")
+
+    def remove(self, path: str) -> None:
+        """Remove a folder and all that is in it, if it is there; not under Spark Connect."""
+        here = self.local(path)
+        if here is not None:
+            rmtree(here, ignore_errors=True)
+        elif not self._connected:
+            with self._blaming(path):
+                system, place = self._hadoop(path)
+                system.delete(place, True)
 
     @contextmanager
     def replacing(self, out: str, names: Sequence[str]) -> Iterator[str]:

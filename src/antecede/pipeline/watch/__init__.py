@@ -1,0 +1,1 @@
+"""Judges event logs while they grow, with Structured Streaming."""
