@@ -49,6 +49,7 @@ SUBCOMMANDS: Final = {
     "quality": Subcommand("antecede.cli.quality", "Say what traces are like, before any verdict."),
     "rejects": Subcommand("antecede.cli.rejects", "Show what an ingest could not read."),
     "audit": Subcommand("antecede.cli.audit", "Judge causal order in event logs of any size."),
+    "watch": Subcommand("antecede.cli.watch", "Judge event logs while they grow."),
     "sweep": Subcommand("antecede.cli.sweep", "Run many simulations on Spark."),
     "metrics": Subcommand("antecede.cli.metrics", "Say what recorded runs cost."),
     "evaluate": Subcommand("antecede.cli.evaluate", "From traces to the answer."),

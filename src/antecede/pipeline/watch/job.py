@@ -7,17 +7,19 @@ from typing import Final, Literal, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from antecede.audit.history import Order
-from antecede.pipeline.audit.library import ONLY_RUN, audit
-from antecede.pipeline.schemas import EVENTS
+from antecede.audit.progress import Channel, Progress
+from antecede.pipeline.audit.inputs import ONLY_RUN
+from antecede.pipeline.audit.library import audit
+from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.watch import window as w
-from antecede.pipeline.watch.progress import Progress, read_progress, write_progress
+from antecede.pipeline.watch.progress import read_progress, worst_channels, write_progress
 from antecede.pipeline.watch.state import State, forget_state, read_state, write_state
 
 Format: TypeAlias = Literal["parquet", "json", "orc"]
-Tell: TypeAlias = Callable[[list[Progress]], None]
+Tell: TypeAlias = Callable[[list[Progress], list[Channel]], None]
 
 FRESH_BY: Final = {
     "violations": "late_delivered_ns",
@@ -51,7 +53,7 @@ def watch(
     form: Format = "parquet",
     every_s: float = 10,
     once: bool = False,
-    tell: Tell = lambda progress: None,
+    tell: Tell | None = None,
 ) -> StreamingQuery:
     """Start to judge the event log that files in the folder `source` make up, now and later.
 
@@ -68,10 +70,28 @@ def watch(
     return writer.trigger(processingTime=f"{max(1, round(every_s * 1_000))} milliseconds").start()
 
 
+def finish(session: SparkSession, out: str, settings: Settings, tell: Tell | None = None) -> None:
+    """Judge what is left of a log to which nothing was added since the last batch.
+
+    Should more come nevertheless, the batch that brings it takes the place of this one.
+    """
+    batches = read_progress(session, out)
+    if batches:
+        nothing = session.createDataFrame([], with_run_id(EVENTS))
+        Watching(session, out, settings, tell).judge(nothing, batches[-1].batch + 1)
+
+
+def brought_rows(query: StreamingQuery) -> bool:
+    """Whether there was anything new."""
+    return any(one["numInputRows"] for one in query.recentProgress)
+
+
 class Watching:
     """One watch: what is done with every batch."""
 
-    def __init__(self, session: SparkSession, out: str, settings: Settings, tell: Tell) -> None:
+    def __init__(
+        self, session: SparkSession, out: str, settings: Settings, tell: Tell | None
+    ) -> None:
         self._session: Final = session
         self._out: Final = out
         self._states: Final = f"{out}/state"
@@ -94,7 +114,9 @@ class Watching:
         finally:
             rows.unpersist()
         forget_state(session, self._states, number)
-        self._tell(read_progress(session, self._out))
+        if self._tell is not None:
+            out = self._out
+            self._tell(read_progress(session, out), worst_channels(session, out))
 
     def _judged(
         self, window: DataFrame, before: State, marks: dict[str, int], number: int

@@ -1,34 +1,20 @@
-"""What each batch of a watch came to: one row, for those who look on."""
+"""The figures of every batch, as rows beside the findings."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
+from typing import Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import LongType, StructField, StructType
 
+from antecede.audit.progress import Channel, Progress
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """The figures of one batch."""
-
-    batch: int
-    mark_ns: int
-    """Up to when the log is judged."""
-    clock_ns: int
-    """When it was judged, by the clock of the watch."""
-    events: int
-    open_copies: int
-    """Copies that are under way."""
-    violations: int
-    duplicates: int
-    losses: int
-    retracted: int
-    """Losses that came after all."""
-    inventions: int
-
-
-COLUMNS = StructType(
+COLUMNS: Final = StructType(
     [StructField(field.name, LongType(), nullable=False) for field in fields(Progress)]
 )
+
+CHANNELS_SHOWN: Final = 10
 
 
 def write_progress(table: DataFrame, out: str, progress: Progress) -> None:
@@ -42,3 +28,18 @@ def read_progress(session: SparkSession, out: str) -> list[Progress]:
     read = session.read.schema(COLUMNS).option("recursiveFileLookup", "true")
     rows = read.parquet(f"{out}/progress").orderBy("batch").collect()
     return [Progress(**row.asDict()) for row in rows]
+
+
+def worst_channels(session: SparkSession, out: str) -> list[Channel]:
+    """Where most messages came too early, of all that were found."""
+    try:
+        found = session.read.parquet(f"{out}/violations")
+    except AnalysisException:  # Nothing has been found yet.
+        return []
+    early = found.select("process", "early_sender", "early_sequence").distinct()
+    counted = early.groupBy("early_sender", "process").agg(F.count(F.lit(1)).alias("rows"))
+    ranked = counted.orderBy(F.desc("rows"), "early_sender", "process").limit(CHANNELS_SHOWN)
+    return [
+        Channel(sender=row["early_sender"], process=row["process"], violations=row["rows"])
+        for row in ranked.collect()
+    ]

@@ -73,6 +73,6 @@ def kept(window: DataFrame, open_copies: DataFrame, horizon_ns: int) -> DataFram
     needed = F.col("time_ns") >= F.coalesce(F.col("since_ns"), F.col("mark_ns") + 1)
     waiting = open_copies.select(*COPY, F.lit(True).alias("waits"))
     rows = with_since.join(waiting, list(COPY), "left")
-    return rows.where(
-        needed | (F.col("waits") & (F.col("kind") == "submitted"))
-    ).drop("since_ns", "waits", "mark_ns", "judged_ns")
+    return rows.where(needed | (F.col("waits") & (F.col("kind") == "submitted"))).drop(
+        "since_ns", "waits", "mark_ns", "judged_ns"
+    )

@@ -61,6 +61,8 @@ class Report:
     sections: Sequence[Section]
     sources: Sequence[tuple[str, str]]
     """What was found, and where."""
+    refresh_s: int | None = None
+    """After how long a page that changes is to be loaded again."""
 
 
 def page_text(report: Report) -> str:
@@ -72,6 +74,7 @@ def page_text(report: Report) -> str:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"antecede {__version__}"),
+        *refreshing(report.refresh_s),
         element("title", report.title),
         element("style", style()),
     )
@@ -85,6 +88,11 @@ def page_text(report: Report) -> str:
         element("script", script(), type="module"),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def refreshing(seconds: int | None) -> list[Markup]:
+    """Have the page loaded again, if it changes."""
+    return [] if seconds is None else [element("meta", http_equiv="refresh", content=str(seconds))]
 
 
 def header(report: Report) -> Markup:

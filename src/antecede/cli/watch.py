@@ -1,0 +1,181 @@
+"""`antecede watch`: event logs judged while they grow, on Spark."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from antecede.cli.output import Console
+from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
+from antecede.cli.units import DURATION
+from antecede.core.errors import LocalError
+from antecede.link.notation import duration_text
+from antecede.trace.atomic import replacing
+
+if TYPE_CHECKING:
+    from antecede.audit.history import Order
+    from antecede.audit.progress import Channel, Progress
+    from antecede.pipeline.watch.job import Format
+
+NS_PER_S: Final = 1_000_000_000
+PAGE: Final = "index.html"
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede watch events --out watched               until Ctrl-C; look at watched/index.html
+  antecede watch events --out watched --once        what is there now, and stop
+  antecede watch events --out watched --once --finish    nothing more will come: judge it all
+
+\b
+EVENTS is a folder into which files of one event log are put: by live nodes (trace=), by
+`antecede ingest`, by anybody. DIR gets
+  violations/ duplicates/ inventions/   as `antecede audit` has them, a folder for each batch
+  losses/ retracted/                    what did not come in time, and what then came after all
+  progress/                             what each batch came to, a row each
+  index.html                            the same to look at; it loads itself again
+  checkpoint/ state/                    where to go on: a watch that is killed and started again
+                                        on the same DIR loses no finding and has none twice
+
+A message may be found too early more than once, each time with a later one that it should
+have awaited; the latest row counts.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Judge event logs while they grow.")
+@click.argument("source", metavar="EVENTS")
+@click.option("--out", required=True, metavar="DIR", help="Where findings go.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "json", "orc"]),
+    default="parquet",
+    show_default=True,
+    help="What the files are; json means JSON lines.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["process", "trace"]),
+    help="What counts as a cause, as for `antecede audit`.",
+)
+@click.option("--every", type=DURATION, default="10s", show_default=True, help="Look that often.")
+@click.option(
+    "--patience",
+    type=DURATION,
+    default="30s",
+    show_default=True,
+    help="A process that is silent for longer no longer holds up the judgement of the others.",
+)
+@click.option(
+    "--lost-after",
+    type=DURATION,
+    default="60s",
+    show_default=True,
+    help="What takes longer is reported lost.",
+)
+@click.option(
+    "--horizon",
+    type=DURATION,
+    default="600s",
+    show_default=True,
+    help="What takes longer no longer keeps everything since then in memory.",
+)
+@click.option("--once", is_flag=True, help="Judge what is there, and stop.")
+@click.option("--finish", is_flag=True, help="Nothing more will come: judge everything.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    source: str,
+    out: str,
+    form: "Format",
+    order: "Order | None",
+    every: int,
+    patience: int,
+    lost_after: int,
+    horizon: int,
+    once: bool,
+    finish: bool,
+    master: str | None,
+) -> None:
+    """Judge causal order while an event log grows, and show it on a page.
+
+    The log is judged up to the time up to which all processes have told what they did. What was
+    delivered before its cause or twice is found when that shows; what is lost is found after a
+    while, and taken back if it comes after all.
+    """
+    need_spark()
+    if finish and not once:
+        raise click.UsageError("--finish goes with --once: nothing more will come")
+    from antecede.pipeline.watch.job import Settings, brought_rows, watch
+    from antecede.pipeline.watch.job import finish as judge_the_rest
+
+    check_readable(source)
+    check_writable(out)
+    settings = Settings(
+        order=order,
+        patience_ns=patience,
+        lost_after_ns=lost_after,
+        horizon_ns=horizon,
+        finished=finish,
+    )
+    page = Page(source, out, every / NS_PER_S)
+    with spark_session(context, master) as session:
+        query = watch(
+            session,
+            source,
+            out,
+            settings,
+            form=form,
+            every_s=every / NS_PER_S,
+            once=once,
+            tell=page.tell,
+        )
+        try:
+            query.awaitTermination()
+            if finish and not brought_rows(query):
+                judge_the_rest(session, out, settings, page.tell)
+        finally:
+            query.stop()
+
+
+class Page:
+    """Says on the terminal and on the page what each batch came to."""
+
+    def __init__(self, source: str, out: str, every_s: float) -> None:
+        self._source: Final = source
+        self._out: Final = out
+        self._every_s: Final = every_s
+        self._console: Final = Console(highlight=False)
+
+    def tell(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
+        """A batch is done."""
+        last = progress[-1]
+        self._console.print(
+            f"batch {last.batch}: {last.events:,} events, {last.violations:,} too early, "
+            f"{last.duplicates:,} twice, {last.losses:,} lost, {last.retracted:,} came after all, "
+            f"{last.open_copies:,} under way; judged up to {duration_text(last.mark_ns)}"
+        )
+        self._write(progress, channels)
+
+    def _write(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
+        from antecede.pipeline.places import is_plain, path_here
+        from antecede.report.watching import watch_page
+
+        if not is_plain(self._out):
+            return
+        text = watch_page(progress, channels, self._names(), self._source, self._every_s)
+        with replacing(path_here(self._out) / PAGE) as partial:
+            partial.write_text(text, encoding="utf-8")
+
+    def _names(self) -> Mapping[int, str]:
+        """What the processes are called, if the log says so."""
+        from antecede.pipeline.places import is_plain, path_here
+        from antecede.trace.processes import read_processes
+
+        if not is_plain(self._source):
+            return {}
+        try:
+            return read_processes(path_here(self._source))
+        except (OSError, LocalError):
+            return {}

@@ -1,0 +1,55 @@
+"""`antecede watch` as a process, killed in the midst of its work and started again."""
+
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from antecede.audit import check_log
+from antecede.trace.parquet import event_schema
+from tests.pipeline.watch.test_watch import cut, traffic, violations_of
+
+PATIENCE_S = 240
+PIECES = 4
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    log, out = str(folder / "log"), str(folder / "out")
+    return [sys.executable, "-m", "antecede", "watch", log, "--out", out, *more]
+
+
+@pytest.mark.long
+def test_a_watch_that_is_killed_again_and_again_finds_everything_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    events = traffic(2)
+    (tmp_path / "log").mkdir()
+    for number, piece in enumerate(cut(events, PIECES)):
+        rows = pa.Table.from_pylist([asdict(event) for event in piece], event_schema())
+        pq.write_table(rows, tmp_path / "log" / f"{number}.parquet")
+        running = subprocess.Popen(command(tmp_path, "--order", "process", "--every", "1s"))
+        try:
+            # Each time at another moment of the batch: while it starts, judges, or writes.
+            states = tmp_path / "out" / "state"
+            until = time.monotonic() + PATIENCE_S
+            while time.monotonic() < until and not (states / str(number)).exists():
+                time.sleep(0.1)
+            time.sleep(0.3 * number)
+        finally:
+            running.kill()
+            running.wait()
+    for more in ([], ["--finish"]):
+        last = command(tmp_path, "--order", "process", "--once", *more)
+        subprocess.run(last, check=True, timeout=PATIENCE_S)
+
+    expected = {
+        (one.process, *one.early, *one.late)
+        for one in check_log(events, witnesses=False).violations
+    }
+    assert violations_of(spark, tmp_path / "out") == expected
