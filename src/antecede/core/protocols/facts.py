@@ -228,6 +228,7 @@ class FactsProcess(FactsNode):
                 self._suspect()
         for owed in self._owed.due(self._window, self._truths):
             self._permit(self._peers[owed.target], owed.due, (), outbox)
+        self._owed.merge(self._window, self._truths)
         if self._owed.size > 0 and (
             self._window.excepting.without or self._truths.heard_exceptions
         ):

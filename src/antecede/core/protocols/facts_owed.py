@@ -12,9 +12,12 @@ from typing import ClassVar, Final, final
 from mypy_extensions import i64
 
 from antecede.core.fact_packets import renamed_ids
-from antecede.core.protocols.facts_reports import PastReport
+from antecede.core.protocols.facts_reports import PastReport, is_resolved
 from antecede.core.protocols.facts_truths import Truths
 from antecede.core.protocols.facts_window import NOBODY, Window
+
+MERGE_MIN: Final = 64
+"""Permits that may be owed without a look at whether some of them can be merged."""
 
 
 @final
@@ -71,7 +74,7 @@ class OwedPermits:
 
     MADE_OF: ClassVar = ("_exceptions_max",)
 
-    __slots__ = ("_at_own", "_dirty", "_exceptions_max", "_of", "_watchers", "size")
+    __slots__ = ("_at_own", "_dirty", "_exceptions_max", "_merge_at", "_of", "_watchers", "size")
 
     def __init__(self, exceptions_max: i64) -> None:
         self._exceptions_max: Final[i64] = exceptions_max
@@ -81,6 +84,7 @@ class OwedPermits:
         self._watchers: dict[int, dict[int, bool]] = {}
         self._at_own: dict[int, list[int]] = {}
         self.size: i64 = 0
+        self._merge_at: i64 = MERGE_MIN
 
     def queue_of(self, target: i64) -> OwedQueue:
         """What is owed to `target`."""
@@ -160,6 +164,39 @@ class OwedPermits:
             for permit in owed.queue:
                 found += permit.reports
         return found
+
+    def merge(self, window: Window, truths: Truths) -> None:
+        """Let entries go that will be due together with the next one of their queue.
+
+        Those are entries that wait for nothing but our own messages, with no unacknowledged message
+        of ours in between: how far we are acknowledged passes them in one step. So what is kept
+        follows what is unacknowledged, not what was sent behind it.
+        """
+        if self.size < self._merge_at:
+            return
+        unacked = sorted(window.entries)
+        for owed in self._of.values():
+            if len(owed.queue) > 1:
+                self._merge(owed, unacked, truths)
+        self._merge_at = 2 * self.size + MERGE_MIN
+
+    def _merge(self, owed: OwedQueue, unacked: list[int], truths: Truths) -> None:
+        kept: deque[OwedPermit] = deque()
+        place: i64 = 0
+        for permit in owed.queue:
+            between = place < len(unacked) and unacked[place] <= permit.sequence
+            while place < len(unacked) and unacked[place] <= permit.sequence:
+                place += 1
+            last = kept[len(kept) - 1] if kept else None
+            settled = not unresolved(permit, owed.target, truths)
+            if last is not None and settled and not between and not last.reports:
+                kept.pop()
+                self.size -= 1
+            kept.append(permit)
+        if owed.waits_for > 0 and kept[0].sequence != owed.waits_for:
+            # Whoever it was waiting with is gone: look again at what it waits for.
+            self._touch(owed)
+        owed.queue = kept
 
     # What is due.
 
@@ -301,6 +338,13 @@ class OwedPermits:
             given = (owed.permitted, owed.given_except, owed.given_exceptions)
             rows.append(repr((target, given, queue)))
         return repr(sorted(rows))
+
+
+def unresolved(permit: OwedPermit, target: i64, truths: Truths) -> bool:
+    """Whether one of its reports is not resolved; forgets those that are."""
+    reports = permit.reports
+    reports[:] = [report for report in reports if not is_resolved(report, truths, target)]
+    return bool(reports)
 
 
 def tells_outside(
