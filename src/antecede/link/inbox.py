@@ -165,7 +165,7 @@ class Inbox:
 
     def _recall(self, kept: Kept) -> None:
         """What was delivered before a crash, and not confirmed, comes again."""
-        for found in kept.unconfirmed():
+        for found in kept.pending():
             self.messages.append(
                 InboundMessage(
                     found.sender, found.sequence, found.payload, found.number, kept, True

@@ -108,7 +108,7 @@ class Kept:
         "_quiet",
         "_records",
         "_sent_written",
-        "_unconfirmed",
+        "_pending",
         "delivered",
         "ended",
         "incarnation",
@@ -156,7 +156,7 @@ class Kept:
         # each that is not confirmed: the very record that brings it back.
         self.delivered: i64 = 0
         self._pieces: dict[int, list[bytes]] = {}
-        self._unconfirmed: dict[int, bytes] = {}
+        self._pending: dict[int, bytes] = {}
         self._confirmed_from: i64 = 0
         self._confirmed_to: i64 = 0
         # What the application wrote down.
@@ -226,7 +226,7 @@ class Kept:
         self._records.append(written)
         if self._pieces and self._pieces.pop(sender, None) is not None:
             written = inbound_record(number, sender, sequence, name, whole)
-        self._unconfirmed[number] = written
+        self._pending[number] = written
         return number
 
     def confirm(self, number: i64) -> None:
@@ -238,7 +238,7 @@ class Kept:
 
     def confirm_here(self, number: i64) -> None:
         """The same, in the thread in which everything runs."""
-        if self._unconfirmed.pop(number, None) is None:
+        if self._pending.pop(number, None) is None:
             return
         if number != self._confirmed_to + 1:
             self._write_confirmed()
@@ -248,10 +248,6 @@ class Kept:
             self._write_held()
         self._has_changed()
 
-    def is_unconfirmed(self, number: i64) -> bool:
-        """Whether the application is not done with that payload."""
-        return number in self._unconfirmed
-
     def put(self, key: str, value: bytes | None, during: i64) -> None:
         """The application writes something down, or strikes it out with None.
 
@@ -259,7 +255,7 @@ class Kept:
         confirms one.
         """
         self._held[key] = value
-        if during == 0 or during not in self._unconfirmed:
+        if during == 0 or during not in self._pending:
             self._write_held()
 
     def value(self, key: str) -> bytes | None:
@@ -276,9 +272,9 @@ class Kept:
         self.ended = why
         self._records.append(record(ENDED, [], why.encode()))
 
-    def unconfirmed(self) -> list[KeptMessage]:
+    def pending(self) -> list[KeptMessage]:
         """What was delivered and is not confirmed, in order."""
-        return [read_inbound(RecordReader(found)) for found in self._unconfirmed.values()]
+        return [read_inbound(RecordReader(found)) for found in self._pending.values()]
 
     def peers(self) -> list[KeptPeer]:
         """Who the peers are."""
@@ -336,7 +332,7 @@ class Kept:
             records.append(large_record(large))
         for sender, pieces in self._pieces.items():
             records += [record(PIECE, [sender], piece) for piece in pieces]
-        records += self._unconfirmed.values()
+        records += self._pending.values()
         records += [value_record(key, value) for key, value in self.values.items()]
         return records
 
@@ -431,7 +427,7 @@ class Kept:
         elif kind == CONFIRMED:
             first, last = reader.number(), reader.number()
             for number in range(first, last + 1):
-                self._unconfirmed.pop(number, None)
+                self._pending.pop(number, None)
         elif kind == COUNTS:
             self.last_id = max(int(self.last_id), reader.number())
             self.sent = reader.number()
@@ -459,7 +455,7 @@ class Kept:
             written = inbound_record(
                 message.number, message.sender_id, message.sequence, message.sender, whole
             )
-        self._unconfirmed[int(message.number)] = written
+        self._pending[int(message.number)] = written
         self.delivered = message.number
 
     def _take_life(self, reader: RecordReader) -> None:
