@@ -4,6 +4,7 @@ import ast
 import inspect
 from dataclasses import MISSING, fields
 from itertools import pairwise
+from pathlib import Path
 from textwrap import dedent
 
 from antecede import errors, events
@@ -11,6 +12,7 @@ from antecede.link.notation import size_text
 from antecede.live import figures
 from antecede.live.settings import RULES, Settings
 
+SOURCE = Path(__file__).parent.parent.parent / "src"
 SIZES = ("send_bytes", "receive_window", "payload_limit")
 
 
@@ -74,8 +76,14 @@ def metrics_table() -> str:
 
 
 def first_sentence(kind: type) -> str:
-    """What a class says of itself before it goes into detail."""
-    return " ".join(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].split())
+    """What a class says of itself before it goes into detail; compiled ones do so in the source."""
+    module = ast.parse(SOURCE.joinpath(*kind.__module__.split(".")).with_suffix(".py").read_text())
+    [found] = [
+        node
+        for node in module.body
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    ]
+    return " ".join((ast.get_docstring(found) or "").partition("\n\n")[0].split())
 
 
 def events_table() -> str:
