@@ -39,7 +39,7 @@ TURNS = 50_000
 PAUSE = 100
 """After so many datagrams the nodes say something of their own."""
 
-ORDERS = ("hybrid", "hybrid", "hybrid-sps", "fifo", "none")
+ORDERS = ("hybrid", "hybrid", "hybrid-facts", "hybrid-sps", "fifo", "none")
 
 BLOCKS_MOST = 3_000
 """So many blocks of memory more may be in use after an attack than after its first quarter."""

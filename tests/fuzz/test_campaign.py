@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.campaign import ATTACKS, attack_by_a_member
 
-BRIEF = 2_000
+BRIEF = 1_000
 MILLION = 1_000_000
 
 
