@@ -146,6 +146,30 @@ def test_nothing_of_the_expelled_is_taken_after_the_news_has_come() -> None:
     assert [message.payload for message in nodes[CAT].take_inbox()] == [b"after the expulsion"]
 
 
+def test_one_that_has_only_greeted_is_not_met_after_the_news_of_its_expulsion() -> None:
+    """Bob has Cat's token already when she hears of it."""
+    post = Post()
+    ann, bob, cat = (post.add(name) for name in (ANN, BOB, CAT))
+    for one, other in ((ann, BOB), (bob, ANN), (ann, CAT), (cat, ANN)):
+        introduce(one, other, post.now_ns)
+    post.pass_time(SECOND)
+    introduce(bob, CAT, post.now_ns)
+    cat.add_peer(BOB, None, 2, 1_400, post.now_ns)
+    bob.expire(post.now_ns)
+    for letter in post.collect():
+        post.deliver(letter)  # Bob's hello.
+    post.waiting.clear()
+    [welcome] = [letter for letter in post.collect() if letter.target == address_of(BOB)]
+    post.waiting.clear()
+    ann.expel(BOB, "", post.now_ns)
+    post.pass_time(SECOND, lose=lambda letter: BOB in letter.source + letter.target)
+    post.deliver(welcome)
+    submit(bob, [CAT], b"of the expelled", post.now_ns)
+    post.pass_time(SECOND, lose=lambda letter: ANN in letter.source + letter.target)
+    assert cat.take_inbox() == []
+    assert not session_of(cat, BOB).met
+
+
 def test_only_those_that_were_met_can_be_expelled() -> None:
     post = Post()
     ann = post.add(ANN)

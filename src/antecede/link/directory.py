@@ -373,8 +373,14 @@ class Directory:
         return True
 
     def candidate(self, token: i64) -> Candidate | None:
-        """The candidate that was given this token, which it has just shown."""
-        return self._candidates.get(token)
+        """The candidate that was given this token, which it has just shown; none if it is expelled.
+
+        The news may have come after its greeting.
+        """
+        found = self._candidates.get(token)
+        if found is not None and self._fences.bars(found.contact.name, found.greeting.incarnation):
+            return None
+        return found
 
     def confirm(self, candidate: Candidate) -> None:
         """The candidate is believed: nothing more is asked of that contact."""
