@@ -119,7 +119,8 @@ class Writing:
         fields = fields_of(kind)
         assert fields is not None, f"{kind} is neither a value nor a record"
         made_of = [self.said(getattr(value, name)) for name in fields.made_of]
-        others = [name for name in fields.all if name not in fields.made_of]
+        # Compiled classes list what they could have, a dictionary among it.
+        others = [name for name in fields.all if name not in fields.made_of and name[:2] != "__"]
         return made_of, [[name, self.said(getattr(value, name))] for name in others]
 
 
