@@ -125,11 +125,6 @@ class UdpTransport(Transport):
         # Linux reports twice what it was asked for: its own bookkeeping is paid from it.
         return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
 
-    @property
-    def backlog(self) -> int:
-        """Datagrams that wait for room in the kernel."""
-        return len(self._backlog)
-
     def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._loop.add_reader(self._socket.fileno(), self._on_readable)

@@ -64,6 +64,11 @@ class ControlNode(NodeProcess):
         self._expelled: dict[int, bool] = {}
         self._stopped = False
         self._reports: list[Report] = []
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Nothing has been received."""
 
     @abstractmethod
     def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]: ...

@@ -18,29 +18,22 @@ than in Algorithm 1 (E14).
 """
 
 from collections import deque
-from collections.abc import Collection, Sequence
-from typing import ClassVar, Final, Self, final
+from collections.abc import Sequence
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.admission import check_room
-from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import (
-    PAYLOAD_LIMIT,
     checked_payload,
     checked_targets,
-    known_processes,
     split_targets,
 )
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import RemoteError
-from antecede.core.in_order import InOrder
-from antecede.core.outstanding import Outstanding
 from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.process import NEVER_NS, CausalProcess
-from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.protocols.paper_node import PaperNode
 from antecede.core.sliding import SlidingArray, SlidingMap
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message
 
 NOBODY: Final = -1
 
@@ -77,35 +70,16 @@ class Msg:
 
 
 @final
-class PaperMulticastProcess(CausalProcess):
+class PaperMulticastProcess(PaperNode):
     """Algorithm 3 at process i."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_me", "_ck", "_u", "_ls", "_sb", "_p", "_pw", "_received")
-    ASIDE: ClassVar[tuple[str, ...]] = ("_unacked", "_unpermitted")
 
-    def __init__(
-        self,
-        me: int,
-        processes: Collection[int],
-        *,
-        send_limit: int = SEND_LIMIT,
-        receive_limit: int = RECEIVE_LIMIT,
-        payload_limit: int = PAYLOAD_LIMIT,
-        patience_ns: int = PATIENCE_NS,
-    ) -> None:
-        self._known: Final = known_processes(me, processes)
-        self._me: Final[i64] = me
-        self._send_limit: Final[i64] = send_limit
-        self._payload_limit: Final[i64] = payload_limit
+    def _begin(self) -> None:
         self._ck: i64 = 1  # 1:21, clock for message ids, E1
         self._u: SlidingArray[Msg] = SlidingArray()  # 1:22, unacked messages, by id
         self._p: SlidingMap[tuple[int, int]] = SlidingMap()  # 1:23, missing permits (snd, mid)
-        self._ls: dict[int, int] = {}  # 1:24, last sent message ids
-        self._received = InOrder(receive_limit)  # 1:25 and 1:27, ld and rb
         self._sb: deque[Msg] = deque()  # 1:26, send buffer
-        self._pw: dict[int, int] = {}  # E8: the highest permit that each sender has sent
-        self._unacked = Outstanding(patience_ns)  # lines 41-43, by receiver
-        self._unpermitted = Outstanding(patience_ns)  # lines 44-45, by sender
 
     def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
         """Lines 17-23: causalSend."""
@@ -140,20 +114,6 @@ class PaperMulticastProcess(CausalProcess):
                 self._unacked.add(j, m.mid, now_ns)
             if m.message is None and u.first == m.mid:
                 u.remove()  # E13: nothing is unacked before it
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        effects: list[Effect] = []
-        if source not in self._known or source == self._me:
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
-        if isinstance(packet, DataPacket):
-            self._on_message(source, packet, now_ns, effects)
-        elif isinstance(packet, Ack):
-            self._on_ack(source, packet.sequence, now_ns, effects)
-        elif isinstance(packet, Permit):
-            self._on_permit(source, packet.sequence, now_ns, effects)
-        else:
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        return effects
 
     def _on_message(self, j: i64, m: DataPacket, now_ns: i64, effects: list[Effect]) -> None:
         """1:44-56, unchanged."""
@@ -219,17 +179,3 @@ class PaperMulticastProcess(CausalProcess):
             for n in due.ids:
                 effects.append(Transmit(due.peer, Ack(n)))
         return effects
-
-    def deadline_ns(self) -> int | None:
-        wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
-        return None if wake_ns == NEVER_NS else wake_ns
-
-    def anew(self) -> Self:
-        return PaperMulticastProcess(
-            self._me,
-            self._known,
-            send_limit=self._send_limit,
-            receive_limit=self._received.limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._unacked.patience_ns,
-        )

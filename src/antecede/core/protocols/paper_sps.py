@@ -16,23 +16,18 @@ follows a message appended behind it (E4); `m2` never falls behind `m1` (E5, E6)
 once (E7).
 """
 
-from collections.abc import Collection, Sequence
-from typing import ClassVar, Final, Self, final
+from collections.abc import Sequence
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.admission import check_room, unicast_receiver
-from antecede.core.alarms import PATIENCE_NS
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload, known_processes
+from antecede.core.checks import checked_payload
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import RemoteError
-from antecede.core.in_order import InOrder
-from antecede.core.outstanding import Outstanding
 from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.process import NEVER_NS, CausalProcess
-from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.protocols.paper_node import PaperNode
 from antecede.core.sliding import IndexedSlidingMap, SlidingArray
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message
 
 
 @final
@@ -54,7 +49,7 @@ class Msg:
 
 
 @final
-class PaperSpsProcess(CausalProcess):
+class PaperSpsProcess(PaperNode):
     """Algorithm 2 at process i."""
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -69,34 +64,15 @@ class PaperSpsProcess(CausalProcess):
         "_pw",
         "_received",
     )
-    ASIDE: ClassVar[tuple[str, ...]] = ("_unacked", "_unpermitted")
 
-    def __init__(
-        self,
-        me: int,
-        processes: Collection[int],
-        *,
-        send_limit: int = SEND_LIMIT,
-        receive_limit: int = RECEIVE_LIMIT,
-        payload_limit: int = PAYLOAD_LIMIT,
-        patience_ns: int = PATIENCE_NS,
-    ) -> None:
-        self._known: Final = known_processes(me, processes)
-        self._me: Final[i64] = me
-        self._send_limit: Final[i64] = send_limit
-        self._payload_limit: Final[i64] = payload_limit
+    def _begin(self) -> None:
         # Lines 1-11. The clock ck is u.next: every id is in the unified buffer at once.
         self._u: SlidingArray[Msg] = SlidingArray()
         self._p: IndexedSlidingMap[tuple[int, int]] = IndexedSlidingMap()
-        self._ls: dict[int, int] = {}
-        self._received = InOrder(receive_limit)
         self._p2: i64 = 1  # first permit from another sender than the first
         self._m1: i64 = 1  # first buffered message
         self._m2: i64 = 1  # first message requiring p2
         self._u2: i64 = 1  # first unacked message to another receiver than the first
-        self._pw: dict[int, int] = {}  # E8: the highest permit that each sender has sent
-        self._unacked = Outstanding(patience_ns)  # lines 20-22, by receiver
-        self._unpermitted = Outstanding(patience_ns)  # lines 23-24, by sender
 
     def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
         """Lines 12-18: causalSend."""
@@ -151,20 +127,6 @@ class PaperSpsProcess(CausalProcess):
             self._p2 += 1
         while self._m2 < u.next and u.at(self._m2).per <= self._p2:
             self._m2 += 1
-
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        effects: list[Effect] = []
-        if source not in self._known or source == self._me:
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
-        if isinstance(packet, DataPacket):
-            self._on_message(source, packet, now_ns, effects)
-        elif isinstance(packet, Ack):
-            self._on_ack(source, packet.sequence, now_ns, effects)
-        elif isinstance(packet, Permit):
-            self._on_permit(source, packet.sequence, now_ns, effects)
-        else:
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        return effects
 
     def _on_ack(self, j: i64, n: i64, now_ns: i64, effects: list[Effect]) -> None:
         """Lines 48-62, then 63-71 in `_move_u2`."""
@@ -249,20 +211,6 @@ class PaperSpsProcess(CausalProcess):
             for n in due.ids:
                 effects.append(Transmit(due.peer, Ack(n)))
         return effects
-
-    def deadline_ns(self) -> int | None:
-        wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
-        return None if wake_ns == NEVER_NS else wake_ns
-
-    def anew(self) -> Self:
-        return PaperSpsProcess(
-            self._me,
-            self._known,
-            send_limit=self._send_limit,
-            receive_limit=self._received.limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._unacked.patience_ns,
-        )
 
 
 def send_permit(m: Msg, effects: list[Effect]) -> None:

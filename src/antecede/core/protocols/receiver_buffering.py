@@ -40,8 +40,13 @@ class ReceiverBuffering(CausalProcess, Generic[Held]):
         # The sequence of our latest message.
         self._sequence: i64 = 0
         self._room: WaitingRoom[Held] = WaitingRoom(receive_limit)
+        self._begin()
 
     # What a protocol says.
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """What a process knows when nothing has happened."""
 
     @abstractmethod
     def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:

@@ -14,18 +14,15 @@ here such a message is delivered inside `submit` and never counted. Rows are imm
 a send copies one row and n references, a delivery looks only into rows that differ.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, Packet
 from antecede.core.vectors import EMPTY, Vector, counts_of, in_order, maximum
-from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -89,16 +86,8 @@ class RstProcess(ReceiverBuffering[RstPacket]):
     PACKET: ClassVar[type[Packet]] = RstPacket
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_sent", "_delivered", "_room")
 
-    def __init__(
-        self,
-        me: int,
-        processes: Sequence[int],
-        *,
-        receive_limit: int = RECEIVE_LIMIT,
-        payload_limit: int = PAYLOAD_LIMIT,
-    ) -> None:
-        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
-        self._line: Final = object()
+    def _begin(self) -> None:
+        self._line = object()
         self._sent: dict[int, Vector] = {}
         self._delivered: dict[int, int] = {}
 

@@ -125,6 +125,8 @@ class TopologyProcess(ReceiverBuffering[TopologyPacket]):
     ) -> None:
         super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
         self._topology: Final = checked_topology(self._members, topology)
+
+    def _begin(self) -> None:
         # By sender and target, how many messages took that link, as far as we know.
         self._sent: dict[int, dict[int, int]] = {}
         self._delivered: dict[int, int] = {}

@@ -77,9 +77,6 @@ class Blurs:
         return inside, np.maximum(place, 0)
 
 
-NO_BLURS: Mapping[int, Blurs] = {}
-
-
 def blurred(rows: Rows, blurs: Mapping[int, Blurs]) -> Rows:
     """The rows with times that respect causality, as far as they are in stretches that do not."""
     if not blurs or not len(rows):

@@ -14,8 +14,6 @@ from antecede.report.sections.short_figures import MEANINGS, short_figure
 
 MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
 
-GROUP_ENDS: Final = ("network", "space", "computation", "latency", "throughput")
-
 
 def comparison_section(comparison: Comparison, number: int) -> Section:
     """The table, its legend, and every figure that was measured."""
