@@ -8,10 +8,16 @@ truncated times), so the median gaps of its pairs decide instead; where these co
 too, nobody does.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from itertools import count
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+Column: TypeAlias = npt.NDArray[Any]
+"""Nanoseconds: integers of 64 bits, or Python's own."""
 
 Pair: TypeAlias = tuple[str, str]
 """Sender and receiver."""
@@ -19,6 +25,20 @@ Pair: TypeAlias = tuple[str, str]
 SMALLEST: Final = "smallest"
 MEDIAN: Final = "median"
 NONE: Final = "none"
+
+NOBODY: Final = -1
+
+SUMMED_NS_MAX: Final = 1 << 42
+"""Bounds up to this (73 minutes) can be added two million times in 64 bits."""
+
+UNBOUND_NS: Final = 1 << 61
+"""No offset is ever that far from another."""
+
+LOOKED_EVERY: Final = 16
+"""Contradictions are looked for after 1, 2, 4, 8 turns, and then this often."""
+
+PASSES_MAX: Final = 50
+"""So often all clocks are tried at most; three to five times is usual."""
 
 NEXT_BASIS: Final = {SMALLEST: MEDIAN, MEDIAN: NONE}
 
@@ -62,9 +82,25 @@ def repaired_clocks(gaps: Sequence[Gap]) -> Clocks:
     basis = {(gap.sender, gap.receiver): SMALLEST for gap in ordered}
     give_up_contrary_pairs(ordered, basis)
     names = sorted({name for pair in basis for name in pair})
-    while cycle := contradiction(names, bounds_of(ordered, basis)):
-        give_up(cycle, basis)
+    settle_contradictions(names, ordered, basis)
     return Clocks(offsets_ns=mended(names, bounds_of(ordered, basis)), basis=basis)
+
+
+def settle_contradictions(
+    names: Sequence[str], gaps: Sequence[Gap], basis: dict[Pair, str]
+) -> None:
+    """Give up gaps, cycle by cycle, until the others do not contradict each other.
+
+    What has been lowered stays so: any offsets are as good as others to begin with.
+    """
+    system = System(names, bounds_of(gaps, basis))
+    offsets = np.zeros(len(names), system.kind)
+    by_pair = {(gap.sender, gap.receiver): gap for gap in gaps}
+    while cycles := system.settle(offsets):
+        for cycle in cycles:
+            for pair in give_up(cycle, basis):
+                is_median = basis[pair] == MEDIAN
+                system.loosen(pair, by_pair[pair].median_ns if is_median else None)
 
 
 def give_up_contrary_pairs(gaps: Sequence[Gap], basis: dict[Pair, str]) -> None:
@@ -80,13 +116,17 @@ def give_up_contrary_pairs(gaps: Sequence[Gap], basis: dict[Pair, str]) -> None:
             basis[pair] = basis[reverse] = NONE if contrary else MEDIAN
 
 
-def give_up(cycle: Sequence[Pair], basis: dict[Pair, str]) -> None:
-    """On a contradictory cycle let the smallest gaps go or, if none are left, the medians."""
+def give_up(cycle: Sequence[Pair], basis: dict[Pair, str]) -> list[Pair]:
+    """On a contradictory cycle let the smallest gaps go or, if none are left, the medians.
+
+    The pairs whose gaps went.
+    """
     bases = [basis[pair] for pair in cycle]
     wrong = SMALLEST if SMALLEST in bases else MEDIAN
-    for pair in cycle:
-        if basis[pair] == wrong:
-            basis[pair] = NEXT_BASIS[wrong]
+    gone = [pair for pair in cycle if basis[pair] == wrong]
+    for pair in gone:
+        basis[pair] = NEXT_BASIS[wrong]
+    return gone
 
 
 def bounds_of(gaps: Sequence[Gap], basis: Mapping[Pair, str]) -> dict[Pair, int]:
@@ -101,92 +141,160 @@ def bounds_of(gaps: Sequence[Gap], basis: Mapping[Pair, str]) -> dict[Pair, int]
     return bounds
 
 
-def contradiction(names: Sequence[str], bounds: Mapping[Pair, int]) -> list[Pair]:
-    """A cycle of pairs whose bounds no offsets can satisfy; empty if there are such offsets.
+@final
+class System:
+    """Bounds between processes as columns: `offset[sender] - offset[receiver] <= bound`."""
 
-    Bellman and Ford look for the shortest distances from a source that reaches every process at no
-    cost. Where there are none, processes end up tightening each other in a circle.
-    """
-    distance = dict.fromkeys(names, 0)
-    tightened_by: dict[str, str] = {}
-    cycle: list[Pair] = []
-    news = True
-    while news and not cycle:
-        news = False
-        for (sender, receiver), bound in bounds.items():
-            if distance[receiver] + bound < distance[sender]:
-                distance[sender] = distance[receiver] + bound
-                tightened_by[sender] = receiver
-                news = True
-        cycle = cycle_in(tightened_by)
-    return cycle
+    def __init__(self, names: Sequence[str], bounds: Mapping[Pair, int]) -> None:
+        self.names: Final = list(names)
+        place = {name: number for number, name in enumerate(self.names)}
+        rows = sorted((place[pair[0]], place[pair[1]], bound) for pair, bound in bounds.items())
+        largest = max((abs(bound) for *_, bound in rows), default=0)
+        # Where sums might not fit 64 bits, numpy calculates with Python's own integers.
+        self.kind: Final = np.dtype(np.int64 if largest <= SUMMED_NS_MAX else object)
+        self.sender: Final = np.array([row[0] for row in rows], np.int64)
+        self.receiver: Final = np.array([row[1] for row in rows], np.int64)
+        self.bound: Final[Column] = np.array([row[2] for row in rows], self.kind)
+        self._rows: Final = {
+            (self.names[row[0]], self.names[row[1]]): number for number, row in enumerate(rows)
+        }
+
+    def loosen(self, pair: Pair, bound: int | None) -> None:
+        """Put another bound in the place of a pair's, or none at all."""
+        self.bound[self._rows[pair]] = UNBOUND_NS if bound is None else bound
+
+    def reversed(self) -> "System":
+        """The same bounds for the negatives of all offsets: senders are receivers."""
+        names = self.names
+        return System(names, {(names[q], names[p]): bound for p, q, bound in self.triples()})
+
+    def triples(self) -> list[tuple[int, int, int]]:
+        """Sender, receiver and bound of all pairs."""
+        columns = (self.sender, self.receiver, self.bound)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def settle(self, offsets: Column) -> list[list[Pair]]:
+        """Lower offsets until all bounds hold, and no further; or find what contradicts itself.
+
+        Bellman and Ford, for all bounds at a time. Where there are no such offsets, processes end
+        up tightening each other in circles: those are found, none of them sharing a process.
+        """
+        if not len(self.sender):
+            return []
+        changes = np.append(True, self.sender[1:] != self.sender[:-1])
+        starts = np.flatnonzero(changes)
+        group = np.cumsum(changes) - 1
+        lowered = self.sender[starts]
+        tightened_by = np.full(len(self.names), NOBODY)
+        for turn in count(1):
+            reached = offsets[self.receiver] + self.bound
+            least = np.minimum.reduceat(reached, starts)
+            better = (least < offsets[lowered]).astype(np.bool_)
+            if not better.any():
+                return []
+            tight = better[group] & (reached == least[group]).astype(np.bool_)
+            tightened_by[self.sender[tight]] = self.receiver[tight]
+            offsets[lowered[better]] = least[better]
+            if turn & (turn - 1) == 0 or turn % LOOKED_EVERY == 0:
+                cycles = cycles_in(tightened_by.tolist())
+                if cycles:
+                    return [[(self.names[p], self.names[q]) for p, q in one] for one in cycles]
+        return []
 
 
-def cycle_in(tightened_by: Mapping[str, str]) -> list[Pair]:
-    """The pairs of a cycle in which each process was tightened by the next, if there is one."""
-    settled: set[str] = set()
-    for start in tightened_by:
-        path: dict[str, None] = {}
-        name = start
-        while name in tightened_by and name not in settled and name not in path:
-            path[name] = None
-            name = tightened_by[name]
-        if name in path:
-            chain = list(path)
-            members = chain[chain.index(name) :]
-            return [(member, tightened_by[member]) for member in members]
-        settled.update(path)
-    return []
+def cycles_in(tightened_by: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """All cycles in which each process was tightened by the next; no two share a process."""
+    seen_from = [NOBODY] * len(tightened_by)
+    cycles = []
+    for start in range(len(tightened_by)):
+        place = start
+        while place != NOBODY and seen_from[place] == NOBODY:
+            seen_from[place] = start
+            place = tightened_by[place]
+        if place != NOBODY and seen_from[place] == start:
+            cycle = [(place, tightened_by[place])]
+            while cycle[-1][1] != place:
+                cycle.append((cycle[-1][1], tightened_by[cycle[-1][1]]))
+            cycles.append(cycle)
+    return cycles
+
+
+def contradictions(names: Sequence[str], bounds: Mapping[Pair, int]) -> list[list[Pair]]:
+    """Cycles of pairs whose bounds no offsets can satisfy; none if there are such offsets."""
+    system = System(names, bounds)
+    return system.settle(np.zeros(len(names), system.kind))
 
 
 def mended(names: Sequence[str], bounds: Mapping[Pair, int]) -> dict[str, int]:
     """Offsets that satisfy bounds which do not contradict each other, and few of them not 0.
 
-    The pairs that are wrong, the worst first, are mended one by one: either the sender's clock goes
-    back or the receiver's forward, whichever has to take less of the others along.
+    If clocks may only go back, there is a solution that moves each as little as possible, another
+    if they may only go forward, and one half way between them. In each, what most clocks agree on
+    is called 0, and then every clock in turn goes as close to 0 as the others let it, until none
+    moves any more. Of the three the one that moves fewest clocks is taken.
     """
-    offsets = dict.fromkeys(names, 0)
-    senders: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
-    receivers: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
-    for (sender, receiver), bound in sorted(bounds.items(), key=lambda entry: -entry[1]):
-        if bound >= 0:
-            senders[receiver].append((sender, bound))
-            receivers[sender].append((receiver, bound))
-    for (sender, receiver), bound in sorted(bounds.items(), key=lambda entry: entry[1]):
-        if bound >= 0:
-            break
-        senders[receiver].append((sender, bound))
-        receivers[sender].append((receiver, bound))
-        if offsets[sender] - offsets[receiver] > bound:
-            mirrored = {name: -offset for name, offset in offsets.items()}
-            back = taken_along(offsets, sender, offsets[receiver] + bound, senders)
-            forward = taken_along(mirrored, receiver, bound - offsets[sender], receivers)
-            if effort(offsets, back) <= effort(mirrored, forward):
-                offsets.update(back)
-            else:
-                offsets.update({name: -offset for name, offset in forward.items()})
-    return offsets
+    system = System(names, bounds)
+    back, forward = (np.zeros(len(names), system.kind) for _ in range(2))
+    system.settle(back)
+    system.reversed().settle(forward)
+    triples = system.triples()
+    groups = connected(len(names), triples)
+    found = []
+    for start in ((back - forward) // 2, back, -forward):
+        offsets: list[int] = start.tolist()
+        for members in groups:
+            agreed = sorted(offsets[place] for place in members)[(len(members) - 1) // 2]
+            for place in members:
+                offsets[place] -= agreed
+        relaxed(offsets, triples)
+        found.append(offsets)
+    return dict(zip(names, min(found, key=effort), strict=True))
 
 
-def taken_along(
-    offsets: Mapping[str, int],
-    first: str,
-    lowered: int,
-    held: Mapping[str, list[tuple[str, int]]],
-) -> dict[str, int]:
-    """The new offsets if one is lowered, and all whose distance from it is bounded with it."""
-    moved = {first: lowered}
-    ahead = deque([first])
-    while ahead:
-        name = ahead.popleft()
-        for other, bound in held[name]:
-            limit = moved[name] + bound
-            if moved.get(other, offsets[other]) > limit:
-                moved[other] = limit
-                ahead.append(other)
-    return moved
+def effort(offsets: Sequence[int]) -> tuple[int, int]:
+    """How many clocks are moved, and how far, all together."""
+    return sum(offset != 0 for offset in offsets), sum(map(abs, offsets))
 
 
-def effort(offsets: Mapping[str, int], moved: Mapping[str, int]) -> int:
-    """How far clocks are moved, all together."""
-    return sum(offsets[name] - offset for name, offset in moved.items())
+def connected(size: int, triples: Sequence[tuple[int, int, int]]) -> list[list[int]]:
+    """The processes that bounds connect, directly or by others; only differences among them mean
+    anything."""
+    leader = list(range(size))
+    for sender, receiver, _ in triples:
+        ends = []
+        for place in (sender, receiver):
+            while leader[place] != place:
+                leader[place] = leader[leader[place]]
+                place = leader[place]
+            ends.append(place)
+        leader[max(ends)] = min(ends)
+    groups: dict[int, list[int]] = {}
+    for place in range(size):
+        top = place
+        while leader[top] != top:
+            top = leader[top]
+        groups.setdefault(top, []).append(place)
+    return list(groups.values())
+
+
+def relaxed(offsets: list[int], triples: Sequence[tuple[int, int, int]]) -> None:
+    """Move each offset as close to 0 as the bounds allow, the closest first, again and again."""
+    above: list[list[tuple[int, int]]] = [[] for _ in offsets]
+    below: list[list[tuple[int, int]]] = [[] for _ in offsets]
+    for sender, receiver, bound in triples:
+        above[sender].append((receiver, bound))
+        below[receiver].append((sender, bound))
+    for _ in range(PASSES_MAX):
+        moved = False
+        for place in sorted(range(len(offsets)), key=lambda place: abs(offsets[place])):
+            if offsets[place] == 0:
+                continue
+            wanted = 0
+            if offsets[place] < 0 and above[place]:
+                wanted = min(0, *(offsets[other] + bound for other, bound in above[place]))
+            elif offsets[place] > 0 and below[place]:
+                wanted = max(0, *(offsets[other] - bound for other, bound in below[place]))
+            moved = moved or wanted != offsets[place]
+            offsets[place] = wanted
+        if not moved:
+            return

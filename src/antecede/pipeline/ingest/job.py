@@ -38,8 +38,9 @@ from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
 from antecede.pipeline.table_formats import PARQUET, append_run, check_format
 
-READING_TASKS_MAX: Final = 256
-"""Reading is spread over so many tasks at most, each with many files where there are many."""
+READING_TASKS: Final = 256
+READ_BYTES: Final = 32 << 20
+"""A file is a task of its own, unless there are more than this many: then about so many bytes."""
 
 MESSAGE_IDS: Final = table(sender=LONG, first_message_id=LONG)
 
@@ -105,8 +106,8 @@ def read_found(
     tables = []
     if found.files:
         parts = parts_of(found.files, form, unit)
-        tasks = min(len(parts), READING_TASKS_MAX)
-        spread = spark.createDataFrame(parts, PARTS).repartition(tasks)
+        tasks = max(READING_TASKS, sum(size for _, size in found.files) // READ_BYTES)
+        spread = spark.createDataFrame(parts, PARTS).repartition(min(len(parts), tasks))
         tables.append(read_parts(spread, form, unit, keep))
     if found.elsewhere:
         numbers = {path: number for number, (path, _) in enumerate(found.elsewhere)}
