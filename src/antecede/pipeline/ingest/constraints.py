@@ -239,7 +239,7 @@ def mended(names: Sequence[str], bounds: Mapping[Pair, int]) -> dict[str, int]:
     system.reversed().settle(forward)
     triples = system.triples()
     groups = connected(len(names), triples)
-    found = []
+    found: list[list[int]] = []
     for start in ((back - forward) // 2, back, -forward):
         offsets: list[int] = start.tolist()
         for members in groups:
@@ -248,7 +248,8 @@ def mended(names: Sequence[str], bounds: Mapping[Pair, int]) -> dict[str, int]:
                 offsets[place] -= agreed
         relaxed(offsets, triples)
         found.append(offsets)
-    return dict(zip(names, min(found, key=effort), strict=True))
+    least: list[int] = min(found, key=effort)
+    return dict(zip(names, least, strict=True))
 
 
 def effort(offsets: Sequence[int]) -> tuple[int, int]:
