@@ -361,6 +361,15 @@ class Directory:
         if token > 0 and size >= UNKNOWN_SIZE and self.may_answer(now_ns):
             self._out.append(Datagram(address, write_unknown(token)))
 
+    def may_be_next(self, name: str) -> bool:
+        """Whether what came with the token of an expelled peer may be from the one after it.
+
+        A hello of ours that came late may have given it that token. Every other time it is told
+        that the token means nothing, and greets.
+        """
+        contact = self.by_name.get(name)
+        return contact is not None and contact.session.met and self.stale % 2 == 0
+
     def saw_stale(self) -> None:
         """A datagram of an incarnation that is over has come."""
         self.stale += 1

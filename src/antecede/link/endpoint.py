@@ -645,7 +645,7 @@ class Endpoint:
         """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
         session = self.directory.ghosts.by_token.get(token)
         stone = None if session is None else self._fences.stone(session.id)
-        if session is None or stone is None:
+        if session is None or stone is None or self.directory.may_be_next(session.name):
             self.directory.answer_unknown(address, token, size, now_ns)
         elif self.directory.may_answer(now_ns):
             self.directory.saw_stale()

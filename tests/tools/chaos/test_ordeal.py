@@ -17,6 +17,12 @@ def test_whatever_befalls_a_cluster_the_rest_goes_on_in_order() -> None:
     assert wrong("hybrid", range(60)) == {}
 
 
+@pytest.mark.parametrize("seed", [101107, 102839])
+def test_what_was_wrong_in_a_campaign_stays_right(seed: int) -> None:
+    """One was met although it was expelled; a late hello gave away the token of an expelled one."""
+    assert wrong("hybrid", range(seed, seed + 1)) == {}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("protocol", NODE_RULES)
 def test_whatever_befalls_thousands_of_clusters_the_rest_goes_on_in_order(protocol: str) -> None:
