@@ -10,6 +10,7 @@ import click
 from antecede import compiled
 from antecede.cli.bench_tables import ratio_table, speed_table
 from antecede.cli.output import Console
+from antecede.cli.sweep import wide_console
 from antecede.tools.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede.tools.bench.contest import Plan, Results, Show, run_contest
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
@@ -156,7 +157,7 @@ def study(name: str, rounds: int, out: Path | None) -> None:
 
 def tell(results: Results) -> None:
     """Show the tables, and what went wrong."""
-    console = Console()
+    console = wide_console()
     console.print(speed_table(results))
     own = [key for key in results.readings if key.startswith("antecede")]
     if own and len(own) < len(results.readings):

@@ -9,9 +9,9 @@ def speed_table(results: Results) -> Table:
     """What each library reached, and the processor time a message took of both its ends."""
     plan = results.plan
     table = Table(title="Two processes, one way and there and back")
-    table.add_column("library")
+    table.add_column("library", no_wrap=True)
     for size in plan.sizes:
-        table.add_column(f"{size} B, messages/s", justify="right")
+        table.add_column(f"{size} B, messages/s", justify="right", overflow="fold")
         table.add_column("processor", justify="right")
     table.add_column("round trip p50", justify="right")
     table.add_column("p99", justify="right")
@@ -36,7 +36,7 @@ def ratio_table(results: Results, own: str) -> Table:
     """How many times as fast one of ours is as each of the others."""
     plan = results.plan
     table = Table(title=f"{results.readings[own].name} against the others: times as fast")
-    table.add_column("library")
+    table.add_column("library", no_wrap=True)
     for size in plan.sizes:
         table.add_column(f"{size} B", justify="right")
         table.add_column("processor", justify="right")

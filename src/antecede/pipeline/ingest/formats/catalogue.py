@@ -81,7 +81,8 @@ def detected(head: bytes, unit: str | None) -> str | None:
 
 def is_binary(head: bytes) -> bool:
     """Whether a file that begins like this has requests in Protocol Buffers."""
-    return head[:1] not in (b"{", b"[") and otlp_binary.framing_of(head) is not None
+    text = head.startswith((b"{", b"[", BYTE_ORDER_MARK))
+    return not text and otlp_binary.framing_of(head) is not None
 
 
 def first_lines(head: bytes) -> list[str]:
