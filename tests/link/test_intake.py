@@ -112,15 +112,31 @@ def test_what_waits_of_one_peer_is_bounded_and_costs_nobody_else() -> None:
     flood = written(post, nodes[ANN], b"x" * 1000)
     intake.receive(address_of(BOB), b"", post.now_ns)
     fit = LANE_BYTES // len(flood)
-    for _ in range(fit + 500):
+    intake.receive(address_of(ANN), flood, post.now_ns)
+    intake.receive(address_of(BOB), b"?", post.now_ns)  # Somebody else waits, too.
+    for _ in range(fit - 1 + 500):
         intake.receive(address_of(ANN), flood, post.now_ns)
     assert int(intake.dropped) == 500
-    for _ in range(LANE_DATAGRAMS + 10):
+    for _ in range(LANE_DATAGRAMS - 1 + 10):
         intake.receive(address_of(BOB), b"?", post.now_ns)
     assert int(intake.dropped) == 500 + 10
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
     intake.read(post.now_ns)
     assert b"heard" in [m.payload for m in nodes[CAT].take_inbox()]
+
+
+def test_nothing_is_lost_while_nobody_else_waits() -> None:
+    """Who was heard of lately and has nothing to say costs nobody anything."""
+    post, nodes, intake = trio()
+    intake.receive(address_of(BOB), b"", post.now_ns)
+    flood = written(post, nodes[ANN], b"x" * 1000)
+    before = came(nodes, ANN)
+    fit = LANE_BYTES // len(flood)
+    for _ in range(fit + 500):
+        intake.receive(address_of(ANN), flood, post.now_ns)
+    assert int(intake.dropped) == 0
+    assert came(nodes, ANN) - before == 500  # The oldest are read to make room.
+    assert intake.waits()
 
 
 def test_strangers_share_one_lane_wherever_they_are() -> None:

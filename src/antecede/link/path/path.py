@@ -126,7 +126,7 @@ class Path:
             self.congestion.acknowledged(flight.acked_size, sent_ns, now_ns, rtt_ns)
         self.probes = 0
         self._probe_from_ns = now_ns
-        self.sizes.came(flight.acked_largest, flight.acked_trial, now_ns)
+        self.sizes.came(flight.acked_largest, flight.acked_trial, sent_ns, now_ns)
         self._look_for_lost(now_ns)
 
     def wake_ns(self) -> i64:
@@ -189,7 +189,7 @@ class Path:
             self.lost = lost.copy()
             trials = 0
             for sent in lost:
-                self.sizes.was_lost(sent.size, sent.trial, now_ns)
+                self.sizes.was_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
                 trials += sent.trial
             if trials < len(lost):  # A trial that fails says nothing about congestion.
                 self.congestion.lost(lost[-1].sent_ns, now_ns)

@@ -34,34 +34,55 @@ CLOSE: Final = 64
 class PathSize:
     """The size of datagrams on one path."""
 
-    __slots__ = ("_failed", "_losses", "_most", "_patience_ns", "_trial", "_trial_at_ns", "size")
+    __slots__ = (
+        "_failed",
+        "_losses",
+        "_most",
+        "_patience_ns",
+        "_proved",
+        "_proved_ns",
+        "_smallest_lost",
+        "_trial",
+        "_trial_at_ns",
+        "size",
+    )
 
     def __init__(self, most: i64) -> None:
         self._most: Final[i64] = most
         self.size: i64 = most
         self._losses: i64 = 0
+        self._smallest_lost: i64 = 0
+        # The last large one that has come, and when it was sent: what was sent before, and was no
+        # larger, was not lost because of its size.
+        self._proved: i64 = 0
+        self._proved_ns: i64 = -1
         # While it is narrow: the smallest size that has failed, and the trial under way.
         self._failed: i64 = most + 1
         self._trial: i64 = 0
         self._trial_at_ns: i64 = NEVER_NS
         self._patience_ns: i64 = TRIAL_NS
 
-    def came(self, size: i64, trial: bool, now_ns: i64) -> None:
-        """A datagram of this size has been acknowledged."""
+    def came(self, size: i64, trial: bool, sent_ns: i64, now_ns: i64) -> None:
+        """A datagram of this size, sent then, has been acknowledged."""
         if size > HELLO_BYTES:
-            self._losses = 0
+            self._proved = size
+            self._proved_ns = sent_ns
+            if size >= self._smallest_lost:
+                self._losses = 0
         if trial and self._trial > self.size:
             self.size = self._trial
             self._patience_ns = TRIAL_NS
             self._plan(now_ns)
 
-    def was_lost(self, size: i64, trial: bool, now_ns: i64) -> None:
-        """A datagram of this size was taken for lost."""
+    def was_lost(self, size: i64, trial: bool, sent_ns: i64, now_ns: i64) -> None:
+        """A datagram of this size, sent then, was taken for lost."""
         if trial:
             if self._trial > self.size:
                 self._failed = self._trial
             self._plan(now_ns)
-        elif size > HELLO_BYTES:
+        elif size > HELLO_BYTES and (size > self._proved or sent_ns > self._proved_ns):
+            if self._losses == 0 or size < self._smallest_lost:
+                self._smallest_lost = size
             self._losses += 1
             if self._losses >= SUSPECT_LOSSES:
                 self.narrow(now_ns)
