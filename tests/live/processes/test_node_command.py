@@ -197,7 +197,9 @@ def test_a_signal_is_obeyed_although_a_line_waits_for_room() -> None:
             pass
         alice.signal(signal.SIGTERM)
         refused = [line["id"] for line in all_lines(alice) if "error" in line]
-        assert refused == [2, 3, 4]
+        # Of lines that it has not read by then it says nothing.
+        assert refused
+        assert refused == [2, 3, 4][: len(refused)]
         assert alice.wait() == 1
         assert "left without a bye from 'bob' within 300 ms" in alice.said()
 
