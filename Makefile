@@ -31,8 +31,8 @@ CHECKED_BEFORE := --ignore=tests/test_tidy.py
 # run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
 # compiled anyway). `test-full` runs all twice.
 BOTH_BUILDS := $(addprefix tests/,audit core fuzz lab link papers properties sim test_build_mode.py \
-    trace wire broken/test_facts_mutants.py facts/test_steps.py live/test_node.py \
-    live/test_receiving.py live/test_rehearsal.py)
+    trace wire broken/test_facts_mutants.py broken/test_link_mutants.py facts/test_steps.py \
+    live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:
 .PHONY: help test test-interpreted test-compiled test-full test-stability coverage mutants check \

@@ -1,5 +1,6 @@
 """Which build runs, and that the tests notice when it is not the one they are meant to test."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,21 @@ def test_the_other_build_is_refused() -> None:
     assert wrong_build(ACTUAL) == ""
     assert f"expected the {OTHER} build" in wrong_build(OTHER)
     assert "must be compiled or interpreted" in wrong_build("fast")
+
+
+def test_what_a_compiled_build_cannot_run_is_run_interpreted() -> None:
+    """Or else a judge that skips on the compiled build would never judge."""
+    root = Path(__file__).parent
+    makefile = (root.parent / "Makefile").read_text(encoding="utf-8")
+    listed = makefile.partition("BOTH_BUILDS := $(addprefix tests/,")[2].partition(")")[0]
+    both = [root / name for name in listed.replace("\\", " ").split()]
+    needing = [
+        file
+        for file in root.rglob("test_*.py")
+        if re.search(r"skipif\(\s*(antecede\.)?compiled\(\)", file.read_text(encoding="utf-8"))
+    ]
+    assert len(needing) > 3
+    assert [file for file in needing if not {file, *file.parents} & set(both)] == []
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mkdocs", reason="the site is built with the extra `docs`")
+pytest.importorskip("mkdocs", reason="the Python package mkdocs is not installed")
 
 from tests.documents.pages import ROOT, all_pages
 

@@ -62,7 +62,7 @@ def test_replicas_differ_without_order() -> None:
 @pytest.mark.parametrize(("order", "too_early"), [("hybrid", 0), ("none", 8)])
 def test_comments_overtake_the_document_only_without_order(order: str, too_early: int) -> None:
     """The copies are equal in the end in both cases: that much the CRDT does alone."""
-    pytest.importorskip("pycrdt")
+    pytest.importorskip("pycrdt", reason="the Python package pycrdt is not installed")
     assert output_of("crdt_document.py", order).splitlines() == [
         "all copies are equal: True",
         "alice: 0 comments on what was not there yet",

@@ -10,7 +10,7 @@ import pytest
 
 from antecede.report.page.document import Report, page_text
 
-pytest.importorskip("playwright.sync_api", reason="the extra `browser` brings playwright")
+pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 

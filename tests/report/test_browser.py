@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("playwright", reason="the extra `browser` brings playwright")
+pytest.importorskip("playwright", reason="the Python package playwright is not installed")
 
 from playwright.sync_api import Browser
 

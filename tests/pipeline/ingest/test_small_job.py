@@ -26,20 +26,15 @@ KINDS = (1, 2, 3, 4, 5)
 
 
 def tables_at(out: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything in the tables of an ingest; the order of rows, and of causes, says nothing."""
+    """Everything in the tables of an ingest; the order of rows says nothing."""
     found = {}
     for name in ("events", "workload", "processes", "spans", "rejects"):
         if (out / name).is_dir():
             table = pq.read_table(out / name)
             columns = sorted(table.column_names)
-            rows = [tuple(settled(row[column]) for column in columns) for row in table.to_pylist()]
+            rows = [tuple(row[column] for column in columns) for row in table.to_pylist()]
             found[name] = sorted(rows, key=repr)
     return found
-
-
-def settled(value: object) -> object:
-    """Lists in order: they stand for sets."""
-    return sorted(value) if isinstance(value, list) else value
 
 
 def random_requests(seed: int) -> bytes:

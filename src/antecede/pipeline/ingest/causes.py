@@ -101,7 +101,8 @@ class Memory:
         named = [label for copy in copies for label in copy.causes or []]
         unknown = 0
         if event.causes is not None:
-            causes = [self._labelled[label] for label in named if label in self._labelled]
+            # In the order of delivery: copies come in any order.
+            causes = sorted(self._labelled[label] for label in named if label in self._labelled)
             unknown = len(named) - len(causes)
         elif event.answers is not None and event.handler is not None:
             causes = self._by_handler.pop(event.handler, [])
