@@ -40,7 +40,8 @@ def guard_of(
         secret_of(key or name),
         {peer: [secret_of(k).public for k in keys] for peer, keys in knows.items()},
     )
-    return KeyGuard(ring, clock or Ticks())
+    # Not secret, but the same in every run.
+    return KeyGuard(ring, clock or Ticks(), fresh=Random(f"guard of {name}").randbytes)
 
 
 def everybody(names: Sequence[str]) -> dict[str, KeyGuard]:

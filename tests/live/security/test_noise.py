@@ -104,7 +104,7 @@ def test_published_vectors_are_reproduced(
         prologue=PROLOGUE,
         cipher=cipher,
         hash_name=hash_name,
-        ephemeral=bytes.fromhex(INITIATOR_EPHEMERAL),
+        fresh=lambda _: bytes.fromhex(INITIATOR_EPHEMERAL),
     )
     bob = Responder(
         PrivateKey(responder_static),
@@ -112,7 +112,7 @@ def test_published_vectors_are_reproduced(
         prologue=PROLOGUE,
         cipher=cipher,
         hash_name=hash_name,
-        ephemeral=bytes.fromhex(RESPONDER_EPHEMERAL),
+        fresh=lambda _: bytes.fromhex(RESPONDER_EPHEMERAL),
     )
     assert alice.first(FIRST_PAYLOAD).hex() == first
     assert bob.take(bytes.fromhex(first)) == FIRST_PAYLOAD

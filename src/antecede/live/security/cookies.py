@@ -7,10 +7,11 @@ still gets only its share: budgets are kept for groups of hosts, so their number
 """
 
 import secrets
-from collections.abc import Callable
 from hashlib import blake2s
 from hmac import compare_digest
 from typing import Final, final
+
+from antecede.live.security.primitives import Fresh
 
 COOKIE_BYTES: Final = 16
 PROOF_BYTES: Final = 16
@@ -59,7 +60,7 @@ class Budget:
 class Cookies:
     """The cookies that one node gives out, and how many hellos it opens."""
 
-    def __init__(self, fresh: Callable[[int], bytes] = secrets.token_bytes) -> None:
+    def __init__(self, fresh: Fresh = secrets.token_bytes) -> None:
         self._fresh: Final = fresh
         self._secret = fresh(SECRET_BYTES)
         self._former = fresh(SECRET_BYTES)

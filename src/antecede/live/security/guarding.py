@@ -37,6 +37,7 @@ from antecede.live.security.noise import FIRST_BYTES, Initiator, Responder
 from antecede.live.security.primitives import (
     AuthenticationFailed,
     CipherName,
+    Fresh,
     PrivateKey,
     cipher_key,
 )
@@ -118,10 +119,12 @@ class KeyGuard(Guard):
         ring: KeyRing,
         clock: Callable[[], int] = time.time_ns,
         cookies: Cookies | None = None,
+        fresh: Fresh = secrets.token_bytes,
     ) -> None:
         self._ring = ring
         self._clock: Final = clock
-        self._cookies: Final = Cookies() if cookies is None else cookies
+        self._cookies: Final = Cookies(fresh) if cookies is None else cookies
+        self._fresh: Final = fresh
         # Of those who have asked for one, by their keys.
         self._given: Final[dict[bytes, Cookie]] = {}
         self._private = PrivateKey(ring.secret.raw)
@@ -212,9 +215,14 @@ class KeyGuard(Guard):
 
     def _hello(self, name: str, key: bytes, text: bytes) -> bytes:
         initiator = Initiator(
-            self._private, key, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
+            self._private,
+            key,
+            psk=self._ring.shared,
+            prologue=PROLOGUE,
+            cipher=CIPHER,
+            fresh=self._fresh,
         )
-        handle = secrets.token_bytes(HANDLE_BYTES)
+        handle = self._fresh(HANDLE_BYTES)
         self._last_stamp = max(self._last_stamp + 1, self._clock())
         stamp = self._last_stamp.to_bytes(STAMP_BYTES, "little")
         start = bytes([KEYED_HELLO, FORM]) + handle + initiator.first(stamp + text)
@@ -246,7 +254,11 @@ class KeyGuard(Guard):
     def _open_hello(self, envelope: bytes) -> Letter:
         start = self._checked(envelope)[:-CHECK_BYTES]
         responder = Responder(
-            self._private, psk=self._ring.shared, prologue=PROLOGUE, cipher=CIPHER
+            self._private,
+            psk=self._ring.shared,
+            prologue=PROLOGUE,
+            cipher=CIPHER,
+            fresh=self._fresh,
         )
         inside = responder.take(start[START_BYTES:])
         if len(inside) <= STAMP_BYTES:

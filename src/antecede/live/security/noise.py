@@ -23,6 +23,7 @@ from antecede.live.security.primitives import (
     AuthenticationFailed,
     Cipher,
     CipherName,
+    Fresh,
     HashName,
     PrivateKey,
     derive,
@@ -114,14 +115,13 @@ class HandshakeSide:
         prologue: bytes,
         cipher: CipherName,
         hash_name: HashName,
-        ephemeral: bytes | None,
+        fresh: Fresh,
     ) -> None:
         pattern = "IK" if psk is None else "IKpsk2"
         protocol = f"Noise_{pattern}_25519_{cipher}_{hash_name}"
         self._secret: Final = secret
         self._psk: Final = psk
-        # Tests give one, to compare with published vectors; everybody else must not.
-        self._ephemeral_bytes: Final = ephemeral
+        self._fresh: Final = fresh
         self._ephemeral: PrivateKey | None = None
         self._transcript = Transcript(protocol, cipher, hash_name)
         self._transcript.add(prologue)
@@ -129,7 +129,7 @@ class HandshakeSide:
 
     def _show_ephemeral(self) -> bytes:
         # Only now: most of those who are asked to answer a stranger never come so far.
-        key = PrivateKey(self._ephemeral_bytes or secrets.token_bytes(KEY_BYTES))
+        key = PrivateKey(self._fresh(KEY_BYTES))
         self._ephemeral = key
         self._take_ephemeral(key.public)
         return key.public
@@ -170,7 +170,7 @@ class Initiator(HandshakeSide):
         prologue: bytes = b"",
         cipher: CipherName = "AESGCM",
         hash_name: HashName = "BLAKE2s",
-        ephemeral: bytes | None = None,
+        fresh: Fresh = secrets.token_bytes,
     ) -> None:
         super().__init__(
             secret,
@@ -179,7 +179,7 @@ class Initiator(HandshakeSide):
             prologue=prologue,
             cipher=cipher,
             hash_name=hash_name,
-            ephemeral=ephemeral,
+            fresh=fresh,
         )
         self.responder: Final = responder
 
@@ -226,7 +226,7 @@ class Responder(HandshakeSide):
         prologue: bytes = b"",
         cipher: CipherName = "AESGCM",
         hash_name: HashName = "BLAKE2s",
-        ephemeral: bytes | None = None,
+        fresh: Fresh = secrets.token_bytes,
     ) -> None:
         super().__init__(
             secret,
@@ -235,7 +235,7 @@ class Responder(HandshakeSide):
             prologue=prologue,
             cipher=cipher,
             hash_name=hash_name,
-            ephemeral=ephemeral,
+            fresh=fresh,
         )
         self._theirs = b""
         self.initiator = b""

@@ -17,6 +17,10 @@ HashName: TypeAlias = Literal["BLAKE2s", "SHA256"]
 
 HASH_BYTES: Final = 32
 
+Fresh: TypeAlias = Callable[[int], bytes]
+"""So many bytes that nobody can guess (`secrets.token_bytes`). Simulations and published vectors
+need the same ones every time; everybody else must not give any."""
+
 
 class AuthenticationFailed(RemoteError):  # noqa: N818 - said of what happened, as the others are
     """Bytes that whoever they claim to be from did not make, or did not make now."""
