@@ -5,12 +5,13 @@ from random import Random
 
 import pytest
 
+from antecede import Message
 from antecede.core.errors import AntecedeError
 from antecede.core.protocols import hybrid_node as core
 from antecede.link import kept
 from antecede.link.faults import Faults
 from antecede.testing import Uniform
-from tests.journal.crashing_group import CrashingGroup, run, text_of
+from tests.journal.crashing_group import CrashingGroup, Sends, run, text_of
 from tests.journal.failing_disk import ForgetfulDisk
 from tests.journal.test_node_crashes import NAMES, begins_with, check_logs, passes_on
 
@@ -29,19 +30,31 @@ NEEDED = {
     "parts": kept.PART,
     "large": kept.LARGE,
     "pieces": kept.PIECE,
+    "numbers": kept.NUMBERED,
 }
 
 LARGE = 60_000
 """In datagrams of this network that is more parts than a node has room for at once."""
 
 DAVE = "dave"
+ASK = b"0large indeed?"
+ANSWER = b"0large indeed"
 
 
-def sends(name: str) -> list[tuple[list[str], bytes]]:
+def sends(name: str) -> Sends:
     """Dave sends large payloads, the others chains as elsewhere."""
     if name != DAVE:
         return begins_with(name)
     return [(["alice"], b"0large one" + Random(1).randbytes(LARGE))]
+
+
+def hands_on(name: str, message: Message) -> Sends:
+    """Alice asks Dave after his large payload, and he answers; the others as elsewhere."""
+    if len(message.payload) > LARGE:
+        return [([DAVE], ASK)]
+    if message.payload == ASK:
+        return [(["alice"], ANSWER)]
+    return passes_on(name, message)
 
 
 async def story(seed: int, kind: int | None) -> None:
@@ -52,7 +65,7 @@ async def story(seed: int, kind: int | None) -> None:
         seed=seed,
         faults=SLOW,
         begins_with=sends,
-        passes_on=passes_on,
+        passes_on=hands_on,
         settings={"send_limit": 24, "patience": 0.2},
     )
     if kind is not None:
@@ -67,7 +80,9 @@ async def story(seed: int, kind: int | None) -> None:
     logs = {name: group.log(name) for name in NAMES}
     plain = {name: [e for e in log if "large" not in e[2]] for name, log in logs.items()}
     check_logs(plain, {"3": 3})
-    assert [e[2] for e in logs["alice"] if e not in plain["alice"]] == [text_of(sends(DAVE)[0][1])]
+    whole, answer = text_of(sends(DAVE)[0][1]), text_of(ANSWER)
+    large = [entry for entry in logs["alice"] if entry not in plain["alice"]]
+    assert large == [(DAVE, 1, whole), (DAVE, 2, answer)]
 
 
 def fails(seed: int, kind: int | None) -> str:

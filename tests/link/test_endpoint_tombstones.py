@@ -3,7 +3,8 @@
 import pytest
 
 from antecede.link.contacts import REPLACED_MOST
-from antecede.link.endpoint import FORMER_MOST, Endpoint
+from antecede.link.core_driver import FORMER_MOST
+from antecede.link.endpoint import Endpoint
 from antecede.link.reports import PeerMet
 from antecede.wire.fence import stones_size
 from antecede.wire.frames import DATAGRAM
@@ -52,7 +53,7 @@ def test_many_lives_of_one_name_leave_little(polite: bool) -> None:
     assert len(ann._core.sessions) == 2
     assert len(contact.replaced) <= REPLACED_MOST
     assert contact.candidates == []
-    assert len(ann._former) <= FORMER_MOST
+    assert len(ann._core._former) <= FORMER_MOST
     for session in ann.sessions():
         assert session.unnoted == session.noting == [], "everything was told, and noted"
     group.send(ANN, [BOB, CAT], b"to the last of them")

@@ -15,6 +15,7 @@ from antecede.core.process import NodeProcess, Outbox
 from antecede.link.core_driver import CoreDriver
 from antecede.link.fences import Fences
 from antecede.link.inbox import Inbox
+from antecede.link.numbering import OwnParts
 from antecede.link.parts import CutFrame
 from antecede.link.path.flight import Sent
 from antecede.link.reader import ACK_DELAY_LIMIT_US, DatagramReader
@@ -26,9 +27,9 @@ from antecede.wire.frames import (
     CREDIT,
     DATAGRAM,
     HEADER_MOST,
-    NAMES,
     NO_KEY,
     NUMBER_AT,
+    NUMBERED,
     NUMBERS,
     PADDING,
     PART,
@@ -85,7 +86,7 @@ def make_session() -> Session:
 
 
 def reading(core: Recorder) -> DatagramReader:
-    driver = CoreDriver("ann", core, Inbox(1 << 20, []), {}, None)
+    driver = CoreDriver("ann", core, Inbox(1 << 20, []), OwnParts(), None)
     return DatagramReader(driver, Fences("ann", 1, driver))
 
 
@@ -289,7 +290,7 @@ def in_one_piece(whole: bytes) -> bytes:
     return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
 
 
-UNKNOWN_KINDS = (NAMES + 1, 255)
+UNKNOWN_KINDS = (NUMBERED + 1, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 

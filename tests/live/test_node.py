@@ -94,6 +94,30 @@ def test_a_large_payload_arrives_whole_and_in_order(datagram: int) -> None:
     play(story, mtu=datagram, send_limit=64)
 
 
+def test_messages_are_numbered_whatever_their_size() -> None:
+    """The first message is number 1 although it travels in many parts."""
+
+    async def story(alice: Node, bob: Node) -> None:
+        sent = [await alice.send("bob", payload) for payload in (bytes(5 << 20), b"two", b"three")]
+        received = [(await bob.receive(30)).sequence for _ in range(3)]
+        assert sent == received == [1, 2, 3]
+
+    play(story)
+
+
+def test_without_order_a_payload_in_parts_is_refused() -> None:
+    """Parts are joined as they are delivered, and here that may be in any order."""
+
+    async def story(alice: Node, bob: Node) -> None:
+        await alice.send("bob", bytes(1_000))
+        await bob.receive(30)
+        with pytest.raises(PayloadTooLarge, match="order='none' keeps no parts in order"):
+            await alice.send("bob", bytes(5_000))
+        assert await alice.send("alice", bytes(5_000)) == 2
+
+    play(story, order="none", mtu=1400)
+
+
 @pytest.mark.parametrize("order", ["hybrid", "hybrid-csps", "fifo", "none"])
 def test_every_order_delivers_everything_once(order: str) -> None:
     async def story(alice: Node, bob: Node) -> None:

@@ -26,6 +26,7 @@ from antecede.wire.frames import (
     CREDIT,
     NAMES,
     NO_KEY,
+    NUMBERED,
     NUMBERS,
     PART,
     PIECE,
@@ -158,7 +159,9 @@ def datagram_vectors() -> list[Row]:
             [
                 ("the next message is not the end of its payload", [PART]),
                 ("message", message(3, 2, b"first part")),
+                ("from here on ids are 1 larger than numbers", [NUMBERED, 1]),
                 ("message that follows it, and ends the payload", message(4, 3, b"last part")),
+                ("message with the id 5 and the number 4", message(5, 4, b"after it")),
             ],
         ),
         datagram(10, 9, [("bye, after the other's own", [BYE, 1]), ("permit", Permit(4))]),

@@ -45,6 +45,7 @@ WORDS: Final = {
     link.PUT: "value",
     link.REMOVED: "value removed",
     link.ENDED: "end of life",
+    link.NUMBERED: "number of a large payload",
 }
 """What the kinds of records are called: those of the core, then those of the link."""
 

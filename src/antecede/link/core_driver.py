@@ -14,9 +14,13 @@ from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
 from antecede.core.values import Message, Packet
 from antecede.link.inbox import Inbox
 from antecede.link.names import name_key
+from antecede.link.numbering import OwnParts
 from antecede.link.path.flight import Sent
 from antecede.link.rows import NodeLog
 from antecede.link.session import ME, Session
+
+FORMER_MOST: Final = 1024
+"""Incarnations that are over and whose names are remembered, because they may owe permits."""
 
 
 @final
@@ -24,6 +28,7 @@ class CoreDriver(Outbox):
     """Drives the core of one node."""
 
     __slots__ = (
+        "_former",
         "_gone_news",
         "_inbox",
         "_last_id",
@@ -42,19 +47,20 @@ class CoreDriver(Outbox):
         name: str,
         process: NodeProcess,
         inbox: Inbox,
-        own_parts: dict[int, bool],
+        own_parts: OwnParts,
         rows: NodeLog | None,
     ) -> None:
         self._name: Final = name
         self.process: Final = process
         self._inbox: Final = inbox
-        # Ids of our own messages that are parts, and not the last, of a payload.
         self._own_parts: Final = own_parts
         self._rows: Final = rows
         self._unlogged: list[Message] = []
         # The sessions by their id in the core, and those that have to be written to.
         self.sessions: Final[dict[int, Session]] = {}
         self.marked: list[Session] = []
+        # The names of those that are over, by their id.
+        self._former: Final[dict[int, str]] = {}
         self._last_id: i64 = 0
         # What the core wants told to peers that are gone: nobody need be told.
         self._gone_news: list[tuple[int, list[int]]] = []
@@ -131,6 +137,9 @@ class CoreDriver(Outbox):
         """A peer delivers nothing more: which of our messages it may never have delivered."""
         self.sessions.pop(session.id, None)
         self._recent = None
+        self._former[session.id] = session.name
+        if len(self._former) > FORMER_MOST:
+            del self._former[next(iter(self._former))]
         return self.process.forget_into(session.id, now_ns, self)
 
     def meet(self, session: Session, now_ns: i64) -> None:
@@ -181,8 +190,9 @@ class CoreDriver(Outbox):
             self._unlogged.append(message)
         sequence = message.sequence
         if message.sender == ME:
-            more = len(self._own_parts) > 0 and sequence in self._own_parts
-            self._inbox.put_own(self._name, sequence, message.payload, more)
+            own = self._own_parts
+            number = own.numbering.of(sequence)
+            self._inbox.put_own(self._name, number, message.payload, own.goes_on(sequence))
         else:
             session = self._recent
             if session is None or session.id != message.sender:
@@ -199,6 +209,11 @@ class CoreDriver(Outbox):
         marked = self.marked
         self.marked = []
         return marked
+
+    def name_of(self, process: i64) -> str:
+        """The name of the peer that has, or had, this id."""
+        session = self.sessions.get(process)
+        return self._former.get(process, "?") if session is None else session.name
 
     def process_of(self, sender: i64) -> i64:
         """A peer's id, or this node's, in the event log."""

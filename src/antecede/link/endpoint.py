@@ -25,6 +25,7 @@ from antecede.link.identity import Identity
 from antecede.link.inbox import InboundMessage, Inbox
 from antecede.link.kept import Kept
 from antecede.link.limits import Limits
+from antecede.link.numbering import OwnParts
 from antecede.link.reader import DatagramReader
 from antecede.link.reports import (
     NodeFenced,
@@ -60,9 +61,6 @@ RESTARTED: Final = "restarted"
 """Why the former incarnation of a peer that came back is expelled."""
 
 KEY_WITHDRAWN: Final = "its key was withdrawn"
-
-FORMER_MOST: Final = 1024
-"""Incarnations that are over and whose names are remembered, because they may owe permits."""
 
 
 @final
@@ -100,7 +98,7 @@ class Endpoint:
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
         self.inbox: Final = Inbox(me.payload_limit, self.reports, kept)
-        parts: dict[int, bool] = {}
+        parts = OwnParts()
         self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
         if kept is not None:
             self._core.skip_ids(kept.last_id)
@@ -120,8 +118,6 @@ class Endpoint:
         self.fenced: NodeFenced | None = None
         self.deaf = False
         """Whether datagrams are dropped as if they were lost on the way."""
-        # The names of incarnations that are over, by their id in the core.
-        self._former: Final[dict[int, str]] = {}
         self._leaving: i64 = STAYS
         self.malformed: i64 = 0
         self.last_malformed = ""
@@ -250,8 +246,12 @@ class Endpoint:
 
     def name_of(self, session_id: int) -> str:
         """The name of the peer that has, or had, this id in the core."""
+        return self._core.name_of(session_id)
+
+    def number_of(self, session_id: int, sequence: int) -> int:
+        """The number of that peer's message with this id."""
         session = self._core.sessions.get(session_id)
-        return self._former.get(session_id, "?") if session is None else session.name
+        return sequence if session is None else int(session.assembly.number_of(sequence))
 
     def is_over(self, session_id: int) -> bool:
         """Whether that incarnation of a peer is no more."""
@@ -567,9 +567,6 @@ class Endpoint:
         whole = self.sending.withdraw(session, undelivered)
         if whole:
             self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
-        self._former[session.id] = session.name
-        if len(self._former) > FORMER_MOST:
-            del self._former[next(iter(self._former))]
         self.sending.go_on(now_ns)
 
     # Expulsion, inside.

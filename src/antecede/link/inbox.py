@@ -98,6 +98,7 @@ class Inbox:
             if self._kept is not None:
                 self._kept.piece(session.id, payload)
             return
+        number = assembly.number_of(sequence)
         last = payload
         if assembly.size > 0:
             size = assembly.size + len(payload)
@@ -105,20 +106,20 @@ class Inbox:
                 assembly.drop()
                 if self._kept is not None:
                     self._kept.dropped(session.id)
-                self._refuse(session.name, sequence, size)
+                self._refuse(session.name, number, size)
                 return
             payload = assembly.join(payload)
         if session.credit.is_unread(len(payload)):
             self.unread.append(session)
         self.delivered += 1
         if self._kept is None:
-            self.messages.append(InboundMessage(session.name, sequence, payload))
+            self.messages.append(InboundMessage(session.name, number, payload))
         else:
-            number = self._kept.inbound(session.id, session.name, sequence, last, payload)
-            self._settle_later(session.name, sequence, payload, number)
+            place = self._kept.inbound(session.id, session.name, number, last, payload)
+            self._settle_later(session.name, number, payload, place)
 
-    def put_own(self, name: str, sequence: i64, payload: bytes, more: bool) -> None:
-        """A message of this node to itself."""
+    def put_own(self, name: str, number: i64, payload: bytes, more: bool) -> None:
+        """A message of this node to itself; `number` is that of the whole payload."""
         if more:
             self._own.keep(payload, self._payload_limit)
             if self._kept is not None:
@@ -130,10 +131,10 @@ class Inbox:
         self._own_cost += MESSAGE_COST + len(payload)
         self.delivered += 1
         if self._kept is None:
-            self.messages.append(InboundMessage(name, sequence, payload))
+            self.messages.append(InboundMessage(name, number, payload))
         else:
-            number = self._kept.inbound(ME, name, sequence, last, payload)
-            self._settle_later(name, sequence, payload, number)
+            place = self._kept.inbound(ME, name, number, last, payload)
+            self._settle_later(name, number, payload, place)
 
     def unsettled(self) -> int:
         """How many deliveries are not on disk."""

@@ -38,6 +38,7 @@ CONFIRMED: Final = 77
 PUT: Final = 78
 REMOVED: Final = 79
 ENDED: Final = 80
+NUMBERED: Final = 81
 """Kinds of records."""
 
 
@@ -114,6 +115,7 @@ class Kept:
         "incarnation",
         "last_id",
         "name",
+        "numbers",
         "order",
         "parts",
         "pass_on",
@@ -151,6 +153,8 @@ class Kept:
         self._sent_written: i64 = 0
         self.parts: dict[int, bool] = {}
         self.wholes: dict[int, tuple[list[int], int]] = {}
+        # By its first id: the last id of a large payload, and its number.
+        self.numbers: dict[int, tuple[int, int]] = {}
         self._large: KeptLarge | None = None
         # How many payloads were delivered, parts of the next ones by sender, and by its number
         # each that is not confirmed: the very record that brings it back.
@@ -197,13 +201,20 @@ class Kept:
         self.wholes[sequence] = (list(targets), int(size))
         self._records.append(record(WHOLE, [sequence, size, *targets]))
 
+    def numbered(self, first: i64, last: i64, number: i64) -> None:
+        """The messages with these ids are one payload, and have one number."""
+        self.numbers[first] = (int(last), int(number))
+        self._records.append(record(NUMBERED, [first, last, number]))
+
     def unfinished(self, large: KeptLarge) -> None:
         """The rest of a payload waits for room."""
         self._large = large
         self._records.append(large_record(large))
 
-    def withdrawn(self) -> None:
-        """Nobody is left for whom the rest of that payload would be."""
+    def withdrawn(self, last: i64) -> None:
+        """Nobody is left for whom the rest of the newest payload would be, after this id."""
+        for first in list(self.numbers)[-1:]:
+            self.numbered(first, last, self.numbers[first][1])
         if self._large is not None:
             self._large = None
             self._records.append(record(LARGE_GONE, []))
@@ -317,6 +328,7 @@ class Kept:
         self.changes(sent)
         self.parts = {part: True for part in self.parts if part >= oldest}
         self.wholes = {last: whole for last, whole in self.wholes.items() if last >= oldest}
+        self._forget_numbers(oldest)
         records = [life_record(self.name, self.order, self.incarnation)]
         records.append(record(COUNTS, [self.last_id, sent, self.delivered]))
         for peer in [*self._formers.values(), *self._peers.values()]:
@@ -327,6 +339,8 @@ class Kept:
         records += [record(PART, [part]) for part in self.parts]
         for last, (targets, size) in self.wholes.items():
             records.append(record(WHOLE, [last, size, *targets]))
+        for first, (last, number) in self.numbers.items():
+            records.append(record(NUMBERED, [first, last, number]))
         large = self.large()
         if large is not None:
             records.append(large_record(large))
@@ -350,6 +364,7 @@ class Kept:
         self._sent_written = 0
         self.parts = {}
         self.wholes = {}
+        self.numbers = {}
         self._large = None
         self._pieces = {}
         self._records = []
@@ -368,6 +383,12 @@ class Kept:
         return core
 
     # Inside.
+
+    def _forget_numbers(self, oldest: i64) -> None:
+        """Of payloads that everybody has, only the latest tells how to go on."""
+        done = [first for first, (last, _) in self.numbers.items() if last < oldest]
+        for first in done[:-1]:
+            del self.numbers[first]
 
     def _write_held(self) -> None:
         for key, value in self._held.items():
@@ -440,7 +461,7 @@ class Kept:
             self._take_life(reader)
         elif kind in (PEER, OVER, FORGOTTEN, STONE):
             self._take_peer(reader)
-        elif kind in (PART, WHOLE, LARGE, LARGE_GONE):
+        elif kind in (PART, WHOLE, NUMBERED, LARGE, LARGE_GONE):
             self._take_own(reader)
         elif kind in (PUT, REMOVED):
             self._take_value(reader)
@@ -492,6 +513,9 @@ class Kept:
             while reader.left() > 0:
                 targets.append(reader.number())
             self.wholes[last] = (targets, size)
+        elif kind == NUMBERED:
+            first = reader.number()
+            self.numbers[first] = (reader.number(), reader.number())
         else:
             self._large = read_large(reader)
 

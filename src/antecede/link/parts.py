@@ -1,9 +1,9 @@
 """What does not fit a datagram: cut, and joined again.
 
-A large payload is cut into *parts*, consecutive messages to the core. The last of them stands for
-the whole: its id is what the sender gets and what the receiver sees. Each part but the last is
-marked on the wire. A message that was in the core already when the way turned out to be narrower is
-cut into *pieces* of its frame, of which the core knows nothing.
+A large payload is cut into *parts*, consecutive messages to the core, and one message to both
+applications, with one number (`numbering`). Each part but the last is marked on the wire. A message
+that was in the core already when the way turned out to be narrower is cut into *pieces* of its
+frame, of which the core knows nothing.
 """
 
 from typing import Final, final
@@ -12,10 +12,11 @@ from zlib import crc32
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
+from antecede.link.numbering import Numbering
 
 PARTS_LIMIT: Final = 1 << 17
-"""Parts that have come before their turn; beyond that they are not noted, and the peer is not
-keeping to the window it was given."""
+"""Parts, and numbers, that have come before their turn; beyond that they are not noted, and the
+peer is not keeping to the window it was given."""
 
 FRAME_MOST: Final = 1 << 17
 PIECEMEAL_MOST: Final = 16
@@ -67,12 +68,13 @@ class LargePayload:
 class Assembly:
     """The payloads of one sender: parts are joined as they are delivered."""
 
-    __slots__ = ("_last_delivered", "_noted", "_pieces", "size")
+    __slots__ = ("_last_delivered", "_noted", "_numbering", "_pieces", "size")
 
     def __init__(self) -> None:
         self._last_delivered: i64 = 0
         # Messages that, when they are delivered, are not the end of their payload.
         self._noted: dict[int, bool] = {}
+        self._numbering: Final = Numbering()
         self._pieces: list[bytes] = []
         # Bytes of the payload under way; those beyond the limit are counted, not kept.
         self.size: i64 = 0
@@ -86,9 +88,22 @@ class Assembly:
         if sequence > self._last_delivered and len(self._noted) < PARTS_LIMIT:
             self._noted[sequence] = True
 
+    def note_surplus(self, sequence: i64, surplus: i64) -> None:
+        """The message with this id has a number that is so much lower."""
+        if surplus >= sequence:
+            raise RemoteError(f"message {sequence} is said to be number {sequence - surplus}")
+        if sequence > self._last_delivered and len(self._numbering) < PARTS_LIMIT:
+            self._numbering.note(sequence, sequence - surplus)
+
+    def number_of(self, sequence: i64) -> i64:
+        """The number of the message with this id, or of the payload that it is a part of."""
+        return self._numbering.of(sequence) if self._numbering.used else sequence
+
     def is_part(self, sequence: i64) -> bool:
         """A message is delivered; whether more of its payload follows."""
         self._last_delivered = sequence
+        if self._numbering.used:
+            self._numbering.forget_below(sequence)
         return len(self._noted) > 0 and self._noted.pop(sequence, False)
 
     def keep(self, piece: bytes, limit: i64) -> None:

@@ -25,6 +25,7 @@ from antecede.wire.frames import (
     NAMES,
     NOTED,
     NOTICES,
+    NUMBERED,
     NUMBERS,
     PADDING,
     PART,
@@ -54,6 +55,7 @@ class DatagramReader:
         "_last",
         "_number",
         "_part",
+        "_surplus",
         "messages",
         "news",
         "numbers",
@@ -70,6 +72,8 @@ class DatagramReader:
         self._last: i64 = 0
         # Whether the next message is a part of its payload, and not the last.
         self._part = False
+        # By how much the ids of the messages that follow are larger than their numbers.
+        self._surplus: i64 = 0
         # Whether the frames at hand came in pieces.
         self._joined = False
         # What the datagram contained: messages, acknowledgements, anything to be acknowledged, the
@@ -87,6 +91,7 @@ class DatagramReader:
         self._index = 0
         self._last = 0
         self._part = False
+        self._surplus = 0
         self._joined = False
         self.messages = False
         self.numbers = False
@@ -158,6 +163,8 @@ class DatagramReader:
             # Remembered until the core delivers it; what it has delivered already it will not.
             session.assembly.note_part(sequence)
             self._part = False
+        if self._surplus > 0:
+            session.assembly.note_surplus(sequence, self._surplus)
         if session.rows is not None:
             session.rows.arrived(packet, self._number, self._index, size, now_ns)
         self._index += 1
@@ -182,10 +189,12 @@ class DatagramReader:
         if frame is None:
             return
         self._last = 0
+        self._surplus = 0
         self._joined = True
         self._perform(session, Reader(frame), now_ns)
         self._joined = False
         self._last = 0
+        self._surplus = 0
 
     def _read_numbers(self, session: Session, reader: Reader, now_ns: i64) -> None:
         delay_us = reader.varint()
@@ -224,6 +233,8 @@ class DatagramReader:
     def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
         if kind == PART:
             self._part = True
+        elif kind == NUMBERED:
+            self._surplus = reader.varint()
         elif kind == CREDIT:
             session.credit.extend(reader.varint())
         elif kind == BYE:

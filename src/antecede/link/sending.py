@@ -16,6 +16,7 @@ from antecede.link.directory import Directory
 from antecede.link.inbox import Inbox
 from antecede.link.kept import Kept, KeptLarge
 from antecede.link.limits import Limits
+from antecede.link.numbering import Numbering, OwnParts
 from antecede.link.parts import LargePayload
 from antecede.link.session import ME, Session
 from antecede.wire.frames import FRAME_ROOM
@@ -37,9 +38,11 @@ class Sending:
         "_large_kept",
         "_limits",
         "_next_sequence",
+        "_numbering",
         "_parts",
         "_process",
         "_sizes",
+        "_surplus",
         "_wholes",
         "bytes_held",
         "copies",
@@ -53,7 +56,7 @@ class Sending:
         limits: Limits,
         directory: Directory,
         inbox: Inbox,
-        parts: dict[int, bool],
+        parts: OwnParts,
         kept: Kept | None = None,
     ) -> None:
         self._kept: Final = kept
@@ -65,7 +68,10 @@ class Sending:
         self._directory: Final = directory
         self._inbox: Final = inbox
         # Ids of messages that are parts, and not the last, of a large payload.
-        self._parts: Final = parts
+        self._parts: Final = parts.more
+        self._numbering: Final[Numbering] = parts.numbering
+        # By how much the id of the next message is larger than its number.
+        self._surplus: i64 = 0
         # By the id of the last part: for whom its payload is, and how large.
         self._wholes: Final[dict[int, tuple[list[int], int]]] = {}
         self._large: LargePayload | None = None
@@ -89,7 +95,7 @@ class Sending:
         )
 
     def quick_send(self, target: object, payload: object, now_ns: i64) -> i64:
-        """Send to one peer if nothing stands in the way: the message's id, or 0 if something does.
+        """Send to one peer if nothing stands in the way: the message's number, or 0 if not.
 
         This is the path of most messages, in one call; whoever gets a 0 finds out why. That so much
         waits to be written that it should leave first is one reason.
@@ -103,14 +109,14 @@ class Sending:
         if contact.expelled or session.is_gone() or len(payload) > session.largest:
             return 0
         self.sent += 1
-        return self._submit(contact.targets, payload, now_ns)
+        return self._submit(contact.targets, payload, now_ns) - self._surplus
 
     def wants_flush(self) -> bool:
         """Whether so much waits to be written that it should not wait for the end of the turn."""
         return self.unwritten > FLUSH_BYTES
 
     def send(self, contacts: list[Contact], to_self: bool, payload: bytes, now_ns: i64) -> i64:
-        """Send to these peers; the message's id. The caller has seen that there is room."""
+        """Send to these peers; the message's number. The caller has seen that there is room."""
         part_size: i64 = self._limits.part_size
         targets: list[int] = [ME] if to_self else []
         for contact in contacts:
@@ -123,14 +129,22 @@ class Sending:
             large = LargePayload(targets, payload, part_size, self._next_sequence)
             self._large = large
             self._wholes[large.sequence] = (list(targets), len(payload))
+            first = self._next_sequence
+            number = self._numbering.payload(first, large.sequence)
+            self._count_surplus()
             if self._kept is not None:
                 self._kept.whole(large.sequence, targets, len(payload))
+                self._kept.numbered(first, large.sequence, number)
             self._feed_large(now_ns)
-            return large.sequence
+            return number
         sequence = self._submit(targets, payload, now_ns)
         if to_self:
             self._forget_delivered()  # Where there is no peer, no arrival will.
-        return sequence
+        return sequence - self._surplus
+
+    def number_of(self, sequence: i64) -> i64:
+        """The number of our message with this id, or of the payload that it is a part of."""
+        return self._numbering.of(sequence)
 
     def last_sequence(self) -> i64:
         """The id of the last message sent so far; that of a large payload is known beforehand."""
@@ -186,6 +200,8 @@ class Sending:
             self.bytes_held = held
         self._parts.update(kept.parts)
         self._wholes.update(kept.wholes)
+        for first, (last, number) in kept.numbers.items():
+            self._numbering.recall(first, last, number)
         rest = kept.large()
         if rest is not None:
             skipped = (self._next_sequence - rest.first) * rest.part_size
@@ -195,6 +211,7 @@ class Sending:
                 list(rest.targets), payload, rest.part_size, self._next_sequence
             )
             self._feed_large(now_ns)
+        self._count_surplus()
 
     # What happens to what was sent.
 
@@ -209,24 +226,35 @@ class Sending:
         self.unwritten = 0
 
     def withdraw(self, session: Session, messages: list[int]) -> list[int]:
-        """A peer gets nothing more: the ids of the payloads that `messages` to it belong to."""
-        whole = [sequence for sequence in messages if sequence not in self._parts]
+        """A peer gets nothing more: the numbers of the payloads that `messages` to it end."""
+        whole = [int(self.number_of(last)) for last in messages if last not in self._parts]
         large = self._large
         if large is not None and large.withdraw(session.id):
-            whole.append(large.sequence)
+            whole.append(int(self.number_of(large.sequence)))
             if not large.targets:
-                self._large = None
-                if self._kept is not None:
-                    self._kept.withdrawn()
+                self._give_up_large()
         return whole
 
     def beyond(self, session: Session) -> list[int]:
-        """The ids of payloads for a peer, sent before it was met, that are beyond its limit."""
+        """The numbers of payloads for a peer that, as it says only now, it does not take."""
         return [
-            sequence
+            int(self.number_of(sequence))
             for sequence, (targets, size) in self._wholes.items()
             if size > session.payload_limit and session.id in targets
         ]
+
+    def _give_up_large(self) -> None:
+        """Nobody is left for whom the rest of a payload would be."""
+        self._large = None
+        last = self._next_sequence - 1
+        self._numbering.ends_with(last)
+        self._count_surplus()
+        if self._kept is not None:
+            self._kept.withdrawn(last)
+
+    def _count_surplus(self) -> None:
+        following = self.last_sequence() + 1
+        self._surplus = following - self._numbering.of(following)
 
     def _submit(self, targets: list[int], payload: bytes, now_ns: i64) -> i64:
         sequence = self._next_sequence
@@ -262,6 +290,8 @@ class Sending:
         """What is below the oldest that somebody misses takes no room any more."""
         sizes = self._sizes
         oldest = self._process.oldest()
+        if self._numbering.used:
+            self._numbering.forget_below(oldest)
         while sizes.first < oldest:
             if self._parts:
                 self._parts.pop(sizes.first, None)

@@ -14,6 +14,7 @@ from antecede.core.fact_packets import without_watermarks
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
 from antecede.link.fences import Fences
+from antecede.link.numbering import OwnParts
 from antecede.link.outgoing import sequence_of
 from antecede.link.parts import CutFrame
 from antecede.link.path.flight import Sent
@@ -36,6 +37,7 @@ from antecede.wire.frames import (
     NO_KEY,
     NOTED,
     NOTICES,
+    NUMBERED,
     NUMBERS,
     PACKETS_MOST,
     PART,
@@ -91,13 +93,14 @@ class DatagramWriter:
         "_parts",
         "_room",
         "_size",
+        "_surplus",
         "_suspicions",
         "_writer",
     )
 
     def __init__(
         self,
-        parts: dict[int, bool],
+        parts: OwnParts,
         out: list[Datagram],
         fences: Fences,
         suspicions: Suspicions,
@@ -106,7 +109,6 @@ class DatagramWriter:
         self._suspicions: Final = suspicions
         # Numbers that the datagram has introduced.
         self._named: list[int] = []
-        # Ids of our messages that are parts, and not the last, of a payload.
         self._parts: Final = parts
         self._out: Final = out
         self._writer: Final = BytesWriter()
@@ -118,6 +120,8 @@ class DatagramWriter:
         self._index: i64 = 0
         self._last: i64 = 0
         self._size: i64 = 0
+        # By how much the ids of its last messages are larger than their numbers.
+        self._surplus: i64 = 0
 
     def write(self, session: Session, now_ns: i64) -> None:
         """Put everything that may leave now into datagrams."""
@@ -172,6 +176,7 @@ class DatagramWriter:
         self._begin(session, sent, now_ns)
         self._index = 0
         self._last = 0
+        self._surplus = 0
         self._named.clear()
         if session.receipts.take_owed():
             writer.append(u8(NUMBERS))
@@ -300,7 +305,12 @@ class DatagramWriter:
         if before + size >= self._room or self._index >= PACKETS_MOST:
             return False
         sequence = message.sequence
-        if self._parts and sequence in self._parts:
+        surplus = self._surplus
+        if self._parts.numbering.used:
+            surplus = sequence - self._parts.numbering.of(sequence)
+            if surplus != self._surplus:
+                write_frame(writer, NUMBERED, surplus)
+        if self._parts.goes_on(sequence):
             writer.append(u8(PART))
         fresh = self._introduce(session, packet)
         start = len(writer)
@@ -315,6 +325,7 @@ class DatagramWriter:
             self._has_introduced(fresh, sent)
         self._last = sequence
         self._size = size
+        self._surplus = surplus
         if session.rows is not None:
             taken = len(writer) - start
             session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
@@ -337,9 +348,17 @@ class DatagramWriter:
         if session.rows is not None:
             session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
         self._index += 1
-        if sequence in self._parts:
-            frame = bytes([PART]) + frame
+        frame = self._marks(sequence) + frame
         self._write_piece(session, session.outgoing.begin_cut(sequence, frame), sent)
+
+    def _marks(self, sequence: i64) -> bytes:
+        """What stands before a message that is a part, or that comes after one."""
+        writer = BytesWriter()
+        if self._parts.numbering.used:
+            write_frame(writer, NUMBERED, sequence - self._parts.numbering.of(sequence))
+        if self._parts.goes_on(sequence):
+            writer.append(u8(PART))
+        return writer.getvalue()
 
     def _write_piece(self, session: Session, cut: CutFrame, sent: Sent) -> None:
         """Append a piece, as large as there is room for."""

@@ -88,12 +88,19 @@ class PeerGone(LocalError):  # noqa: N818 - reads as what it is
 class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is
     """A payload beyond what the settings allow."""
 
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(size, limit)
+    def __init__(self, size: int, limit: int, unordered: bool = False) -> None:
+        super().__init__(size, limit, unordered)
         self.size = size
         self.limit = limit
+        self.unordered = unordered
+        """Whether the limit is that of a datagram, because nothing keeps parts in order."""
 
     def __str__(self) -> str:
+        if self.unordered:
+            return (
+                f"a payload of {self.size:,} bytes takes more than one datagram, and "
+                f"order='none' keeps no parts in order: at most {self.limit:,} bytes"
+            )
         return (
             f"a payload of {self.size:,} bytes is larger than payload_limit, "
             f"{size_text(self.limit)}; send it in parts, or raise the limit on every node"

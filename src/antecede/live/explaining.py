@@ -103,9 +103,13 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
     held: list[Held] = []
     dead: list[str] = []
     for item in endpoint.held_back():
-        missing = tuple((endpoint.name_of(owner), seq) for owner, seq in item.missing)
+        missing = tuple(
+            (endpoint.name_of(owner), endpoint.number_of(owner, owed))
+            for owner, owed in item.missing
+        )
         target = endpoint.name_of(item.target)
-        held.append(Held(sequence=int(item.sequence), target=target, missing=missing))
+        number = int(endpoint.sending.number_of(item.sequence))
+        held.append(Held(sequence=number, target=target, missing=missing))
         for owner, _ in item.missing:
             name = endpoint.name_of(owner)
             if endpoint.is_over(owner) and name not in dead:
@@ -180,7 +184,7 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
         undelivered=endpoint.owes(session),
         early=early,
-        after=after,
+        after=int(session.assembly.number_of(after)),
         out_of_credit=session.met and session.outgoing.waits_for_credit(),
         refusal="" if contact is None else contact.refusal,
     )

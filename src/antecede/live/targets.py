@@ -49,6 +49,10 @@ def chosen_targets(
         raise LocalError("no targets: a message needs at least one")
     if len(payload) > limit:
         raise PayloadTooLarge(len(payload), limit)
+    if settings.order == "none":
+        for contact in contacts:
+            if len(payload) > contact.session.largest:
+                raise PayloadTooLarge(len(payload), int(contact.session.largest), unordered=True)
     return contacts, to_self
 
 

@@ -48,12 +48,14 @@ NOTICES: Final = 0x88
 NOTED: Final = 0x89
 SUSPECTS: Final = 0x8A
 NAMES: Final = 0x8B
+NUMBERED: Final = 0x8C
 """Frames of the link: datagrams that came, credit granted, a bye, a release, a wish for an answer,
 the word that its sender has stopped and delivers nothing more; that the payload of the message in
 the next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
 expelled, which comes before every packet of its datagram; that this has been noted; whom its
-sender suspects to be dead; and whom it means by a number, which comes before the first packet of a
-datagram that uses it."""
+sender suspects to be dead; whom it means by a number, which comes before the first packet of a
+datagram that uses it; and by how much the ids of the messages that follow in the datagram are
+larger than the numbers that applications see."""
 
 
 def write_header(writer: BytesWriter, token: i64, number: i64, mark: i64) -> None:
