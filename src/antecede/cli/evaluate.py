@@ -28,6 +28,7 @@ Examples:
   export ANTECEDE_DATA=traces
   antecede evaluate examples/evaluation/evaluation.toml --out evaluation
   antecede evaluate examples/evaluation/evaluation.toml --out small --quick
+  antecede evaluate examples/evaluation/evaluation.toml --out one --only trainticket
   antecede evaluate my.toml --data /shared/traces --out /shared/out --master spark://host:7077
 
 \b
@@ -56,6 +57,7 @@ docs/EVALUATION.md explains the method and tells what came of it.
     help="The folder of the traces.  [default: $ANTECEDE_DATA]",
 )
 @click.option("--quick", is_flag=True, help="Less of everything, as the configuration says.")
+@click.option("--only", default="", help="Only these scenarios, separated by commas.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
 @click.pass_context
 def command(
@@ -64,6 +66,7 @@ def command(
     out: Path,
     data: Path | None,
     quick: bool,
+    only: str,
     master: str | None,
 ) -> None:
     """Ingest, profile and grow traces, simulate protocols on them, audit, measure, and answer.
@@ -74,7 +77,8 @@ def command(
     from antecede.pipeline.evaluate.config import read_evaluation
     from antecede.pipeline.evaluate.job import evaluate
 
-    evaluation = read_evaluation(config, data=data, quick=quick)
+    chosen = [name.strip() for name in only.split(",") if name.strip()]
+    evaluation = read_evaluation(config, data=data, quick=quick, only=chosen)
     check_writable(out)
     with progress_bar() as (tell, report), spark_session(context, master) as session:
         outcome = evaluate(session, evaluation, out, command=as_typed(), tell=tell, report=report)

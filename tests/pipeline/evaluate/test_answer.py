@@ -11,7 +11,14 @@ import pytest
 from antecede.pipeline.evaluate.answer import answer_rows, answers, markdown
 from antecede.pipeline.evaluate.job import greatest_difference
 from antecede.pipeline.evaluate.outputs import write_rows
-from antecede.pipeline.evaluate.plots import added_plot
+from antecede.pipeline.evaluate.plots import (
+    LEAST_NS,
+    LESS_NS,
+    OTHER_SHAPES,
+    SHAPES,
+    added_plot,
+    less_or_duration_label,
+)
 from antecede.pipeline.evaluate.settings import (
     bucket_rows,
     figure_rows,
@@ -183,7 +190,25 @@ def test_what_is_less_than_the_axis_shows_is_drawn_as_that() -> None:
     tiny = [run("ks", seed, metadata_bytes_per_message=9.0, **figures) for seed in (1, 2)]
     figure = added_plot(answers(groups_of([*runs(), *tiny])))
     [axes] = figure.axes
-    arrows = [line for line in axes.lines if line.get_marker() == "<"]
-    assert [str(line.get_label()) for line in arrows] == ["ks: less than 1 µs"]
-    assert "less than 1 µs" in axes.get_xlabel()
-    assert "less than" not in added_plot(answers(groups_of(runs()))).axes[0].get_xlabel()
+    [ks] = [line for line in axes.lines if line.get_marker() == SHAPES["ks"]]
+    assert list(ks.get_xdata()) == [LESS_NS]
+    assert LESS_NS < LEAST_NS
+    assert [less_or_duration_label(mark) for mark in axes.get_xticks()][0] == "< 1 µs"
+    others = [x for line in axes.lines if line is not ks for x in line.get_xdata()]
+    assert min(float(x) for x in others if float(x) > 1) > LEAST_NS
+    without = added_plot(answers(groups_of(runs()))).axes[0]
+    assert min(without.get_xticks()) >= LEAST_NS
+
+
+def test_protocols_with_equal_figures_do_not_cover_each_other() -> None:
+    """One below the other in the row of their setting, each with a point of its own shape."""
+    figures = {"latency_mean_ns": 90.0 * MS, "non_causal_mean_ns": 5.0 * MS}
+    same = [
+        run(protocol, seed, metadata_bytes_per_message=9.0, non_causal_p99_ns=50, **figures)
+        for protocol in ("hybrid", "ks", "mf", "one-of-mine", "another")
+        for seed in (1, 2)
+    ]
+    [axes] = added_plot(answers(groups_of(same))).axes
+    marked = [line for line in axes.lines if line.get_marker() in {*SHAPES.values(), *OTHER_SHAPES}]
+    assert len({line.get_marker() for line in marked}) == 5
+    assert len({float(line.get_ydata()[0]) for line in marked}) == 5

@@ -135,8 +135,13 @@ def with_replay(
     return rest | {"replay": [str((workloads[name] / "workload").resolve()) for name in names]}
 
 
-def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False) -> Evaluation:
-    """The evaluation in a file; `LocalError` says in one sentence what is wrong with it."""
+def read_evaluation(
+    path: Path, *, data: Path | None = None, quick: bool = False, only: Sequence[str] = ()
+) -> Evaluation:
+    """The evaluation in a file; `LocalError` says in one sentence what is wrong with it.
+
+    With `only`, those of its scenarios, and of the traces what they need, without profiles.
+    """
     raw = read_toml(path)
     section = Section(raw.where, quickened(raw.as_table(), quick))
     title = section.text("title", path.stem)
@@ -167,7 +172,29 @@ def read_evaluation(path: Path, *, data: Path | None = None, quick: bool = False
         folder=path.parent,
     )
     check_scenarios(evaluation)
-    return evaluation
+    return part_with(evaluation, only) if only else evaluation
+
+
+def part_with(evaluation: Evaluation, only: Sequence[str]) -> Evaluation:
+    """These scenarios alone, and what they need."""
+    scenarios = tables_in(evaluation.grid["scenario"])
+    for name in only:
+        if name not in scenarios:
+            there = f"; there are {', '.join(scenarios)}"
+            raise LocalError(f"there is no scenario {name!r}{near_miss(name, [*scenarios])}{there}")
+    needed = {str(scenarios[name].get("of")) for name in only}
+    grown = {name: one for name, one in evaluation.grown.items() if needed & {name, one.again_of}}
+    needed |= {one.trace for one in grown.values()}
+    cuts = {name: cut for name, cut in evaluation.cuts.items() if name in needed}
+    needed |= {cut.trace for cut in cuts.values()}
+    return replace(
+        evaluation,
+        traces={name: trace for name, trace in evaluation.traces.items() if name in needed},
+        cuts=cuts,
+        grown=grown,
+        profiled=False,
+        grid={**evaluation.grid, "scenario": {name: scenarios[name] for name in only}},
+    )
 
 
 def quickened(table: Table, quick: bool) -> Table:

@@ -29,12 +29,46 @@ COLOURS: Final = {
 """From Okabe and Ito's palette, which is told apart with any kind of colour vision."""
 
 OTHERS: Final = "#999999"
-MARKERS: Final = "osD^vPX*"
+SHAPES: Final = {
+    "hybrid": "o",
+    "hybrid-sps": "v",
+    "hybrid-csps": "^",
+    "hybrid-facts": "D",
+    "rst": "s",
+    "ks": "P",
+    "mf": "X",
+    "cykas": "h",
+    "fifo": "<",
+    "none": "*",
+}
+"""The point of a protocol, so that colours are not needed to tell them apart."""
+
+OTHER_SHAPES: Final = ("d", "p", ">", "8")
+DASHES: Final = {
+    "hybrid": "-",
+    "hybrid-sps": (0, (5, 1)),
+    "hybrid-facts": (0, (1, 1)),
+    "rst": "--",
+    "mf": "-.",
+    "cykas": (0, (5, 1, 1, 1, 1, 1)),
+    "none": ":",
+}
+EDGE: Final = "#333333"
+"""Around points: pale ones are seen on white, and those that touch are told apart."""
+
+ROOM: Final = 0.72
+"""Of the room between two settings, how much protocols are spread over: equal ones stay visible."""
+
 SPREAD: Final = ("hybrid", "hybrid-sps", "hybrid-facts", "rst", "mf", "cykas", "none")
 """Protocols whose latencies are drawn; KS delivers when RST does."""
 
 PANELS_MAX: Final = 9
 LEAST_NS: Final = 1_000.0
+LESS_NS: Final = 400.0
+"""The least that an axis of added latency shows, and where what is less than that stands."""
+
+FEW_COPIES: Final = 200
+"""The shares of so few copies are drawn as steps, which they are."""
 
 
 def draw_all(folder: Path, found: Sequence[Answer], groups: Sequence[Group]) -> list[Path]:
@@ -75,40 +109,73 @@ def setting_text(setting: Setting) -> str:
     return f"{setting.scenario}\n{setting.network}, n = {setting.processes:,}"
 
 
+def shape(protocol: str, among: Sequence[str]) -> str:
+    """The point of a protocol, everywhere the same if it is known."""
+    strangers = [name for name in among if name not in SHAPES]
+    known = SHAPES.get(protocol)
+    return known or OTHER_SHAPES[strangers.index(protocol) % len(OTHER_SHAPES)]
+
+
+def aside(one: Answer, shown: Sequence[Answer]) -> float:
+    """How far from the middle of its setting a protocol stands, beside the others there."""
+    there = [other.protocol for other in shown if other.setting == one.setting]
+    return spread_over(there.index(one.protocol), len(there))
+
+
+def spread_over(place: int, count: int) -> float:
+    """Where the one at `place` of so many stands, closer together if they are few."""
+    room = ROOM * min(1.0, count / 6)
+    return 0.0 if count < 2 else room * (place / (count - 1) - 0.5)
+
+
 def added_plot(found: Sequence[Answer]) -> Figure:
     """How much later than necessary messages are delivered, for every setting and protocol."""
     shown = [one for one in found if one.added_ns is not None and one.added_ns.mean > 0]
     settings = settings_of(shown)
-    figure = Figure(figsize=(8.0, 1.4 + 0.42 * len(settings)), layout="constrained")
+    names = list(dict.fromkeys(one.protocol for one in shown))
+    figure = Figure(figsize=(8.0, 1.4 + 0.5 * len(settings)), layout="constrained")
     axes = figure.subplots()
-    for place, protocol in enumerate(dict.fromkeys(one.protocol for one in shown)):
-        mark_less(
-            axes, [one for one in shown if one.protocol == protocol and is_less(one)], settings
-        )
-        ours = [one for one in shown if one.protocol == protocol and not is_less(one)]
-        means = [one.added_ns.mean for one in ours if one.added_ns is not None]
-        widths = [one.added_ns.half_width or 0.0 for one in ours if one.added_ns is not None]
-        axes.errorbar(
-            means,
-            [settings.index(one.setting) for one in ours],
-            xerr=[[min(w, 0.9 * m) for m, w in zip(means, widths, strict=True)], widths],
-            fmt=MARKERS[place % len(MARKERS)],
-            color=colour(protocol),
-            label=protocol,
-            capsize=2,
-            markersize=6,
-            linestyle="none",
-        )
+    for row in range(len(settings) - 1):
+        axes.axhline(row + 0.5, color="#eeeeee", linewidth=0.6, zorder=0)
+    for protocol in names:
+        ours = [one for one in shown if one.protocol == protocol]
+        rows = [settings.index(one.setting) + aside(one, shown) for one in ours]
+        draw_added(axes, ours, rows, shape(protocol, names))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(duration_label))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_yticks(range(len(settings)), [setting_text(one) for one in settings], fontsize=8)
-    axes.invert_yaxis()
-    less = f" (◂: less than {duration_label(LEAST_NS)})" if any(map(is_less, shown)) else ""
-    axes.set_xlabel("added by ordering to the mean latency of a copy" + less)
+    axes.set_ylim(len(settings) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    if any(map(is_less, shown)):
+        mark_less(axes)
+    axes.set_xlabel(
+        "added by ordering to the mean latency of a copy; who adds nothing is not shown"
+    )
     if shown:
         figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def draw_added(axes: Axes, ours: Sequence[Answer], rows: Sequence[float], point: str) -> None:
+    """The points of one protocol; what is less than the axis shows stands before its beginning."""
+    means = [LESS_NS if is_less(one) else one.added_ns.mean for one in ours if one.added_ns]
+    widths = [
+        0.0 if is_less(one) else one.added_ns.half_width or 0.0 for one in ours if one.added_ns
+    ]
+    axes.errorbar(
+        means,
+        rows,
+        xerr=[[min(w, 0.9 * m) for m, w in zip(means, widths, strict=True)], widths],
+        fmt=point,
+        color=colour(ours[0].protocol),
+        label=ours[0].protocol,
+        capsize=2,
+        markersize=5.5,
+        markeredgecolor=EDGE,
+        markeredgewidth=0.6,
+        linestyle="none",
+    )
 
 
 def is_less(one: Answer) -> bool:
@@ -116,45 +183,65 @@ def is_less(one: Answer) -> bool:
     return one.added_ns is not None and one.added_ns.mean < LEAST_NS
 
 
-def mark_less(axes: Axes, tiny: Sequence[Answer], settings: Sequence[Setting]) -> None:
-    """Arrows at the end of the axis: these lie beyond it, not there."""
-    places = [settings.index(one.setting) for one in tiny]
-    if tiny:
-        axes.plot(
-            [LEAST_NS] * len(tiny),
-            places,
-            "<",
-            color=colour(tiny[0].protocol),
-            label=f"{tiny[0].protocol}: less than {duration_label(LEAST_NS)}",
-            markersize=7,
-            markerfacecolor="none",
-            linestyle="none",
-        )
+def mark_less(axes: Axes) -> None:
+    """A strip before the beginning of the axis, whose points are below it, however far."""
+    beginning = LESS_NS**2 / LEAST_NS
+    axes.set_xlim(left=beginning)
+    axes.axvspan(beginning, LEAST_NS, color="#f2f2f2", zorder=0)
+    marks = [mark for mark in axes.get_xticks() if mark > LEAST_NS]
+    axes.set_xticks([LESS_NS, *marks])
+    axes.xaxis.set_major_formatter(FuncFormatter(less_or_duration_label))
+
+
+def less_or_duration_label(duration_ns: float, place: int | None = None) -> str:
+    """The same as `duration_label`, and words for the strip before the beginning."""
+    if duration_ns < LEAST_NS:
+        return f"< {duration_label(LEAST_NS)}"
+    return duration_label(duration_ns, place)
 
 
 def metadata_plot(found: Sequence[Answer]) -> Figure:
     """What a message carries beside its payload, against the number of processes."""
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     axes = figure.subplots()
-    for place, protocol in enumerate(dict.fromkeys(one.protocol for one in found)):
+    names = list(dict.fromkeys(one.protocol for one in found))
+    sizes = sorted({one.setting.processes for one in found})
+    for protocol in names:
         ours = [one for one in found if one.protocol == protocol]
+        there = [
+            [name for name in names if (name, one.setting.processes) in carried(found)]
+            for one in ours
+        ]
         axes.plot(
-            [one.setting.processes for one in ours],
+            [
+                sizes.index(one.setting.processes)
+                + spread_over(beside.index(protocol), len(beside))
+                for one, beside in zip(ours, there, strict=True)
+            ],
             [one.metadata_bytes.mean for one in ours],
-            MARKERS[place % len(MARKERS)],
+            shape(protocol, names),
             color=colour(protocol),
             label=protocol,
             markersize=6,
-            alpha=0.8,
+            markeredgecolor=EDGE,
+            markeredgewidth=0.6,
         )
-    axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(count_label))
+    axes.set_xticks(range(len(sizes)), [count_label(size) for size in sizes])
+    axes.set_xlim(-0.5, len(sizes) - 0.5)
+    axes.grid(visible=False, axis="x")
+    for column in range(len(sizes) - 1):
+        axes.axvline(column + 0.5, color="#eeeeee", linewidth=0.6, zorder=0)
     axes.yaxis.set_major_formatter(FuncFormatter(count_label))
     axes.set_xlabel("processes")
-    axes.set_ylabel("bytes of metadata per message")
+    axes.set_ylabel("bytes of metadata per message (logarithmic)")
     figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def carried(found: Sequence[Answer]) -> set[tuple[str, int]]:
+    """Which protocols were run with which numbers of processes."""
+    return {(one.protocol, one.setting.processes) for one in found}
 
 
 def spread_plot(groups: Sequence[Group], network: str) -> Figure | None:
@@ -193,6 +280,8 @@ def draw_spread(axes: Axes, groups: Sequence[Group]) -> None:
             [y for _, y in points],
             color=colour(group.protocol),
             label=group.protocol,
+            linestyle=DASHES.get(group.protocol, "-"),
+            drawstyle="steps-post" if total < FEW_COPIES else "default",
             linewidth=1.5,
         )
     axes.set_xscale("log")

@@ -1,0 +1,83 @@
+"""The figures of docs/EVALUATION.md, drawn from its recorded tables: `make images`.
+
+    python -m bench.evaluation_images                     from bench/figures, into docs/images
+    python -m bench.evaluation_images ANSWERS.csv OUT     from another evaluation's answers
+
+No simulation is run: `antecede evaluate` draws the same figures from the same table.
+"""
+
+import csv
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib as mpl
+
+from antecede.lab.comparison.intervals import Estimate
+from antecede.pipeline.evaluate.answer import Answer
+from antecede.pipeline.evaluate.plots import added_plot, metadata_plot
+from antecede.pipeline.evaluate.settings import Setting
+from antecede.pipeline.profile.drawing import LOOKS
+
+ROOT = Path(__file__).parent.parent
+ANSWERS = ROOT / "bench" / "figures" / "evaluation.csv"
+IMAGES = ROOT / "docs" / "images"
+
+Row = Mapping[str, str]
+
+
+def read_answers(path: Path) -> list[Answer]:
+    """The rows of an evaluation's `answers.csv`."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [answer_of(row) for row in csv.DictReader(file)]
+
+
+def answer_of(row: Row) -> Answer:
+    """One row, with its estimates as they were."""
+    return Answer(
+        setting=Setting(row["scenario"], row["network"], int(row["processes"])),
+        protocol=row["protocol"],
+        seeds=int(row["seeds"]),
+        latency_ns=needed(row, "latency_ns"),
+        latency_p99_ns=needed(row, "latency_p99_ns"),
+        added_ns=estimate_of(row, "added_ns"),
+        added_share=estimate_of(row, "added_share"),
+        added_p99_ns=estimate_of(row, "added_p99_ns"),
+        metadata_bytes=needed(row, "metadata_bytes"),
+        metadata_times=estimate_of(row, "metadata_times"),
+        control_packets=needed(row, "control_packets"),
+        request_ns=estimate_of(row, "request_ns"),
+        request_p99_ns=estimate_of(row, "request_p99_ns"),
+        request_share=estimate_of(row, "request_share"),
+        finished=row["finished"] == "True",
+    )
+
+
+def needed(row: Row, name: str) -> Estimate:
+    """A figure that every row has."""
+    found = estimate_of(row, name)
+    assert found is not None, f"{name} is missing"
+    return found
+
+
+def estimate_of(row: Row, name: str) -> Estimate | None:
+    """A figure with its interval, if the row has it."""
+    if not row[name]:
+        return None
+    width = row[f"{name}_half_width"]
+    half = float(width) if width else None
+    return Estimate(mean=float(row[name]), half_width=half, samples=int(row["seeds"]))
+
+
+def draw(answers: Path, folder: Path) -> None:
+    """Write both figures."""
+    found = read_answers(answers)
+    folder.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(LOOKS):
+        for name, figure in (("added", added_plot(found)), ("metadata", metadata_plot(found))):
+            figure.savefig(folder / f"evaluation-{name}.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    given = [Path(word) for word in sys.argv[1:3]]
+    draw(given[0] if given else ANSWERS, given[1] if len(given) > 1 else IMAGES)
