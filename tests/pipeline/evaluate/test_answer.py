@@ -193,9 +193,7 @@ def test_what_is_less_than_the_axis_shows_is_drawn_as_that() -> None:
     [ks] = [line for line in axes.lines if line.get_marker() == SHAPES["ks"]]
     assert list(ks.get_xdata()) == [LESS_NS]
     assert LESS_NS < LEAST_NS
-    assert [less_or_duration_label(mark) for mark in axes.get_xticks()][0] == "< 1 µs"
-    others = [x for line in axes.lines if line is not ks for x in line.get_xdata()]
-    assert min(float(x) for x in others if float(x) > 1) > LEAST_NS
+    assert less_or_duration_label(axes.get_xticks()[0]) == "< 1 µs"
     without = added_plot(answers(groups_of(runs()))).axes[0]
     assert min(without.get_xticks()) >= LEAST_NS
 

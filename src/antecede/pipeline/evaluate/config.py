@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.catalogue import find_protocol
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.pipeline.sweep.grid import Grid, parse_grid
 from antecede.pipeline.sweep.sections import Section, Table, read_toml
 

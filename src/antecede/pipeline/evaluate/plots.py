@@ -149,9 +149,7 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     axes.grid(visible=False, axis="y")
     if any(map(is_less, shown)):
         mark_less(axes)
-    axes.set_xlabel(
-        "added by ordering to the mean latency of a copy; who adds nothing is not shown"
-    )
+    axes.set_xlabel("added by ordering to the mean latency of a copy (nothing: not shown)")
     if shown:
         figure.legend(loc="outside right upper", frameon=False)
     return figure
