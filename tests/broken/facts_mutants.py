@@ -4,13 +4,11 @@ Each names the situation in which random runs catch it soonest: parameters, netw
 that need a chain of four processes are rare: they name a seed, and the long campaign looks anew.
 """
 
-import sys
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import cast
 
 from antecede.core.protocols.facts import FactsProcess
-from tests.broken.mutants import PROTOCOL_SOURCES
+from tests.core.patched import patched_together
 from tests.facts.campaign import Plan
 from tests.facts.reference import Parameters
 
@@ -61,24 +59,12 @@ class FactsMutant:
 
 def load(mutant: FactsMutant) -> type[FactsProcess]:
     """The process with its change, from fresh copies of all its files."""
-    package = f"broken_facts_{mutant.name.replace('-', '_')}"
-    modules: dict[str, ModuleType] = {}
-    try:
-        for name in FILES:
-            text = (PROTOCOL_SOURCES / f"{name}.py").read_text()
-            for file, sound, broken in mutant.changes:
-                if file == name:
-                    count = text.count(sound)
-                    assert count == 1, f"{mutant.name}: {sound!r} stands {count} times"
-                    text = text.replace(sound, broken)
-            text = text.replace("antecede.core.protocols.facts", f"{package}_facts")
-            module = modules[f"{package}_{name}"] = ModuleType(f"{package}_{name}")
-            sys.modules[f"{package}_{name}"] = module
-            exec(compile(text, f"{name} with {mutant.name}", "exec"), module.__dict__)
-    finally:
-        for name in modules:
-            sys.modules.pop(name, None)
-    return cast(type[FactsProcess], vars(modules[f"{package}_facts"])["FactsProcess"])
+    page = patched_together(
+        [f"protocols/{name}" for name in FILES],
+        [(f"protocols/{name}", sound, broken) for name, sound, broken in mutant.changes],
+        f"broken_facts_{mutant.name.replace('-', '_')}",
+    )
+    return cast(type[FactsProcess], page.FactsProcess)
 
 
 FACTS_MUTANTS = [

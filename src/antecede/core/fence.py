@@ -2,22 +2,68 @@
 
 An expelled process is gone for ever, whatever it does: nothing of it is taken, and nothing goes to
 it but the word that it is expelled. Everybody who hears from us afterwards must have stopped
-listening to it first, which is what notices are for; whom they are owed is the peers' matter.
+listening to it first, which is what notices are for: a peer is told until it has noted it.
 """
 
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.alarms import Alarm
 from antecede.core.checks import check_ids
 from antecede.core.errors import Fenced, LocalError, RemoteError
-from antecede.core.packets import Expulsion
+from antecede.core.packets import Expulsion, Notice
 from antecede.core.process import Outbox
 from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
 from antecede.core.values import Packet
 
 EXPELLED_LIMIT: Final = 1 << 16
 """Processes that may ever be expelled; a notice beyond it is refused."""
+
+
+class ToldPeer(Alarm):
+    """Another process, with an alarm, that must be told who is expelled."""
+
+    MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
+
+    __slots__ = ("id", "notices_since_ns", "unnoted")
+
+    def __init__(self, process: i64) -> None:
+        super().__init__(process)
+        self.id: Final[i64] = process
+        # Expelled processes that it is not known to have expelled, and since when it was not heard
+        # to have noted any of them.
+        self.unnoted: dict[int, bool] | None = None
+        self.notices_since_ns: i64 = 0
+
+    def owe_notices(self, processes: list[int]) -> None:
+        """It must be told that these are expelled."""
+        if self.unnoted is None:
+            self.unnoted = {}
+        for process in processes:
+            self.unnoted[process] = True
+
+    def noted(self, processes: list[int], now_ns: i64) -> None:
+        """It has expelled these, and need not be told any more."""
+        if self.unnoted is None:
+            return
+        for process in processes:
+            self.unnoted.pop(process, None)
+        if not self.unnoted:
+            self.unnoted = None
+        self.doublings = 0
+        self.notices_since_ns = now_ns
+
+    def transmit(self, packet: Packet, outbox: Outbox) -> None:
+        """A message or a permit, with what it must note first."""
+        if self.unnoted is not None:
+            packet = Notice(sorted(self.unnoted), packet)
+        outbox.transmit(self.id, packet)
+
+    def transmit_notice(self, outbox: Outbox) -> None:
+        """Only what it must note, if anything."""
+        if self.unnoted is not None:
+            outbox.transmit(self.id, Notice(sorted(self.unnoted), None))
 
 
 @final
@@ -90,9 +136,12 @@ class Fence:
         for sequence in unconfirmed:
             self._reports.append(Unconfirmed(sequence, process))
 
-    def refuse(self, sequence: i64, process: i64) -> None:
-        """Our message does not go to `process`."""
-        self._reports.append(Refused(sequence, process))
+    def spared(self, targets: list[int], sequence: i64) -> list[int]:
+        """Those of our message's targets that it may go to; of the others it is reported."""
+        for target in targets:
+            if target in self.expelled:
+                self._reports.append(Refused(sequence, target))
+        return [target for target in targets if target not in self.expelled]
 
     def take_reports(self) -> list[Report]:
         """What happened since the last call."""

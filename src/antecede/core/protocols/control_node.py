@@ -14,7 +14,6 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import (
     PAYLOAD_LIMIT,
-    check_ids,
     checked_payload,
     checked_targets,
     joined,
@@ -22,12 +21,13 @@ from antecede.core.checks import (
     split_targets,
 )
 from antecede.core.copies import Copies
-from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import Fenced, LocalError, RemoteError
+from antecede.core.effects import Deliver, Effect
+from antecede.core.errors import RemoteError
+from antecede.core.fence import Fence
 from antecede.core.packets import Ack, DataPacket, Expulsion
-from antecede.core.process import NEVER_NS, NodeProcess, Outbox
+from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
 from antecede.core.protocols.hybrid_node import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
+from antecede.core.reports import Report
 from antecede.core.values import Message, Packet
 
 
@@ -39,8 +39,7 @@ class ControlNode(NodeProcess):
         "_me",
         "_next_sequence",
         "_copies",
-        "_expelled",
-        "_stopped",
+        "_fence",
         "_received",
     )
     ASIDE: ClassVar[tuple[str, ...]] = ("_known",)
@@ -61,9 +60,7 @@ class ControlNode(NodeProcess):
         self._payload_limit: Final[i64] = payload_limit
         self._next_sequence: i64 = 1
         self._copies = Copies(send_limit, patience_ns)
-        self._expelled: dict[int, bool] = {}
-        self._stopped = False
-        self._reports: list[Report] = []
+        self._fence = Fence(me)
         self._begin()
 
     @abstractmethod
@@ -77,14 +74,14 @@ class ControlNode(NodeProcess):
     def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None: ...
 
     def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
-        self._check_running()
+        self._fence.check_running()
         remote, to_self = split_targets(checked_targets(targets), self._me, self._known)
         content = checked_payload(payload, self._payload_limit)
         self._copies.check_room()
         message = Message(self._me, self._next_sequence, content)
         self._next_sequence += 1
-        if self._expelled:
-            remote = self._without_expelled(remote, message.sequence)
+        if self._fence.expelled:
+            remote = self._fence.spared(remote, message.sequence)
         effects: list[Effect] = []
         effects.extend(self._copies.send(message, remote, now_ns))
         if to_self:
@@ -92,10 +89,10 @@ class ControlNode(NodeProcess):
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        if self._stopped:
-            return []
-        if source in self._expelled:
-            return [] if isinstance(packet, Expulsion) else [Transmit(source, Expulsion())]
+        if self._fence.barring:
+            outbox = EffectList()
+            if self._fence.bars(source, packet, outbox):
+                return outbox.effects
         if source not in self._known or source == self._me:
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
         if isinstance(packet, DataPacket):
@@ -103,18 +100,17 @@ class ControlNode(NodeProcess):
         if isinstance(packet, Ack):
             self._on_ack(source, packet.sequence, now_ns)
         elif isinstance(packet, Expulsion):
-            self._stopped = True
-            self._reports.append(Stopped(source))
+            self._fence.stop(source)
         else:
             raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
         return []
 
     def expire(self, now_ns: int) -> list[Effect]:
-        return [] if self._stopped else [*self._copies.due(now_ns)]
+        return [] if self._fence.stopped else [*self._copies.due(now_ns)]
 
     def deadline_ns(self) -> int | None:
         wake_ns = self._copies.next_ns()
-        return None if wake_ns == NEVER_NS or self._stopped else wake_ns
+        return None if wake_ns == NEVER_NS or self._fence.stopped else wake_ns
 
     def buffered(self) -> int:
         return self._copies.unacknowledged()
@@ -139,31 +135,13 @@ class ControlNode(NodeProcess):
         return self._copies.abandon(target, now_ns)
 
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - nobody else need know
-        self._check_running()
-        check_ids(process, process)
-        if process == self._me:
-            raise LocalError("a process cannot expel itself")
-        if process in self._expelled:
-            return
-        self._expelled[process] = True
-        self._reports.append(Expelled(process, self.expected(process)[0]))
-        for sequence in self._copies.abandon(process, now_ns):
-            self._reports.append(Unconfirmed(sequence, process))
+        self._fence.check_expelling(process)
+        if self._fence.add([process]):
+            delivered = self.expected(process)[0]
+            self._fence.wrote_off(process, delivered, self._copies.abandon(process, now_ns))
 
     def reports(self) -> list[Report]:
-        reports = self._reports
-        self._reports = []
-        return reports
-
-    def _check_running(self) -> None:
-        if self._stopped:
-            raise Fenced("this process has been expelled; open a new one to rejoin")
-
-    def _without_expelled(self, targets: list[int], sequence: i64) -> list[int]:
-        for target in targets:
-            if target in self._expelled:
-                self._reports.append(Refused(sequence, target))
-        return [target for target in targets if target not in self._expelled]
+        return self._fence.take_reports()
 
     def anew(self) -> Self:
         return type(self)(

@@ -99,7 +99,7 @@ class FactsProcess(FactsNode):
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         if self._fence.expelled:
-            remote = self._without_expelled(remote)
+            remote = self._fence.spared(remote, self._window.next)
         if self._kept is not None:
             self._kept.append(record(SUBMITTED, [now_ns, len(targets), *targets], payload))
         entry = self._window.add(remote, len(payload))
@@ -120,15 +120,6 @@ class FactsProcess(FactsNode):
             outbox.deliver(message)
         if self._met:
             self._greet_met(now_ns, outbox)
-
-    def _without_expelled(self, targets: list[int]) -> list[int]:
-        left: list[int] = []
-        for target in targets:
-            if target in self._fence.expelled:
-                self._fence.refuse(self._window.next, target)
-            else:
-                left.append(target)
-        return left
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         self._arrive(source, packet, now_ns, outbox)
@@ -190,7 +181,7 @@ class FactsProcess(FactsNode):
                 self._ask(peer, outbox)
             if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
                 peer.notices_since_ns = now_ns
-                self._transmit_notice(peer, outbox)
+                peer.transmit_notice(outbox)
             self._alarms.again(peer, now_ns)
             peer.watch(self._misses_permit(peer))
         if self._stalls.expire(self._peers, now_ns):
@@ -342,7 +333,7 @@ class FactsProcess(FactsNode):
     def _permit(
         self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
     ) -> None:
-        self._transmit(peer, FactsPermit(sequence, exceptions, self._gossip(peer.id)), outbox)
+        peer.transmit(FactsPermit(sequence, exceptions, self._gossip(peer.id)), outbox)
 
     def _ack(self, peer: Peer, outbox: Outbox) -> None:
         outbox.transmit(peer.id, FactsAck(peer.delivered, self._control_gossip(peer)))
@@ -374,7 +365,7 @@ class FactsProcess(FactsNode):
     ) -> None:
         gossip = self._gossip(copy.target)
         packet = FactsMessage(copy.message, copy.previous, must, report, gossip)
-        self._transmit(self._peers[copy.target], packet, outbox)
+        self._peers[copy.target].transmit(packet, outbox)
 
     def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
         """The copies from index `start` to before `stop`, as far as they were transmitted."""

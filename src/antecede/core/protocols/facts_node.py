@@ -29,9 +29,9 @@ from antecede.core.checks import (
 from antecede.core.effects import Effect
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.fact_packets import FactsMessage
-from antecede.core.fence import Fence
-from antecede.core.packets import Expulsion, Noted, Notice
-from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.fence import ToldPeer
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox
+from antecede.core.protocols.expelling import ExpellingNode
 from antecede.core.protocols.facts_checks import check_limits
 from antecede.core.protocols.facts_filter import Filter
 from antecede.core.protocols.facts_inbox import Inbox
@@ -46,7 +46,6 @@ from antecede.core.protocols.facts_window import Copy, Entry, Peer, Window
 from antecede.core.protocols.facts_writing import Writer
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.records import RecordReader, record
-from antecede.core.reports import Report
 from antecede.core.values import Packet
 
 FACTS: Final = 16
@@ -82,7 +81,7 @@ DUMPED: Final = 10
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class FactsNode(NodeProcess):
+class FactsNode(ExpellingNode):
     """Everything but the steps of the protocol."""
 
     DURABLE: ClassVar[tuple[str, ...]] = (
@@ -115,8 +114,8 @@ class FactsNode(NodeProcess):
         covering: bool = True,
     ) -> None:
         check_limits(facts, filter_bits, hops, watermarks, exceptions, cache_limit)
+        super().__init__(me, patience_ns)
         self._known: Final = known_processes(me, processes)
-        self._me: Final[i64] = me
         self._facts: Final[i64] = facts
         self._hops: Final[i64] = hops
         self._watermarks: Final[i64] = watermarks
@@ -140,13 +139,7 @@ class FactsNode(NodeProcess):
         self._inbox = Inbox(self._peers, self._truths, receive_limit)
         # Whether anything has happened since the message next to leave was last looked at.
         self._news = False
-        self._alarms = Alarms(patience_ns)
         self._stalls = Stalls(stall_ns)
-        # Without whom we go on, and peers met since that have not been told of them.
-        self._fence = Fence(me)
-        self._met: list[Peer] = []
-        # What must survive a crash and has not been asked for; None as long as nobody keeps it.
-        self._kept: list[bytes] | None = None
         self._restored_ns: i64 = -1
 
     # The rule, in facts.py.
@@ -194,12 +187,6 @@ class FactsNode(NodeProcess):
     def expire(self, now_ns: int) -> list[Effect]:
         outbox = EffectList()
         self.expire_into(now_ns, outbox)
-        return outbox.effects
-
-    def expel(self, process: int, now_ns: int) -> list[Effect]:
-        """Like `expel_into`, with a list of effects."""
-        outbox = EffectList()
-        self.expel_into(process, now_ns, outbox)
         return outbox.effects
 
     def deadline_ns(self) -> int | None:
@@ -266,9 +253,7 @@ class FactsNode(NodeProcess):
 
     def _add_peer(self, process: i64) -> Peer:
         peer = self._peers[process] = Peer(process)
-        if self._fence.expelled and process not in self._fence.expelled:
-            peer.owe_notices(list(self._fence.expelled))
-            self._met.append(peer)
+        self._meet(peer)
         return peer
 
     def _misses_permit(self, peer: Peer) -> bool:
@@ -373,101 +358,31 @@ class FactsNode(NodeProcess):
 
     # Expulsion.
 
-    def can_expel(self) -> bool:
-        return True
+    def _everybody(self) -> list[Peer]:
+        return list(self._peers.values())
 
-    def reports(self) -> list[Report]:
-        return self._fence.take_reports()
-
-    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
-        self._fence.check_expelling(process)
+    def _keep_decision(self, process: i64, now_ns: i64) -> None:
         if self._kept is not None:
             self._kept.append(record(DECIDED, [now_ns, process]))
-        self._expel([process], None, now_ns, outbox)
 
-    def _transmit(self, peer: Peer, packet: Packet, outbox: Outbox) -> None:
-        """A message or a permit, with what its receiver must note first."""
-        if peer.unnoted is not None:
-            packet = Notice(sorted(peer.unnoted), packet)
-        outbox.transmit(peer.id, packet)
-
-    def _transmit_notice(self, peer: Peer, outbox: Outbox) -> None:
-        if peer.unnoted is not None:
-            outbox.transmit(peer.id, Notice(sorted(peer.unnoted), None))
-
-    def _greet_met(self, now_ns: i64, outbox: Outbox) -> None:
-        """Tell those who were met in this step without whom we go on."""
-        for peer in self._met:
-            if peer.unnoted is not None:
-                peer.notices_since_ns = now_ns
-                self._alarms.start(peer, now_ns)
-                # Its own packet may have turned the alarm on, which has no place in the queue yet.
-                self._alarms.enqueue(peer)
-                self._transmit_notice(peer, outbox)
-        self._met.clear()
-
-    def _on_news(self, peer: Peer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        """The packets of expulsion; a message or permit in a notice comes after the notice."""
-        if isinstance(packet, Expulsion):
-            self._stop(peer)
-        elif isinstance(packet, Noted):
-            self._noted(peer, packet.processes, now_ns)
-        elif isinstance(packet, Notice):
-            self._on_notice(peer, packet, now_ns, outbox)
-        else:
-            raise RemoteError(f"a {packet.kind} from {peer.id} has no meaning here")
-
-    def _on_notice(self, peer: Peer, packet: Notice, now_ns: i64, outbox: Outbox) -> None:
-        self._fence.check_notice(packet.processes, peer.id)
-        if packet.inner is not None:
-            self._check(peer, packet.inner)
-        if self._me in packet.processes:
-            self._stop(peer)
-            return
-        if peer.id in packet.processes:
-            return
-        self._noted(peer, packet.processes, now_ns)
-        self._expel(packet.processes, peer, now_ns, outbox)
-        outbox.transmit(peer.id, Noted(packet.processes))
-        if packet.inner is not None:
-            self._arrive(peer.id, packet.inner, now_ns, outbox)
-
-    def _noted(self, peer: Peer, processes: list[int], now_ns: i64) -> None:
-        """`peer` has expelled these, and need not be told any more."""
-        if peer.unnoted is None:
-            return
+    def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
-            peer.unnoted.pop(process, None)
-        if not peer.unnoted:
-            peer.unnoted = None
-        peer.progress(now_ns)
-        peer.notices_since_ns = now_ns
+            self._write_off(process)
+        self._go_on_without(processes, now_ns, outbox)
+
+    def _check_inner(self, source: i64, packet: Packet) -> None:
+        self._check(self._peers[source], packet)
+
+    def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        self._arrive(source, packet, now_ns, outbox)
+
+    def _watch(self, process: i64) -> None:
+        peer = self._peers[process]
         peer.watch(self._misses_permit(peer))
 
-    def _stop(self, peer: Peer) -> None:
-        """We are expelled ourselves: nothing leaves or is taken any more."""
-        self._fence.stop(peer.id)
-        self._alarms = Alarms(self._alarms.patience_ns)
+    def _stop(self, peer: ToldPeer) -> None:
+        super()._stop(peer)
         self._stalls = Stalls(self._stalls.stall_ns)
-
-    def _expel(
-        self, processes: list[int], told_by: Peer | None, now_ns: i64, outbox: Outbox
-    ) -> None:
-        """Go on without these: their acks and permits count as given, and everybody is told."""
-        fresh = self._fence.add(processes)
-        if not fresh:
-            return
-        for peer in self._peers.values():
-            if peer is not told_by and peer.id not in self._fence.expelled:
-                if peer.unnoted is None:
-                    peer.notices_since_ns = now_ns
-                peer.owe_notices(fresh)
-                self._alarms.start(peer, now_ns)
-        for process in fresh:
-            self._write_off(process)
-        self._go_on_without(fresh, now_ns, outbox)
-        for peer in self._peers.values():
-            self._transmit_notice(peer, outbox)
 
     def _write_off(self, process: i64) -> None:
         """Everything to and from an expelled process."""
@@ -492,13 +407,6 @@ class FactsNode(NodeProcess):
         given = self._truths.filter.given_keys()
         keys = [record(INTRODUCED, [process, key]) for process, key in given]
         return [*keys, record(DUMPED, [], dumped(self, self.DURABLE))]
-
-    def changes(self) -> list[bytes]:
-        if not self._kept:
-            return []
-        kept = self._kept
-        self._kept = []
-        return kept
 
     def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:
         if self._window.next > 1 or self._peers or self._fence.expelled:
@@ -557,7 +465,7 @@ class FactsNode(NodeProcess):
                 self._transmit_again(peer, peer.copies.first, peer.copies.next, outbox)
             if self._misses_permit(peer):
                 self._ask(peer, outbox)
-            self._transmit_notice(peer, outbox)
+            peer.transmit_notice(outbox)
 
     def _settle_timers(self, now_ns: i64) -> None:
         """All timers begin now, nobody is suspected, and what came too early will come again."""

@@ -21,6 +21,7 @@ from antecede.core.fact_packets import (
     renamed_report,
     sorted_marks,
 )
+from antecede.core.fence import ToldPeer
 from antecede.core.process import NEVER_NS
 from antecede.core.protocols.facts_past import Wanted
 from antecede.core.protocols.facts_reports import PastReport
@@ -158,7 +159,7 @@ class Entry:
 
 
 @final
-class Peer(Alarm):
+class Peer(ToldPeer):
     """Everything exchanged with one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
@@ -169,20 +170,16 @@ class Peer(Alarm):
         "copies",
         "delivered",
         "early",
-        "id",
         "last_submitted",
         "last_transmitted",
-        "notices_since_ns",
         "permits_since_ns",
         "stall",
         "unclean",
-        "unnoted",
         "unsent_at",
     )
 
     def __init__(self, process: i64) -> None:
         super().__init__(process)
-        self.id: Final[i64] = process
         # Sending to it: copies, oldest first, transmitted ones before unsent ones.
         self.copies: SlidingArray[Copy] = SlidingArray()
         self.unsent_at: i64 = 1
@@ -196,9 +193,6 @@ class Peer(Alarm):
         self.unclean: i64 = 0
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
-        self.notices_since_ns: i64 = 0
-        # Expelled processes that it is not known to have expelled.
-        self.unnoted: dict[int, bool] | None = None
         # Rings when its oldest transmitted copy has been unacknowledged for too long.
         self.stall = Alarm(process)
 
@@ -235,13 +229,6 @@ class Peer(Alarm):
         for copy in self.copies:
             if copy.sent_ns >= 0:
                 copy.sent_ns = now_ns
-
-    def owe_notices(self, processes: list[int]) -> None:
-        """It must be told that these are expelled."""
-        if self.unnoted is None:
-            self.unnoted = {}
-        for process in processes:
-            self.unnoted[process] = True
 
     def state(self) -> str:
         """Everything but the alarms; empty if nothing was ever exchanged."""

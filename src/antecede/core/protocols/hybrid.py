@@ -83,7 +83,7 @@ class HybridProcess(HybridNode):
         places, to_self = self._admit(targets, payload)
         message = Message(self._me, self._next_sequence, payload)
         self._next_sequence += 1
-        if self._expelled:
+        if self._fence.expelled:
             places = self._without_expelled(places, message.sequence)
         if self._kept is not None:
             self._keep_submission(message, places)
@@ -97,7 +97,7 @@ class HybridProcess(HybridNode):
             self._greet_met(now_ns, outbox)
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        if self._barred and self._is_barred(source, packet, outbox):
+        if self._fence.barring and self._fence.bars(source, packet, outbox):
             return
         peer = self._peers.get(source)
         if peer is None:
@@ -197,7 +197,7 @@ class HybridProcess(HybridNode):
     def _send_due(self, outbox: Outbox) -> None:
         for peer in self._due:
             peer.permitted_up_to = peer.due
-            self._transmit(peer, Permit(peer.due), outbox)
+            peer.transmit(Permit(peer.due), outbox)
             peer.due = 0
         self._due.clear()
 
@@ -251,7 +251,7 @@ class HybridProcess(HybridNode):
         if frontier >= packet.lowest:
             if peer.permitted_up_to < frontier:
                 peer.permitted_up_to = frontier
-            self._transmit(peer, Permit(frontier), outbox)
+            peer.transmit(Permit(frontier), outbox)
 
     def _release(self, now_ns: i64, outbox: Outbox) -> None:
         """Transmit the copies that no missing permit holds back any more."""
@@ -308,7 +308,7 @@ class HybridProcess(HybridNode):
             peer.permitted_up_to = sequence
         message = entry.message
         assert message is not None, "a copy that is not acknowledged keeps its message"
-        self._transmit(peer, DataPacket(message, previous, flagged), outbox)
+        peer.transmit(DataPacket(message, previous, flagged), outbox)
 
     # The timer.
 
@@ -326,7 +326,7 @@ class HybridProcess(HybridNode):
                 outbox.transmit(peer.id, Ask(peer.delivered, lowest))
             if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
                 peer.notices_since_ns = now_ns
-                self._transmit_notice(peer, outbox)
+                peer.transmit_notice(outbox)
             self._alarms.again(peer, now_ns)
             peer.watch()
 

@@ -2,11 +2,6 @@
 
 `hybrid.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
 and their timers, what is forgotten, expulsion, and the state that survives a crash.
-
-Expulsion. Any process may go on without another, for ever and whatever that one does: acks and
-permits of the expelled count as given, nothing of it is taken any more. Everybody who hears from us
-afterwards must have stopped listening to it first, so every message and permit carries the ids
-that its receiver is not known to have expelled (a `Notice`) until it has said that it noted them.
 """
 
 from abc import abstractmethod
@@ -15,31 +10,29 @@ from typing import ClassVar, Final, Literal, Self, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.alarms import PATIENCE_NS, Alarms
+from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import (
     PAYLOAD_LIMIT,
     check_distinct,
-    check_ids,
     checked_payload,
     checked_targets,
     known_processes,
 )
 from antecede.core.effects import Effect
-from antecede.core.errors import BufferFull, Fenced, LocalError, RemoteError
+from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.in_order import check_chain
-from antecede.core.packets import DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.packets import DataPacket, Permit
 from antecede.core.permits import MissingPermit, MissingPermits
-from antecede.core.process import NEVER_NS, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox
+from antecede.core.protocols.expelling import ExpellingNode
 from antecede.core.protocols.hybrid_state import (
     ACKS,
-    NOTICES,
     PERMITS,
     Entry,
     Peer,
     holding_back,
 )
 from antecede.core.records import RecordReader, record, record_of_four
-from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
 from antecede.core.sliding import SlidingArray, find_from
 from antecede.core.values import Message, Packet
 
@@ -54,9 +47,6 @@ FORGOTTEN_MIN: Final = 32
 
 RESEND_BATCH: Final = 64
 """Copies transmitted again to one peer when its alarm rings, oldest first."""
-
-EXPELLED_LIMIT: Final = 1 << 16
-"""Processes that may ever be expelled; a notice beyond it is refused."""
 
 Rule: TypeAlias = Literal["ordered", "sps", "csps"]
 
@@ -80,13 +70,12 @@ POSITION: Final = 9
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class HybridNode(NodeProcess):
+class HybridNode(ExpellingNode):
     """Everything but the steps of the protocol."""
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_peers", "_roster", "_unacked", "_open", "_open_bytes", "_next_sequence", "_settled",
-        "_released", "_missing", "_alarms", "_expelled", "_met", "_stopped", "_barred", "_reports",
-        "_kept",
+        "_released", "_missing", "_alarms", "_fence", "_met", "_kept",
     )  # fmt: skip
 
     def __init__(
@@ -103,9 +92,9 @@ class HybridNode(NodeProcess):
     ) -> None:
         if rule not in RULES:
             raise LocalError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
+        super().__init__(me, patience_ns)
         # Peers come into being at first contact: state follows who talks, not who exists.
         self._known: Final = known_processes(me, processes)
-        self._me: Final[i64] = me
         self._rule: Final = rule
         self._ordered: Final = rule == ORDERED
         self._overtakes: Final = rule == SPS
@@ -128,16 +117,6 @@ class HybridNode(NodeProcess):
         self._missing = MissingPermits()
         # Peers with a permit due; empty between any two steps.
         self._due: list[Peer] = []
-        self._alarms = Alarms(patience_ns)
-        # Ids without which we go on, and peers met since that have not been told of them.
-        self._expelled: dict[int, bool] = {}
-        self._met: list[Peer] = []
-        self._stopped = False
-        # Whether arrivals must be looked at before they are taken: somebody, or we, are expelled.
-        self._barred = False
-        self._reports: list[Report] = []
-        # What must survive a crash and has not been asked for; None as long as nobody keeps it.
-        self._kept: list[bytes] | None = None
 
     # The rule, in hybrid.py.
 
@@ -172,12 +151,6 @@ class HybridNode(NodeProcess):
     def expire(self, now_ns: int) -> list[Effect]:
         outbox = EffectList()
         self.expire_into(now_ns, outbox)
-        return outbox.effects
-
-    def expel(self, process: int, now_ns: int) -> list[Effect]:
-        """Like `expel_into`, with a list of effects."""
-        outbox = EffectList()
-        self.expel_into(process, now_ns, outbox)
         return outbox.effects
 
     def deadline_ns(self) -> int | None:
@@ -234,11 +207,6 @@ class HybridNode(NodeProcess):
         peer = self._peers.get(target)
         return 0 if peer is None else int(self._frontier(peer))
 
-    def reports(self) -> list[Report]:
-        reports = self._reports
-        self._reports = []
-        return reports
-
     # Who is there, and what is waited for.
 
     def add_process(self, process: int) -> None:
@@ -246,9 +214,6 @@ class HybridNode(NodeProcess):
         if process in self._known or process in self._peers:
             raise LocalError(f"process {process} is known already")
         self._add_peer(process)
-
-    def can_expel(self) -> bool:
-        return True
 
     def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         if self._peer(process) is None:
@@ -285,15 +250,13 @@ class HybridNode(NodeProcess):
         return peer
 
     def _may_be_met(self, source: int) -> bool:
-        return source in self._expelled or (source in self._known and source != self._me)
+        return source in self._fence.expelled or (source in self._known and source != self._me)
 
     def _add_peer(self, process: i64) -> Peer:
         peer = Peer(process, len(self._roster))
         self._peers[process] = peer
         self._roster.append(peer)
-        if self._expelled and process not in self._expelled:
-            peer.owe_notices(list(self._expelled))
-            self._met.append(peer)
+        self._meet(peer)
         return peer
 
     def _expect(self, peer: Peer, what: i64, now_ns: i64) -> None:
@@ -314,8 +277,7 @@ class HybridNode(NodeProcess):
 
     def _admit(self, targets: list[int], payload: bytes) -> tuple[list[int], bool]:
         """The places of the targets, and whether we are one of them; an error changes nothing."""
-        if self._stopped:
-            raise Fenced("this process has been expelled; open a new one to rejoin")
+        self._fence.check_running()
         checked_payload(payload, self._payload_limit)
         if self._open >= self._send_limit:
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
@@ -385,135 +347,53 @@ class HybridNode(NodeProcess):
 
     # Expulsion.
 
-    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
-        if self._stopped:
-            raise Fenced("this process has been expelled; open a new one to rejoin")
-        check_ids(process, process)
-        if process == self._me:
-            raise LocalError("a process cannot expel itself")
-        self._fence([process], None, now_ns, outbox)
-
-    def _transmit(self, peer: Peer, packet: Packet, outbox: Outbox) -> None:
-        """A message or a permit, with what its receiver must note first."""
-        if peer.unnoted is not None:
-            packet = Notice(sorted(peer.unnoted), packet)
-        outbox.transmit(peer.id, packet)
-
-    def _transmit_notice(self, peer: Peer, outbox: Outbox) -> None:
-        if peer.unnoted is not None:
-            outbox.transmit(peer.id, Notice(sorted(peer.unnoted), None))
-
-    def _greet_met(self, now_ns: i64, outbox: Outbox) -> None:
-        """Tell those who were met in this step without whom we go on."""
-        for peer in self._met:
-            if peer.unnoted is not None:
-                peer.wait_afresh(NOTICES, now_ns)
-                self._alarms.start(peer, now_ns)
-                # Its own packet may have turned the alarm on, which has no place in the queue yet.
-                self._alarms.enqueue(peer)
-                self._transmit_notice(peer, outbox)
-        self._met.clear()
-
     def _without_expelled(self, places: list[int], sequence: i64) -> list[int]:
-        left: list[int] = []
-        for place in places:
-            process = self._roster[place].id
-            if process in self._expelled:
-                self._reports.append(Refused(sequence, process))
-            else:
-                left.append(place)
-        return left
+        targets = [int(self._roster[place].id) for place in places]
+        return [int(self._peers[id].place) for id in self._fence.spared(targets, sequence)]
 
-    def _is_barred(self, source: i64, packet: Packet, outbox: Outbox) -> bool:
-        """Whether this arrival is none: we are stopped, or its source is expelled and told so."""
-        if self._stopped:
-            return True
-        if source not in self._expelled:
-            return False
-        # Also if it says that we are: of two that expel each other both go on.
-        if not isinstance(packet, Expulsion):
-            outbox.transmit(source, Expulsion())
-        return True
+    def _everybody(self) -> list[Peer]:
+        return self._roster
 
-    def _on_news(self, peer: Peer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        """The packets of expulsion; a message or permit in a notice comes after the notice."""
-        if isinstance(packet, Expulsion):
-            self._stop(peer)
-        elif isinstance(packet, Noted):
-            self._noted(peer, packet.processes, now_ns)
-        elif isinstance(packet, Notice):
-            self._on_notice(peer, packet, now_ns, outbox)
-        else:
-            raise RemoteError(f"a {packet.kind} from {peer.id} has no meaning here")
+    def _keep_decision(self, process: i64, now_ns: i64) -> None:
+        """It is kept with all that are left behind."""
 
-    def _on_notice(self, peer: Peer, packet: Notice, now_ns: i64, outbox: Outbox) -> None:
-        check_notice(packet, peer, len(self._expelled))
-        if self._me in packet.processes:
-            self._stop(peer)
-            return
-        if peer.id in packet.processes:
-            return
-        self._noted(peer, packet.processes, now_ns)
-        self._fence(packet.processes, peer, now_ns, outbox)
-        outbox.transmit(peer.id, Noted(packet.processes))
-        if packet.inner is not None:
-            self.arrive_into(peer.id, packet.inner, now_ns, outbox)
-
-    def _noted(self, peer: Peer, processes: list[int], now_ns: i64) -> None:
-        """`peer` has expelled these, and need not be told any more."""
-        if peer.unnoted is None:
-            return
+    def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
-            peer.unnoted.pop(process, None)
-        if not peer.unnoted:
-            peer.unnoted = None
-        self._heard(peer, NOTICES, now_ns)
-
-    def _stop(self, peer: Peer) -> None:
-        """We are expelled ourselves: nothing leaves or is taken any more."""
-        self._stopped = True
-        self._barred = True
-        self._alarms = Alarms(self._alarms.patience_ns)
-        self._reports.append(Stopped(peer.id))
-
-    def _fence(
-        self, processes: list[int], told_by: Peer | None, now_ns: i64, outbox: Outbox
-    ) -> None:
-        """Go on without these: their acks and permits count as given, and everybody is told."""
-        fresh = [process for process in processes if process not in self._expelled]
-        if not fresh:
-            return
-        self._barred = True
-        for process in fresh:
-            self._expelled[process] = True
             if self._kept is not None:
                 self._kept.append(record(EXPELLED, [process]))
-        for peer in self._roster:
-            if peer is not told_by and peer.id not in self._expelled:
-                self._expect(peer, NOTICES, now_ns)
-                peer.owe_notices(fresh)
-        for process in fresh:
             self._write_off(process)
         self._advance(outbox)
-        for process in fresh:
+        for process in processes:
             self._waive_permits(process)
         # Whatever was granted: a message may have waited behind a copy that is given up.
         self._release(now_ns, outbox)
-        for peer in self._roster:
-            self._transmit_notice(peer, outbox)
+
+    def _check_inner(self, source: i64, packet: Packet) -> None:
+        if isinstance(packet, DataPacket):
+            check_chain(source, packet, self._peers[source].delivered)
+        elif not isinstance(packet, Permit):
+            raise RemoteError(f"a notice of {source} with a {packet.kind}")
+
+    def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+        self.arrive_into(source, packet, now_ns, outbox)
+
+    def _watch(self, process: i64) -> None:
+        self._peers[process].watch()
 
     def _write_off(self, process: i64) -> None:
         """Everything to and from an expelled process, but for the permits that it owes."""
         peer = self._peers.get(process)
-        self._reports.append(Expelled(process, 0 if peer is None else peer.delivered))
         if peer is None:
+            self._fence.wrote_off(process, 0, [])
             return
         peer.early = None
         peer.unnoted = None
         peer.permitted_up_to = NEVER_NS
-        for entry in peer.abandon():
-            self._reports.append(Unconfirmed(entry.sequence, process))
+        given_up = peer.abandon()
+        for entry in given_up:
             self._acknowledged(entry, peer)
+        unconfirmed = [int(entry.sequence) for entry in given_up]
+        self._fence.wrote_off(process, peer.delivered, unconfirmed)
 
     def _waive_permits(self, process: i64) -> None:
         peer = self._peers.get(process)
@@ -540,18 +420,11 @@ class HybridNode(NodeProcess):
                 ]
                 records.append(self._submission(message, entry.permits_before, waited_for))
         records.append(record(NUMBERED, [self._next_sequence - 1]))
-        records += [record(EXPELLED, [process]) for process in self._expelled]
+        records += [record(EXPELLED, [process]) for process in self._fence.expelled]
         return records
 
-    def changes(self) -> list[bytes]:
-        if not self._kept:
-            return []
-        kept = self._kept
-        self._kept = []
-        return kept
-
     def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:
-        if self._next_sequence > 1 or self._roster or self._expelled:
+        if self._next_sequence > 1 or self._roster or self._fence.expelled:
             raise LocalError("only a fresh process can be restored")
         for written in records:
             self._replay(RecordReader(written))
@@ -592,7 +465,7 @@ class HybridNode(NodeProcess):
         elif kind == PERMITTED:
             self._missing.grant(self._named(reader).permits_owed(), reader.number())
         elif kind == EXPELLED:
-            self._expelled[reader.number()] = True
+            self._fence.add([reader.number()])
         elif kind == PEER:
             peer = self._named(reader)
             peer.delivered = reader.number()
@@ -634,29 +507,28 @@ class HybridNode(NodeProcess):
 
     def _resume(self, now_ns: i64, outbox: Outbox) -> None:
         """Nothing counts as transmitted, and everybody is told again who is expelled."""
-        expelled = list(self._expelled)
-        self._barred = bool(expelled)
+        expelled = list(self._fence.expelled)
         for peer in self._roster:
             peer.unsent_at = peer.copies.first
             peer.last_transmitted = peer.acked
-            if expelled and peer.id not in self._expelled:
+            if expelled and peer.id not in self._fence.expelled:
                 peer.owe_notices(expelled)
         for entry in self._unacked:
             entry.unsent = entry.unacked
         for process in expelled:
             self._write_off(process)
             self._waive_permits(process)
-        self._reports.clear()
+        self._fence.take_reports()
         self._met.clear()
         for peer in self._roster:
             if peer.lowest_missing() > 0 or peer.unnoted is not None:
-                peer.wait_afresh(PERMITS, now_ns)
-                peer.wait_afresh(NOTICES, now_ns)
+                peer.permits_since_ns = now_ns
+                peer.notices_since_ns = now_ns
                 self._alarms.start(peer, now_ns)
         self._advance(outbox)
         self._release(now_ns, outbox)
         for peer in self._roster:
-            self._transmit_notice(peer, outbox)
+            peer.transmit_notice(outbox)
 
     # For the model checker.
 
@@ -681,20 +553,4 @@ class HybridNode(NodeProcess):
         states = [peer.state() for peer in self._peers.values()]
         peers = sorted(state for state in states if state)
         window = (self._next_sequence, self._settled, self._released, self._missing.next)
-        expelled = (sorted(self._expelled), self._stopped) if self._barred else ()
-        return repr((self._me, window, entries, missing, peers, expelled)).encode()
-
-
-def check_notice(packet: Notice, peer: Peer, expelled: int) -> None:
-    """`RemoteError` if no correct `peer` sends such a notice."""
-    if expelled + len(packet.processes) > EXPELLED_LIMIT:
-        raise RemoteError(f"{peer.id} would expel more than {EXPELLED_LIMIT} processes")
-    try:
-        check_ids(min(packet.processes, default=0), max(packet.processes, default=0))
-    except LocalError as error:
-        raise RemoteError(f"a notice of {peer.id}: {error}") from error
-    inner = packet.inner
-    if isinstance(inner, DataPacket):
-        check_chain(peer.id, inner, peer.delivered)
-    elif inner is not None and not isinstance(inner, Permit):
-        raise RemoteError(f"a notice of {peer.id} with a {inner.kind}")
+        return repr((self._me, window, entries, missing, peers, self._fence.state())).encode()

@@ -4,7 +4,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.alarms import Alarm
+from antecede.core.fence import ToldPeer
 from antecede.core.packets import DataPacket
 from antecede.core.permits import MissingPermit, OwedPermits
 from antecede.core.process import NEVER_NS
@@ -13,8 +13,7 @@ from antecede.core.values import Message
 
 ACKS: Final = 1
 PERMITS: Final = 2
-NOTICES: Final = 3
-"""What is waited for from a peer: acks of copies, permits, and that our notices are noted."""
+"""What is waited for from a peer: acks of copies, and permits."""
 
 
 @final
@@ -86,7 +85,7 @@ class Entry(Numbered):
 
 
 @final
-class Peer(Alarm):
+class Peer(ToldPeer):
     """Everything about one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id", "place")
@@ -99,22 +98,18 @@ class Peer(Alarm):
         "delivered",
         "due",
         "early",
-        "id",
         "last_submitted",
         "last_transmitted",
-        "notices_since_ns",
         "owed_permits",
         "permits_since_ns",
         "permitted",
         "permitted_up_to",
         "place",
-        "unnoted",
         "unsent_at",
     )
 
     def __init__(self, process: i64, place: i64) -> None:
         super().__init__(process)
-        self.id: Final[i64] = process
         self.place: Final[i64] = place
         # The targets of every message to this peer alone: one list for all of them.
         self.alone: Final[list[int]] = [place]
@@ -136,9 +131,6 @@ class Peer(Alarm):
         # clock for each, because a steady stream of permits is no reason not to repeat a message.
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
-        self.notices_since_ns: i64 = 0
-        # Expelled processes that it is not known to have expelled.
-        self.unnoted: dict[int, bool] | None = None
 
     def abandon(self) -> list[Entry]:
         """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
@@ -163,32 +155,13 @@ class Peer(Alarm):
             self.owed_permits = OwedPermits(self.id)
         return self.owed_permits
 
-    def owe_notices(self, processes: list[int]) -> None:
-        """It must be told that these are expelled."""
-        if self.unnoted is None:
-            self.unnoted = {}
-        for process in processes:
-            self.unnoted[process] = True
-
     def begin_waiting(self, what: i64, now_ns: i64) -> None:
         """Start the clock of this sort, unless something of it is waited for already."""
         if what == ACKS:
             if self.copies.first == self.unsent_at:
                 self.acks_since_ns = now_ns
-        elif what == PERMITS:
-            if self.owed_permits is None or not self.owed_permits.any():
-                self.permits_since_ns = now_ns
-        elif self.unnoted is None:
-            self.notices_since_ns = now_ns
-
-    def wait_afresh(self, what: i64, now_ns: i64) -> None:
-        """Start the clock of this sort again."""
-        if what == ACKS:
-            self.acks_since_ns = now_ns
-        elif what == PERMITS:
+        elif self.owed_permits is None or not self.owed_permits.any():
             self.permits_since_ns = now_ns
-        else:
-            self.notices_since_ns = now_ns
 
     def has_come(self, what: i64, now_ns: i64) -> None:
         """Some of this sort has come: be patient afresh."""
@@ -196,7 +169,7 @@ class Peer(Alarm):
         if what == ACKS:
             self.acks_since_ns = now_ns
         else:
-            self.wait_afresh(what, now_ns)
+            self.permits_since_ns = now_ns
         self.watch()
 
     def watch(self) -> None:
