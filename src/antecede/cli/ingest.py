@@ -44,6 +44,7 @@ Examples:
   antecede ingest spans/ more.tar.xz --out trace      folders and archives
   antecede ingest mail.txt --format messages --time-unit s --out mail
   antecede ingest spans/ --no-repair --out raw        clocks as they were recorded
+  antecede ingest tuesday/ --append --out trace       as if it had come with monday/
   antecede ingest s3a://bucket/traces --out s3a://bucket/ingested --master yarn
 
 \b
@@ -60,12 +61,15 @@ DIR gets
   workload/      the messages, by run        for: antecede simulate -w replay, profile, grow
   processes/     their numbers and names
   spans/         what spans are called, and the attributes of them that --keep names
+  lines/         what message tables say
   rejects/       what could not be read: source, position, reason, excerpt
+  files/         what was read, for --append to pass over it
   summary.json   the counts and the clock offsets
 
-What was in them before is replaced. Up to half a million spans or lines on this machine are
-ingested at once, more on Spark, as is everything if --master is given; the tables are the same.
-The exit status is 1 if no message was found.
+What was in them before is replaced; with --append it becomes what an ingest of all files together
+would have left, and files that were read before are skipped. Up to half a million spans or lines
+on this machine are ingested at once, more on Spark, as is everything if --master is given; the
+tables are the same. The exit status is 1 if no message was found.
 """
 
 
@@ -86,6 +90,7 @@ The exit status is 1 if no message was found.
     default="",
     help="Attributes of spans that come along into spans/, and with them into findings.",
 )
+@click.option("--append", is_flag=True, help="Add to the run that is in DIR.")
 @click.option(
     "--table",
     metavar="NAME",
@@ -110,6 +115,7 @@ def command(
     run_id: str | None,
     time_unit: str | None,
     keep: str,
+    append: bool,
     table: str | None,
     table_format: str,
     as_json: bool,
@@ -125,9 +131,10 @@ def command(
     options: Options = {
         "form": form,
         "repair": not no_repair,
-        "run_id": name_after(paths[0]) if run_id is None else run_id,
+        "run_id": run_id,
         "unit": time_unit,
         "keep": [name.strip() for name in keep.split(",") if name.strip()],
+        "append": append,
     }
     summary = carried_out(context, paths, out, options, (table, table_format), master)
     if as_json:
@@ -144,9 +151,10 @@ class Options(TypedDict):
 
     form: str
     repair: bool
-    run_id: str
+    run_id: str | None
     unit: str | None
     keep: list[str]
+    append: bool
 
 
 def carried_out(
@@ -181,12 +189,6 @@ def carried_out(
             )
 
 
-def name_after(path: str) -> str:
-    """What a run is called after a file or folder."""
-    name = path.rstrip("/").rpartition("/")[2]
-    return name.lstrip(".").partition(".")[0] or "ingested"
-
-
 def print_summary(console: Console, summary: "Summary", out: str) -> None:
     """What an operator wants to know: what was read, what was not, and how far to trust it."""
     console.print(result_table(summary))
@@ -200,6 +202,8 @@ def print_summary(console: Console, summary: "Summary", out: str) -> None:
         print_clocks(console, summary)
     elif summary.counts["received_before_sent"]:
         console.print("Clocks were not repaired (--no-repair).")
+    if summary.skipped:
+        console.print(f"{len(summary.skipped):,} files were there already, and skipped.")
     if summary.passed_over:
         count = len(summary.passed_over)
         console.print(f"{count:,} other files in the folders were passed over.")

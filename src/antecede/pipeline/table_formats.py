@@ -1,9 +1,12 @@
 """In which formats tables are written, and what to say where Spark lacks one."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
 
@@ -15,6 +18,8 @@ PACKAGES: Final = {
     "delta": "io.delta:delta-spark_2.13",
     "iceberg": "org.apache.iceberg:iceberg-spark",
 }
+OVERWRITING: Final = "spark.sql.sources.partitionOverwriteMode"
+
 BUILT_IN: Final = frozenset((PARQUET, "orc"))
 
 
@@ -46,18 +51,46 @@ def first_line(error: PySparkException) -> str:
     return (error.getMessage() or str(error)).strip().partition("\n")[0]
 
 
-def append_run(rows: DataFrame, name: str, run_id: str, form: str) -> None:
-    """Add a run to a table of runs, which is made if it is not there.
+def has_run(session: SparkSession, name: str, run_id: str) -> bool:
+    """Whether there is a table of this name that has a run of this name."""
+    try:
+        if not session.catalog.tableExists(name):
+            return False
+        return bool(session.table(name).where(F.col("run_id") == run_id).limit(1).count())
+    except PySparkException as error:
+        raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
 
-    `LocalError` if the table has a run of that name, or cannot be written.
+
+def check_new_run(session: SparkSession, name: str, run_id: str) -> None:
+    """`LocalError` if the table has a run of that name."""
+    if has_run(session, name, run_id):
+        raise LocalError(f"{name} has a run {run_id!r} already: give another --run-id")
+
+
+def write_run(rows: DataFrame, name: str, run_id: str, form: str) -> None:
+    """Put a run into a table of runs, in the place of one of the same name, if there is one.
+
+    The table is made if it is not there. `LocalError` if it cannot be written.
     """
     session = rows.sparkSession
+    again = has_run(session, name, run_id)
     try:
-        if session.catalog.tableExists(name):
-            known = session.table(name).where(f"run_id = '{run_id.replace(chr(39), chr(39) * 2)}'")
-            if known.limit(1).count():
-                raise LocalError(f"{name} has a run {run_id!r} already: give another --run-id")
-        writer = rows.write.format(form).mode("append").partitionBy("run_id")
-        writer.saveAsTable(name)
+        if again:
+            with replacing_partitions(session):
+                rows.select(*session.table(name).columns).write.insertInto(name, overwrite=True)
+        else:
+            writer = rows.write.format(form).mode("append").partitionBy("run_id")
+            writer.saveAsTable(name)
     except PySparkException as error:
         raise LocalError(f"cannot write the table {name}: {first_line(error)}") from error
+
+
+@contextmanager
+def replacing_partitions(session: SparkSession) -> Iterator[None]:
+    """Meanwhile, what is overwritten are those runs that are written, not the whole table."""
+    before = session.conf.get(OVERWRITING)
+    session.conf.set(OVERWRITING, "dynamic")
+    try:
+        yield
+    finally:
+        session.conf.set(OVERWRITING, before or "static")

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from antecede.cli.ingest import name_after, period_text, print_summary
+from antecede.cli.ingest import period_text, print_summary
 from antecede.cli.main import main
 from antecede.cli.output import Console
+from antecede.pipeline.ingest.names import run_named
 from antecede.pipeline.ingest.summary import Contradiction, FormatCount, Summary
 from tests.pipeline.ingest.samples import as_gzip, as_lines
 
@@ -111,7 +112,7 @@ def test_long_lists_are_cut() -> None:
     ],
 )
 def test_a_run_is_called_after_its_file(path: str, name: str) -> None:
-    assert name_after(path) == name
+    assert run_named(path) == name
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from antecede.pipeline.ingest import sources
 from antecede.pipeline.ingest.containers import Damage
 from antecede.pipeline.ingest.formats.catalogue import detected
 from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
-from antecede.pipeline.ingest.reading import Numbered, read_part
+from antecede.pipeline.ingest.reading import FileRead, Manner, Numbered, read_part
 from antecede.pipeline.ingest.sources import find_files, parts_of
 from tests.pipeline.ingest.samples import (
     NEZHA_HEADER,
@@ -107,8 +107,8 @@ def test_a_damaged_archive_is_said_to_be_damaged() -> None:
 
 def records_of(*paths: Path | str, form: str = "auto") -> list[Numbered]:
     """Everything that is read from these paths, in order."""
-    parts = parts_of(find_files([str(path) for path in paths]).files, form, None)
-    return [record for part in parts for record in read_part(part, form, None)]
+    parts = parts_of(find_files([str(path) for path in paths]).files)
+    return [record for part in parts for record in read_part(part, Manner(form=form))]
 
 
 def what(records: list[Numbered]) -> list[object]:
@@ -133,7 +133,7 @@ def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path) -> N
     file = tmp_path / "trace"
     file.write_bytes(ZIPKIN)
 
-    assert [type(record) for record in what(records_of(file))] == [Span, tuple]
+    assert [type(record) for record in what(records_of(file))] == [Span, FileRead]
     assert what(records_of(f"file://{file}")) == what(records_of(file))
 
 
@@ -185,7 +185,9 @@ def test_files_of_no_known_format_are_set_aside(tmp_path: Path) -> None:
         "none of the formats that are understood",
         "empty file",
     ]
-    assert [record for record in what(records) if type(record) is tuple] == [("unknown", 1)] * 3
+    files = [record for record in what(records) if isinstance(record, FileRead)]
+    assert [(file.format, file.records) for file in files] == [("unknown", 1)] * 3
+    assert len({file.fingerprint for file in files}) == 3
 
 
 def test_damage_is_a_reject_after_what_could_be_read(tmp_path: Path) -> None:
@@ -249,7 +251,39 @@ def test_tables_whose_causes_are_lines_are_not_cut(
     lines = [f"a,b,{i},{i or ''}" for i in range(50)]
     (tmp_path / "b.csv").write_bytes(as_lines("sender,receiver,time,cause", *lines))
 
-    assert len(parts_of(find_files([str(tmp_path)]).files, "auto", None)) == 1
+    records = records_of(tmp_path)
+
+    copies = [record for *_, record in records if isinstance(record, Copy)]
+    assert [one.label for one in copies] == [f"\x1f{number}" for number in range(1, 51)]
+    assert {number for number, *_ in records} == {0}, "its first part is all of it"
+
+
+def test_what_is_packed_is_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "PART_BYTES", 50)
+    lines = [nezha_line(str(i), "root", "pod", i, i + 9) for i in range(300)]
+    (tmp_path / "a.csv.gz").write_bytes(as_gzip(as_lines(NEZHA_HEADER, *lines)))
+    records = records_of(tmp_path)
+
+    assert len(parts_of(find_files([str(tmp_path)]).files)) > 10
+    assert len(records) == 301
+    assert {number for number, *_ in records} == {0}
+
+
+def test_tasks_have_about_as_much_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file is opened for this: there are none."""
+    monkeypatch.setattr(sources, "PART_BYTES", 100)
+    monkeypatch.setattr(sources, "TASK_BYTES_MIN", 10)
+    monkeypatch.setattr(sources, "TASK_BYTES_MAX", 50)
+    small = [(f"a/{number}.json", 20) for number in range(1_000)]
+    files = [*small, ("b.jsonl", 1_050), ("c.json.gz", 300)]
+    tasks = sources.tasks_of(files)
+    by_task: dict[int, list[sources.Part]] = {}
+    for task, part in tasks:
+        by_task.setdefault(task, []).append(part)
+
+    assert [part for _, part in tasks] == parts_of(files)
+    assert list(by_task) == list(range(len(by_task)))
+    assert [len(parts) for parts in by_task.values()] == [2] * 500 + [1] * 10 + [1, 3]
 
 
 def test_large_parquet_files_are_read_by_row_groups(

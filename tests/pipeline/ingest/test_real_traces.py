@@ -14,7 +14,7 @@ from antecede.audit.oracle import check_log
 from antecede.pipeline.ingest.calls import Call, calls_of_trace
 from antecede.pipeline.ingest.formats.records import Reject, Span
 from antecede.pipeline.ingest.job import ingest
-from antecede.pipeline.ingest.reading import read_part
+from antecede.pipeline.ingest.reading import Manner, read_part
 from antecede.pipeline.ingest.sources import find_files, parts_of
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Replay
@@ -36,8 +36,8 @@ def read_spans(path: str) -> tuple[list[Span], Counter[str]]:
     """The spans of a trace, read here instead of on Spark, and why others were rejected."""
     records = [
         record
-        for part in parts_of(find_files([path]).files, "auto", None)
-        for *_, record in read_part(part, "auto", None)
+        for part in parts_of(find_files([path]).files)
+        for *_, record in read_part(part, Manner())
     ]
     reasons = Counter(record.reason for record in records if isinstance(record, Reject))
     return [record for record in records if isinstance(record, Span)], reasons

@@ -28,7 +28,7 @@ KINDS = (1, 2, 3, 4, 5)
 def tables_at(out: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Everything in the tables of an ingest; the order of rows says nothing."""
     found = {}
-    for name in ("events", "workload", "processes", "spans", "rejects"):
+    for name in ("events", "workload", "processes", "spans", "lines", "rejects", "files"):
         if (out / name).is_dir():
             table = pq.read_table(out / name)
             columns = sorted(table.column_names)

@@ -1,12 +1,15 @@
 """The stages that are Spark's own work, on small tables."""
 
 import random
+from contextlib import ExitStack
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.audit.oracle import find_self_causes, find_violations
 from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
 from antecede.pipeline.ingest.constraints import Gap
+from antecede.pipeline.ingest.job import in_order
 from antecede.pipeline.ingest.layouts import COPIES
 from antecede.pipeline.ingest.order import local_events, sequenced
 from antecede.pipeline.ingest.spans import first_receptions, linked_calls
@@ -170,8 +173,12 @@ def random_world(number: int, flights: int) -> list[Row]:
 def events_of(spark: SparkSession, rows: list[Row]) -> list[Event]:
     """The event log that the stages make of copies with known instants."""
     table = spark.createDataFrame(rows, PLACED)
-    events = ranked(table, ranks(table)).transform(sequenced).transform(local_events)
-    return [Event(**row.asDict()) for row in events.select(*EVENTS.names).collect()]
+    with ExitStack() as stack:
+        events, placing = in_order(ranked(table, ranks(table)), len(rows), stack)
+        log = [Event(**row.asDict()) for row in events.select(*EVENTS.names).collect()]
+    submitted = {(event.sender, event.sequence) for event in log}
+    assert (placing.messages, sum(placing.copies.values())) == (len(submitted), len(rows))
+    return log
 
 
 def by_world(events: list[Event]) -> list[list[Event]]:
@@ -221,7 +228,9 @@ def test_deliveries_come_before_submissions_at_one_time(spark: SparkSession) -> 
 
 
 def test_messages_are_numbered_by_sender_and_multicasts_once(spark: SparkSession) -> None:
-    table = spark.createDataFrame(
+    """A multicast takes as many numbers as it has copies, and goes by the first of them."""
+    events = events_of(
+        spark,
         [
             placed(12, 0, 1, 7, 8),
             placed(11, 0, 1, 7, 8),
@@ -229,14 +238,31 @@ def test_messages_are_numbered_by_sender_and_multicasts_once(spark: SparkSession
             placed(13, 0, 1, 2, 3),
             placed(11, 1, 2, 9, 9),
         ],
-        PLACED,
     )
-    found = unranked(table).transform(sequenced).collect()
+    sent = [event for event in events if event.kind == "submitted"]
 
-    assert sorted((row["sender"], row["message"], row["sequence"]) for row in found) == [
-        (0, 11, 2),
-        (0, 11, 2),
-        (0, 12, 3),
-        (0, 13, 1),
-        (1, 11, 1),
+    assert sorted((one.sender, one.time_ns, one.target, one.sequence) for one in sent) == [
+        (0, 2, 1, 1),
+        (0, 7, 1, 2),
+        (0, 7, 1, 4),
+        (0, 7, 2, 2),
+        (1, 9, 2, 1),
     ]
+
+
+def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -> None:
+    """Half of all copies are sent by one process: windows by process had made that one task."""
+    copies = 6_000
+    rows = [placed(n, 0 if n % 2 else n % 7, 1 + n % 5, n // 3, n // 3 + 9) for n in range(copies)]
+    tied = unranked(spark.createDataFrame(rows, PLACED))
+    sent = sequenced(tied, 8)
+    events = local_events(sent, 8)
+
+    for table, total in ((sent, copies), (events, 2 * copies)):
+        sizes = [row["count"] for row in table.groupBy(F.spark_partition_id()).count().collect()]
+        assert sum(sizes) == total
+        assert len(sizes) == 8
+        assert max(sizes) < total // 4
+    plan = events._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("Exchange rangepartitioning") == 2
+    assert "hashpartitioning" not in plan, "the copies of a message are together already"

@@ -1,5 +1,6 @@
 """Counts what the stages went through: the only actions of the job besides writing."""
 
+from collections import Counter
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -13,7 +14,8 @@ from antecede.pipeline.ingest.known import (
     Placing,
     Reading,
 )
-from antecede.pipeline.ingest.order import SUBMITTED
+from antecede.pipeline.ingest.order import SUBMITTED, Count, offsets_of
+from antecede.pipeline.ingest.reading import KNOWN
 from antecede.pipeline.ingest.summary import FormatCount
 
 INVOLVED: Final = ("span.process", "copy.sender", "copy.receiver")
@@ -24,12 +26,13 @@ def counted_reading(records: DataFrame) -> Reading:
     rows = (
         records.groupBy("file.format", "reject.reason")
         .agg(
-            F.count("file").alias("files"),
+            F.count("file.fingerprint").alias("files"),
             F.sum("file.records").alias("records"),
             F.count("reject").alias("rejects"),
             F.count("span").alias("spans"),
             F.count("copy").alias("copies"),
             F.count_if(F.size("span.links") > 0).alias("linked"),
+            F.collect_list(F.when(F.col("file.format") == KNOWN, F.col("source"))).alias("known"),
             *[F.collect_set(column).alias(column) for column in INVOLVED],
         )
         .collect()
@@ -37,7 +40,7 @@ def counted_reading(records: DataFrame) -> Reading:
     formats = [
         FormatCount(format=row["format"], files=row["files"], records=row["records"])
         for row in rows
-        if row["format"] is not None
+        if row["format"] not in (None, KNOWN)
     ]
     reasons = {row["reason"]: row["rejects"] for row in rows if row["reason"] is not None}
     return Reading(
@@ -46,6 +49,7 @@ def counted_reading(records: DataFrame) -> Reading:
         spans=sum(row["spans"] for row in rows),
         copies=sum(row["copies"] for row in rows),
         linked=sum(row["linked"] for row in rows),
+        skipped=sorted(name for row in rows for name in row["known"]),
         processes=frozenset(key for row in rows for column in INVOLVED for key in row[column]),
     )
 
@@ -68,14 +72,18 @@ def counted_calls(calls: DataFrame) -> Calling:
     )
 
 
-def counted_placing(events: DataFrame) -> Placing:
-    """The counts of the events in order; this is what makes Spark order them."""
+def counted_placing(events: DataFrame) -> tuple[Placing, list[Count]]:
+    """The counts of the events in order, and the offsets of their positions.
+
+    This is what makes Spark order them.
+    """
     submitted = F.col("kind") == SUBMITTED
     flags = {BACKWARDS: "backwards", CLAMPED: "clamped", MUTUAL: "mutual"}
     rows = (
-        events.groupBy("process")
+        events.groupBy("task", "process")
         .agg(
-            F.max(F.when(submitted, F.col("sequence"))).alias("messages"),
+            F.count(F.lit(1)).alias("events"),
+            F.count_if("leads").alias("messages"),
             F.count_if(submitted).alias("copies"),
             F.min("time_ns").alias("first_ns"),
             F.max("time_ns").alias("last_ns"),
@@ -83,10 +91,22 @@ def counted_placing(events: DataFrame) -> Placing:
         )
         .collect()
     )
-    return Placing(
-        messages={row["process"]: row["messages"] or 0 for row in rows},
-        copies=sum(row["copies"] for row in rows),
+    messages: Counter[int] = Counter()
+    copies: Counter[int] = Counter()
+    for row in rows:
+        messages[row["process"]] += row["messages"]
+        copies[row["process"]] += row["copies"]
+    placing = Placing(
+        messages=sum(messages.values()),
+        copies=dict(copies),
         first_ns=min((row["first_ns"] for row in rows), default=None),
         last_ns=max((row["last_ns"] for row in rows), default=None),
         counts={name: sum(row[name] for row in rows) for name in flags},
     )
+    return placing, offsets_of((row["task"], row["process"], row["events"]) for row in rows)
+
+
+def counted_sending(events: DataFrame) -> list[Count]:
+    """The offsets of the sequences of messages."""
+    sent = events.where(F.col("kind") == SUBMITTED).groupBy("sent_task", "sender").count()
+    return offsets_of((row["sent_task"], row["sender"], row["count"]) for row in sent.collect())

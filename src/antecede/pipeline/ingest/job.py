@@ -12,19 +12,45 @@ from typing import Final
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import StructType
 
 from antecede.pipeline.ingest.causes import COUNTED, workload
 from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
 from antecede.pipeline.ingest.constraints import repaired_clocks
-from antecede.pipeline.ingest.counting import counted_calls, counted_placing, counted_reading
+from antecede.pipeline.ingest.counting import (
+    counted_calls,
+    counted_placing,
+    counted_reading,
+    counted_sending,
+)
+from antecede.pipeline.ingest.earlier import (
+    earlier_anywhere,
+    known_files,
+    run_after,
+    stored_records,
+)
 from antecede.pipeline.ingest.formats.catalogue import AUTO
-from antecede.pipeline.ingest.known import Known, Placing, summary_of
-from antecede.pipeline.ingest.layouts import COPIES, LONG, PARTS, REJECTS, SPANS, table
-from antecede.pipeline.ingest.names import names_of
-from antecede.pipeline.ingest.order import local_events, sequenced
+from antecede.pipeline.ingest.known import Known, Placing, Reading, summary_of
+from antecede.pipeline.ingest.layouts import (
+    COPIES,
+    FILES,
+    LONG,
+    PARTS,
+    REJECTS,
+    STORED_LINES,
+    table,
+)
+from antecede.pipeline.ingest.names import names_of, run_named
+from antecede.pipeline.ingest.order import (
+    OFFSETS,
+    ROWS_OF_A_TASK,
+    local_events,
+    numbered,
+    sequenced,
+)
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs, check_apart
-from antecede.pipeline.ingest.reading import read_contents, read_parts
-from antecede.pipeline.ingest.sources import Found, find_files, parts_of
+from antecede.pipeline.ingest.reading import KNOWN, Manner, read_contents, read_parts
+from antecede.pipeline.ingest.sources import Found, find_files, tasks_of
 from antecede.pipeline.ingest.spans import (
     calls_of_spans,
     copies_of_tables,
@@ -36,11 +62,7 @@ from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
-from antecede.pipeline.table_formats import PARQUET, append_run, check_format
-
-READING_TASKS: Final = 256
-READ_BYTES: Final = 32 << 20
-"""A file is a task of its own, unless there are more than this many: then about so many bytes."""
+from antecede.pipeline.table_formats import PARQUET, check_format, check_new_run, write_run
 
 MESSAGE_IDS: Final = table(sender=LONG, first_message_id=LONG)
 
@@ -52,18 +74,22 @@ def ingest(
     *,
     form: str = AUTO,
     repair: bool = True,
-    run_id: str = "ingested",
+    run_id: str | None = "ingested",
     unit: str | None = None,
     keep: Sequence[str] = (),
+    append: bool = False,
     table_name: str | None = None,
     table_form: str = PARQUET,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Read the traces at `paths` and write what they come to into the folder `out`.
 
-    What was there of an earlier ingest is replaced. `unit` is that of times in message tables that
-    do not say; `keep` names attributes of spans that come along; `tell` hears what is being done.
-    The events go into the table of a catalogue too, if one is named, in the format `table_form`.
+    What was there of an earlier ingest is replaced. If this is to `append` to it, the result is as
+    if all files had been ingested at once; those that were read before are skipped.
+    `run_id` is by default that of the run in the folder, or else called after the first path.
+    `unit` is that of times in message tables that do not say; `keep` names attributes of spans that
+    come along; `tell` hears what is being done. The events go into the table of a catalogue too, if
+    one is named, in the format `table_form`.
     """
     check_format(spark, table_form)
     places = Places(spark)
@@ -71,49 +97,75 @@ def ingest(
     target = places.address(out)
     check_apart(target, [path for path, _ in found.files])
     places.make_folder(out)
+    earlier = earlier_anywhere(spark, places, target) if append else None
+    run = run_after(earlier, run_id, run_named(paths[0]))
+    if table_name is not None and earlier is None:
+        check_new_run(spark, table_name, run)
     with ExitStack() as stack:
-        tell(f"reading {len(found.files):,} files")
-        records = kept(read_found(spark, found, form, unit, frozenset(keep)), stack)
-        copies, known = learnt(records, repair, stack, tell)
+        tell(f"reading {len(found.files) + len(found.elsewhere):,} files")
+        manner = Manner(form=form, unit=unit, keep=frozenset(keep), known=known_files(earlier))
+        read = read_found(spark, found, manner, 0 if earlier is None else earlier.parts)
+        if earlier is not None:
+            read = stored_records(spark, places, earlier).unionByName(read)
+        records = kept(read, stack)
+        reading = counted_reading(records)
+        if earlier is not None and found.count == len(reading.skipped):
+            return earlier.unchanged(reading.skipped)
+        copies, known = learnt(records, reading, repair, stack, tell)
         tell("putting events in order")
-        events = kept(ordered(copies, known, stack), stack)
-        placing = counted_placing(events)
+        events, placing = ordered(copies, known, stack)
         tell("writing")
-        outputs = Outputs(spark, stack.enter_context(places.replacing(target, REPLACED)), run_id)
+        outputs = Outputs(spark, stack.enter_context(places.replacing(target, REPLACED)), run)
         log = events.select(*EVENTS.names)
         outputs.write_run("events", log)
         outputs.write_processes(known.names.values())
-        if known.reading.spans:
-            clocks = spark.createDataFrame(known.clock_rows(), CLOCKS)
-            outputs.write_run("spans", named_spans(records, clocks).select(*SPANS.names))
-        rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
-        outputs.write("rejects", rejects.select(*REJECTS.names))
+        write_records(spark, outputs, records, known)
         waiting = write_workload(spark, outputs, events, placing)
-        summary = summary_of(run_id, found, repair, known, placing, waiting)
+        before = None if earlier is None else earlier.summary
+        summary = summary_of(run, found, repair, known, placing, waiting, before)
         outputs.write_summary(summary.as_object())
         if table_name is not None:
-            append_run(log.withColumn("run_id", F.lit(run_id)), table_name, run_id, table_form)
+            write_run(log.withColumn("run_id", F.lit(run)), table_name, run, table_form)
     return summary
 
 
-def read_found(
-    spark: SparkSession, found: Found, form: str, unit: str | None, keep: frozenset[str]
-) -> DataFrame:
+def read_found(spark: SparkSession, found: Found, manner: Manner, first_part: int) -> DataFrame:
     """The records in all files: Python opens those of this machine, Spark those elsewhere.
 
     Out: `RECORDS`.
     """
     tables = []
-    if found.files:
-        parts = parts_of(found.files, form, unit)
-        tasks = max(READING_TASKS, sum(size for _, size in found.files) // READ_BYTES)
-        spread = spark.createDataFrame(parts, PARTS).repartition(min(len(parts), tasks))
-        tables.append(read_parts(spread, form, unit, keep))
+    rows = [
+        (task, first_part + part.number, part.path, part.start, part.end)
+        for task, part in tasks_of(found.files)
+    ]
+    if rows:
+        tasks = rows[-1][0] + 1
+        parts = spark.createDataFrame(rows, StructType([*table(task=LONG).fields, *PARTS.fields]))
+        # A row for each task, so that none has more than it should.
+        each = spark.range(0, tasks, 1, tasks).withColumnRenamed("id", "task")
+        tables.append(read_parts(each.join(F.broadcast(parts), on="task", how="inner"), manner))
     if found.elsewhere:
-        numbers = {path: number for number, (path, _) in enumerate(found.elsewhere)}
+        first = first_part + len(rows)
+        numbers = {path: number for number, (path, _) in enumerate(found.elsewhere, start=first)}
         contents = spark.read.format("binaryFile").load(list(numbers))
-        tables.append(read_contents(contents, numbers, form, unit, keep))
+        tables.append(read_contents(contents, numbers, manner))
     return reduce(DataFrame.unionByName, tables)
+
+
+def write_records(spark: SparkSession, outputs: Outputs, records: DataFrame, known: Known) -> None:
+    """Write what was read: it has names that findings lead back to, and later batches need it."""
+    if known.reading.spans:
+        clocks = spark.createDataFrame(known.clock_rows(), CLOCKS)
+        outputs.write_run("spans", named_spans(records, clocks))
+    if known.reading.copies:
+        lines = records.where(F.col("copy").isNotNull())
+        lines = lines.select("part", "ordinal", "source", "copy.*")
+        outputs.write_run("lines", lines.select(*STORED_LINES.names))
+    rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
+    outputs.write("rejects", rejects.select(*REJECTS.names))
+    files = records.where(F.col("file.format") != KNOWN).select("part", "source", "file.*")
+    outputs.write("files", files.select(*FILES.names).coalesce(1))
 
 
 def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
@@ -128,10 +180,13 @@ def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
 
 
 def learnt(
-    records: DataFrame, repair: bool, stack: ExitStack, tell: Callable[[str], None]
+    records: DataFrame,
+    reading: Reading,
+    repair: bool,
+    stack: ExitStack,
+    tell: Callable[[str], None],
 ) -> tuple[DataFrame, Known]:
     """The copies in the records, and what the clocks say about them."""
-    reading = counted_reading(records)
     tell("finding messages")
     tables = [copies_of_tables(records)] if reading.copies or not reading.spans else []
     tallies: dict[str, int] = {}
@@ -168,16 +223,33 @@ def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) ->
     return [copies.where(~F.col("one_way")), repeated.transform(first_receptions)]
 
 
-def ordered(copies: DataFrame, known: Known, stack: ExitStack) -> DataFrame:
-    """The events of every process in order."""
-    placed = instants(copies, copies.sparkSession.createDataFrame(known.clock_rows(), CLOCKS))
+def ordered(copies: DataFrame, known: Known, stack: ExitStack) -> tuple[DataFrame, Placing]:
+    """The events of every process in order, and the counts of them."""
+    spark = copies.sparkSession
+    placed = instants(copies, spark.createDataFrame(known.clock_rows(), CLOCKS))
     ties = kept(ranks(placed), stack)
     count = ties.count()
     if count == 0:
         tied = unranked(placed)
     else:
         tied = ranked(placed, F.broadcast(ties) if count <= RANKS_BROADCAST_MAX else ties)
-    return tied.transform(sequenced).transform(local_events)
+    return in_order(tied, known.rows, stack)
+
+
+def in_order(copies: DataFrame, rows: int, stack: ExitStack) -> tuple[DataFrame, Placing]:
+    """The events of about so many copies with their positions and sequences, and their counts.
+
+    In:  what `ties.ranked` gives.
+    Out: as of `order.numbered`.
+    """
+    spark = copies.sparkSession
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    sent = sequenced(copies, max(tasks, rows // ROWS_OF_A_TASK))
+    events = kept(local_events(sent, max(tasks, 2 * rows // ROWS_OF_A_TASK)), stack)
+    placing, positions = counted_placing(events)
+    sequences = counted_sending(events)
+    offsets = [spark.createDataFrame(rows, OFFSETS) for rows in (positions, sequences)]
+    return numbered(events, *offsets), placing
 
 
 def write_workload(

@@ -27,6 +27,8 @@ class Reading:
     """Spans that name causes besides their parent."""
     processes: frozenset[str]
     """Everything that a span ran in, or that sent or received something."""
+    skipped: list[str]
+    """Files that were known already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +44,21 @@ class Calling:
 class Placing:
     """What became of the events."""
 
-    messages: dict[int, int]
-    """How many each process submitted."""
-    copies: int
+    messages: int
+    copies: dict[int, int]
+    """How many each process sent."""
     first_ns: int | None
     last_ns: int | None
     counts: dict[str, int]
 
     def first_ids(self) -> list[tuple[int, int]]:
-        """The number of each process's first message, if all messages are numbered from 0."""
+        """The number of each process's first message, if all copies are numbered from 0, and
+        messages by their first copies."""
         ids: list[tuple[int, int]] = []
         following = 0
-        for process, messages in sorted(self.messages.items()):
+        for process, copies in sorted(self.copies.items()):
             ids.append((process, following))
-            following += messages
+            following += copies
         return ids
 
 
@@ -84,20 +87,23 @@ def summary_of(
     known: Known,
     placing: Placing,
     waiting: dict[str, int],
+    earlier: Summary | None,
 ) -> Summary:
     """Everything there is to say."""
+    copies = sum(placing.copies.values())
+    passed_over = {*found.passed_over, *([] if earlier is None else earlier.passed_over)}
     counts = {
         **dict.fromkeys(TALLIES, 0),
         **known.tallies,
-        REPEATED: known.rows - placing.copies,
+        REPEATED: known.rows - copies,
         **placing.counts,
         **waiting,
     }
     offsets = known.clocks.offsets_ns
     return Summary(
         run_id=run_id,
-        messages=sum(placing.messages.values()),
-        copies=placing.copies,
+        messages=placing.messages,
+        copies=copies,
         processes=len(known.names),
         rejects=sum(known.reading.rejects_by_reason.values()),
         first_ns=placing.first_ns,
@@ -108,5 +114,7 @@ def summary_of(
         repaired=repair,
         clock_offsets_ns={name: offsets.get(key, 0) for key, name in known.names.items()},
         contradictions=contradictions_of(known.gaps, known.clocks, known.names),
-        passed_over=list(found.passed_over),
+        passed_over=sorted(passed_over),
+        batches=1 if earlier is None else earlier.batches + 1,
+        skipped=known.reading.skipped,
     )

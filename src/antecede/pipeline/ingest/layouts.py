@@ -1,6 +1,7 @@
-"""The tables between the stages of ingest: written here, never inferred.
+"""The tables between the stages of ingest, and those it leaves: written here, never inferred.
 
 `RECORDS` is what reading yields, `COPIES` what messages are known by before they are numbered.
+`STORED_SPANS`, `STORED_LINES`, `REJECTS` and `FILES` together are the records of all batches.
 """
 
 from typing import Final
@@ -63,9 +64,33 @@ SPANS: Final = table(
 )
 """What the steps of requests are called, and the attributes of them that somebody asked for."""
 
+STORED_SPANS: Final = StructType(
+    [
+        *SPANS.fields,
+        *table(
+            parent_id=TEXT,
+            follows=BooleanType(),
+            kind=TEXT,
+            process_key=TEXT,
+            start_ns=LONG,
+            end_ns=LONG,
+            links=TEXTS,
+            part=IntegerType(),
+            ordinal=LONG,
+        ).fields,
+    ]
+)
+"""The same with all else that was read, so that a later batch can be added: what records call the
+process, its own times, and where it stood."""
+
+STORED_LINES: Final = StructType(
+    [*table(part=IntegerType(), ordinal=LONG, source=TEXT).fields, *COPY.fields]
+)
+"""The lines of message tables, for the same reason."""
+
 REJECT: Final = table(position=TEXT, reason=TEXT, excerpt=TEXT)
 
-FILE: Final = table(format=TEXT, records=LONG)
+FILE: Final = table(format=TEXT, records=LONG, fingerprint=TEXT)
 
 RECORDS: Final = table(
     part=IntegerType(), ordinal=LONG, source=TEXT, span=SPAN, copy=COPY, reject=REJECT, file=FILE
@@ -75,6 +100,9 @@ a file comes after its records and counts them."""
 
 REJECTS: Final = table(source=TEXT, position=TEXT, reason=TEXT, excerpt=TEXT)
 """What could not be used: in which file, where in it, why, and how it begins."""
+
+FILES: Final = StructType([*table(part=IntegerType(), source=TEXT).fields, *FILE.fields])
+"""Every file that was read, and every file in an archive; large ones part by part."""
 
 COPIES: Final = table(
     message=TEXT,

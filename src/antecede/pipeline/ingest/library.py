@@ -10,13 +10,14 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
+from antecede.pipeline.ingest.counting import counted_reading
 from antecede.pipeline.ingest.job import kept, learnt, ordered
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN
+from antecede.pipeline.ingest.spans import STORED_AS
 from antecede.pipeline.schemas import EVENTS, PROCESSES
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
-OPTIONAL: Final = ("parent_id", "end_ns", "kind", "operation", "links", "attributes")
-NAMES: Final = {"trace_id": "trace", "span_id": "span", "parent_id": "parent"}
+NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
 """What the columns of spans are called inside."""
 
 
@@ -60,8 +61,9 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     session = spans.sparkSession
     with ExitStack() as stack:
         records = kept(as_records(spans), stack)
-        copies, known = learnt(records, repair, stack, lambda _: None)
-        events = kept(ordered(copies, known, stack), stack).select(*EVENTS.names)
+        reading = counted_reading(records)
+        copies, known = learnt(records, reading, repair, stack, lambda _: None)
+        events = ordered(copies, known, stack)[0].select(*EVENTS.names)
         rows = [(number, known.names[key]) for key, number, _ in known.clock_rows()]
         return Traffic(
             events=events,

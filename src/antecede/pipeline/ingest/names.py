@@ -20,3 +20,9 @@ def names_of(keys: Iterable[str]) -> dict[str, str]:
     numeric = all(name.isascii() and name.isdigit() for name in names.values())
     order = sorted(names, key=lambda key: (int(names[key]) if numeric else 0, names[key], key))
     return {key: names[key] for key in order}
+
+
+def run_named(path: str) -> str:
+    """What a run is called after a file or folder."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.lstrip(".").partition(".")[0] or "ingested"

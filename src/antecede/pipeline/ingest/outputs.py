@@ -18,7 +18,7 @@ from antecede.trace.datasets import partition_folder
 from antecede.trace.processes import FOLDER as BESIDE_EVENTS
 from antecede.trace.processes import processes_schema
 
-TABLES: Final = ("events", "workload", "processes", "spans", "rejects")
+TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects", "files")
 REPLACED: Final = (*TABLES, SUMMARY)
 """What an ingest replaces, all together; the summary last."""
 

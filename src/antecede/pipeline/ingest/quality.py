@@ -15,7 +15,7 @@ from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
 from antecede.pipeline.ingest.formats.catalogue import AUTO
 from antecede.pipeline.ingest.formats.records import Reject, Span
 from antecede.pipeline.ingest.names import names_of
-from antecede.pipeline.ingest.reading import read_part
+from antecede.pipeline.ingest.reading import Manner, read_part
 from antecede.pipeline.ingest.sources import find_files, parts_of
 
 SPANS_MAX: Final = 1_000_000
@@ -96,8 +96,8 @@ def quality_of(paths: Sequence[str], *, form: str = AUTO, spans_max: int = SPANS
 
 def records_at(paths: Sequence[str], form: str) -> Iterator[Span | Reject]:
     """The spans at these paths, and what could not be read."""
-    for part in parts_of(find_files(paths).files, form, None):
-        for _, _, _, record in read_part(part, form, None):
+    for part in parts_of(find_files(paths).files):
+        for _, _, _, record in read_part(part, Manner(form=form)):
             if isinstance(record, Span | Reject):
                 yield record
 

@@ -3,15 +3,16 @@
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, rows_of
-from antecede.pipeline.ingest.containers import Damage, contents
+from antecede.pipeline.ingest.containers import HEAD_BYTES, Damage, contents
 from antecede.pipeline.ingest.formats import parquet_tables
 from antecede.pipeline.ingest.formats.catalogue import (
     AUTO,
@@ -19,6 +20,7 @@ from antecede.pipeline.ingest.formats.catalogue import (
     PARQUET,
     SPANS_OF_DOCUMENT,
     Found,
+    can_be_cut,
     detected,
     read_content,
     read_documents,
@@ -27,71 +29,95 @@ from antecede.pipeline.ingest.formats.catalogue import (
 )
 from antecede.pipeline.ingest.formats.records import KEEP_NOTHING, Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import PARTS, RECORDS
-from antecede.pipeline.ingest.sources import WHOLE, Part, Stretch, head_of, open_file
+from antecede.pipeline.ingest.sources import (
+    WHOLE,
+    Part,
+    Stretch,
+    file_fingerprint,
+    fingerprint_of,
+    head_of,
+    open_file,
+)
 
-FileRead: TypeAlias = tuple[str, int]
-"""The format of a file that was read to its end, and how many records it had."""
+NOTHING_KNOWN: Final[frozenset[str]] = frozenset()
+KNOWN: Final = "known already"
+"""The format of a file that an earlier batch had."""
+
+
+class FileRead(NamedTuple):
+    """A file, or a stretch of one, that was read to its end."""
+
+    format: str
+    records: int
+    fingerprint: str | None
+    """Null in all stretches of a file but the first."""
+
 
 Numbered: TypeAlias = tuple[int, int, str, Span | Copy | Reject | FileRead]
 
 FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[Found]]]
 """Each file: its name, its format, and what is found in it."""
 
-COLUMN_OF: Final = {Span: "span", Copy: "copy", Reject: "reject", tuple: "file"}
+COLUMN_OF: Final = {Span: "span", Copy: "copy", Reject: "reject", FileRead: "file"}
 UNRECOGNISED: Final = "unknown"
 
 
-def read_parts(
-    parts: DataFrame, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
-) -> DataFrame:
-    """Every record of every part; of the attributes of spans those that are to be kept.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How files are to be read."""
+
+    form: str = AUTO
+    unit: str | None = None
+    """Of times in message tables that do not say."""
+    keep: frozenset[str] = KEEP_NOTHING
+    """The attributes of spans that come along."""
+    known: frozenset[str] = NOTHING_KNOWN
+    """The fingerprints of files that are passed over."""
+
+    def format_of(self, head: bytes) -> str | None:
+        """The format of a file that begins like this."""
+        return detected(head, self.unit) if self.form == AUTO else self.form
+
+
+def read_parts(parts: DataFrame, manner: Manner) -> DataFrame:
+    """Every record of every part.
 
     In:  number, path, start, end.
     Out: part, ordinal, source, and one of span, copy, reject, file.
     """
-    return parts.mapInArrow(partial(read_batches, form=form, unit=unit, keep=keep), RECORDS)
+    return parts.select(*PARTS.names).mapInArrow(partial(read_batches, manner=manner), RECORDS)
 
 
-def read_contents(
-    contents: DataFrame,
-    numbers: Mapping[str, int],
-    form: str,
-    unit: str | None,
-    keep: frozenset[str] = KEEP_NOTHING,
-) -> DataFrame:
+def read_contents(contents: DataFrame, numbers: Mapping[str, int], manner: Manner) -> DataFrame:
     """Every record of files that Spark has read; `numbers` says which part each of them is.
 
     In:  path, content.
     Out: as of `read_parts`.
     """
-    task = partial(content_batches, numbers=numbers, form=form, unit=unit, keep=keep)
+    task = partial(content_batches, numbers=numbers, manner=manner)
     return contents.select("path", "content").mapInArrow(task, RECORDS)
 
 
 def content_batches(
-    batches: Iterable[Batch],
-    numbers: Mapping[str, int],
-    form: str,
-    unit: str | None,
-    keep: frozenset[str],
+    batches: Iterable[Batch], numbers: Mapping[str, int], manner: Manner
 ) -> Iterator[Batch]:
     """The records of files that come in batches."""
     return record_batches(
         record
         for path, data in rows_of(batches, ("path", "content"))
         for record in numbered(
-            numbers[path],
-            partial(found_in_stream, path, io.BytesIO(data), form, unit, keep),
+            Part(numbers[path], path, 0, WHOLE),
+            fingerprint_of(len(data), data[:HEAD_BYTES], data[-HEAD_BYTES:]),
+            manner,
+            partial(found_in_stream, path, io.BytesIO(data), manner),
         )
     )
 
 
-def read_batches(
-    batches: Iterable[Batch], form: str, unit: str | None, keep: frozenset[str]
-) -> Iterator[Batch]:
+def read_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
     """The records of the parts in these batches, as batches."""
     parts = (Part(*row) for row in rows_of(batches, PARTS.names))
-    return record_batches(record for part in parts for record in read_part(part, form, unit, keep))
+    return record_batches(record for part in parts for record in read_part(part, manner))
 
 
 def record_batches(records: Iterable[Numbered]) -> Iterator[Batch]:
@@ -128,85 +154,76 @@ def struct_array(values: Iterable[tuple[object, ...]], kind: Any) -> Any:  # noq
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
-def read_part(
-    part: Part, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
-) -> Iterator[Numbered]:
+def read_part(part: Part, manner: Manner) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
-    return numbered(part.number, partial(found_in_part, part, form, unit, keep))
+    try:
+        fingerprint = file_fingerprint(part.path)
+    except OSError as error:
+        reject = Reject("", f"cannot be read: {error.strerror or error}", "")
+        return iter([] if part.start else [(part.number, 0, part.path, reject)])
+    return numbered(part, fingerprint, manner, partial(found_in_part, part, manner))
 
 
-def numbered(number: int, opened: Callable[[list[Damage]], FilesFound]) -> Iterator[Numbered]:
-    """The records of the part with this number, which is opened with a list for damages."""
+def numbered(
+    part: Part,
+    fingerprint: str,
+    manner: Manner,
+    opened: Callable[[list[Damage]], FilesFound],
+) -> Iterator[Numbered]:
+    """The records of a part, which is opened with a list for damages; nothing if it is known."""
     ordinal = 0
     damages: list[Damage] = []
+    if fingerprint in manner.known:
+        if part.start == 0:
+            yield part.number, 0, part.path, FileRead(KNOWN, 0, fingerprint)
+        return
     for source, kind, found in opened(damages):
-        records = 0
+        before = ordinal
         for record in found:
-            yield number, ordinal, source, record
+            yield part.number, ordinal, source, record
             ordinal += 1
-            records += 1
-        yield number, ordinal, source, (kind, records)
+        read = FileRead(kind, ordinal - before, None if part.start else fingerprint)
+        yield part.number, ordinal, source, read
         ordinal += 1
     for damage in dict.fromkeys(damages):
-        yield number, ordinal, damage.name, Reject("", damage.reason, "")
+        yield part.number, ordinal, damage.name, Reject("", damage.reason, "")
         ordinal += 1
 
 
-def found_in_part(
-    part: Part, form: str, unit: str | None, keep: frozenset[str], damages: list[Damage]
-) -> FilesFound:
+def found_in_part(part: Part, manner: Manner, damages: list[Damage]) -> FilesFound:
     """Each file in a part: its name, its format, and what is found in it."""
-    try:
-        head = head_of(part.path)
+    head = head_of(part.path)
+    is_cut = part.start > 0 or part.end != WHOLE
+    with open_file(part.path) as file:
         if head.startswith(PARQUET):
-            with open_file(part.path) as file:
-                groups = None if part.end == WHOLE else range(part.start, part.end)
-                yield part.path, MESSAGES, parquet_tables.copies_in(file, unit, groups)
-        elif part.start or part.end != WHOLE:
-            # Only a file whose format is known is cut.
-            certain = detected(head, unit) or UNRECOGNISED if form == AUTO else form
-            with closing(Stretch(part)) as stretch:
-                found = found_in_stretch(stretch, part, head, certain, unit, keep)
-                yield part.path, certain, found
-        else:
-            with open_file(part.path) as file:
-                for content in contents(part.path, file, damages):
-                    kind = detected(content.head, unit) if form == AUTO else form
-                    if kind is not None:
-                        yield content.name, kind, read_content(content, kind, unit, keep)
-                    elif content.head or not damages:
-                        yield (
-                            content.name,
-                            UNRECOGNISED,
-                            iter([unknown_content(content.head, unit)]),
-                        )
-    except OSError as error:
-        damages.append(Damage(part.path, f"cannot be read: {error.strerror or error}"))
+            stretch = (part.start, part.end) if is_cut else None
+            yield part.path, MESSAGES, parquet_tables.copies_in(file, manner.unit, stretch)
+        elif is_cut and can_be_cut(head, manner.form, manner.unit):
+            form = manner.format_of(head) or UNRECOGNISED
+            with closing(Stretch(part)) as lines:
+                yield part.path, form, found_in_stretch(lines, part, head, form, manner)
+        elif part.start == 0:
+            yield from found_in_stream(part.path, file, manner, damages)
 
 
 def found_in_stream(
-    name: str,
-    stream: IO[bytes],
-    form: str,
-    unit: str | None,
-    keep: frozenset[str],
-    damages: list[Damage],
+    name: str, stream: IO[bytes], manner: Manner, damages: list[Damage]
 ) -> FilesFound:
     """Each file in a stream, packed or not: its name, its format, and what is found in it."""
     for content in contents(name, stream, damages):
-        kind = detected(content.head, unit) if form == AUTO else form
+        kind = manner.format_of(content.head)
         if kind is not None:
-            yield content.name, kind, read_content(content, kind, unit, keep)
+            yield content.name, kind, read_content(content, kind, manner.unit, manner.keep)
         elif content.head or not damages:
-            reject = unknown_content(content.head, unit)
+            reject = unknown_content(content.head, manner.unit)
             yield content.name, UNRECOGNISED, iter([reject])
 
 
 def found_in_stretch(
-    stretch: Stretch, part: Part, head: bytes, form: str, unit: str | None, keep: frozenset[str]
+    stretch: Stretch, part: Part, head: bytes, form: str, manner: Manner
 ) -> Iterator[Found]:
     """What is found in a stretch of a file of lines."""
     first_byte = stretch.offset if part.start else None
     if form in SPANS_OF_DOCUMENT:
-        return read_documents(stretch, form, first_byte, keep)
-    return read_lines(head, stretch, form, unit, first_byte)
+        return read_documents(stretch, form, first_byte, manner.keep)
+    return read_lines(head, stretch, form, manner.unit, first_byte)

@@ -231,17 +231,18 @@ def integers(values: Iterable[int]) -> Integers:
 
 
 def sequences_of(sender: Integers, submitted: Integers, message: Integers) -> Integers:
-    """The sequence of every copy's message: 1, 2, 3, … for each sender."""
+    """The sequence of every copy's message, as `order.sequenced` explains it."""
     order = np.lexsort((message, submitted, sender))
-    is_new = np.ones(len(order), np.bool_)
+    own, time, name = sender[order], submitted[order], message[order]
     is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = np.diff(sender[order]) != 0
-    same = (np.diff(submitted[order]) == 0) & (message[order][1:] == message[order][:-1])
-    is_new[1:] = is_first[1:] | ~same
-    counted = np.cumsum(is_new)
-    before = np.maximum.accumulate(np.where(is_first, counted - 1, 0))
+    is_first[1:] = np.diff(own) != 0
+    leads = is_first.copy()
+    leads[1:] |= (np.diff(time) != 0) | (name[1:] != name[:-1])
+    places = np.arange(len(order))
+    leader = np.maximum.accumulate(np.where(leads, places, 0))
+    first = np.maximum.accumulate(np.where(is_first, places, 0))
     sequence = np.zeros(len(order), np.int64)
-    sequence[order] = counted - before
+    sequence[order] = leader - first + 1
     return sequence
 
 

@@ -14,17 +14,24 @@ import numpy as np
 import pyarrow as pa
 
 from antecede.pipeline.arrow_files import write_together
-from antecede.pipeline.ingest import known
+from antecede.pipeline.ingest import known, sources
 from antecede.pipeline.ingest.arrow_rows import Row, arrow_schema
 from antecede.pipeline.ingest.calls import Call
 from antecede.pipeline.ingest.causes import COUNTED, Local, planned_messages
 from antecede.pipeline.ingest.constraints import repaired_clocks
-from antecede.pipeline.ingest.formats.catalogue import AUTO
+from antecede.pipeline.ingest.earlier import (
+    Earlier,
+    earlier_here,
+    known_files,
+    run_after,
+    stored_here,
+)
+from antecede.pipeline.ingest.formats.catalogue import AUTO, Found
 from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
-from antecede.pipeline.ingest.layouts import REJECTS, SPANS
-from antecede.pipeline.ingest.names import names_of
+from antecede.pipeline.ingest.layouts import FILES, REJECTS, STORED_LINES, STORED_SPANS
+from antecede.pipeline.ingest.names import names_of, run_named
 from antecede.pipeline.ingest.outputs import REPLACED, check_apart
-from antecede.pipeline.ingest.reading import read_part
+from antecede.pipeline.ingest.reading import KNOWN, FileRead, Manner, read_part
 from antecede.pipeline.ingest.small_copies import (
     Placed,
     call_of_copy,
@@ -34,7 +41,6 @@ from antecede.pipeline.ingest.small_copies import (
     linked_among,
     placed,
 )
-from antecede.pipeline.ingest.sources import Found, find_files, parts_of
 from antecede.pipeline.ingest.summary import FormatCount, Summary
 from antecede.pipeline.places import is_plain
 from antecede.pipeline.schemas import WORKLOAD
@@ -48,6 +54,9 @@ from antecede.trace.processes import processes_schema
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
+Spot: TypeAlias = tuple[int, int]
+"""The part a record was in, and how many came before it there."""
+
 SMALL_RECORDS: Final = 500_000
 """Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
 
@@ -60,13 +69,31 @@ class Records:
     """What was read."""
 
     spans: list[Span] = field(default_factory=list)
+    spots: list[Spot] = field(default_factory=list)
+    """Where each span stood."""
     copies: list[tuple[str, Copy]] = field(default_factory=list)
     """Each with its file."""
+    lines: list[Spot] = field(default_factory=list)
+    """Where each copy stood."""
     rejects: list[tuple[str, Reject]] = field(default_factory=list)
-    files: Counter[str] = field(default_factory=Counter)
-    """By format."""
-    counted: Counter[str] = field(default_factory=Counter)
-    """Records in them, by format."""
+    files: list[tuple[int, str, FileRead]] = field(default_factory=list)
+    """Each with its part and its name."""
+
+    def add(self, number: int, ordinal: int, source: str, record: Found | FileRead) -> None:
+        """Take a record."""
+        if isinstance(record, Span):
+            self.spans.append(record)
+            self.spots.append((number, ordinal))
+        elif isinstance(record, Copy):
+            self.copies.append((source, record))
+            self.lines.append((number, ordinal))
+        elif isinstance(record, Reject):
+            self.rejects.append((source, record))
+        else:
+            self.files.append((number, source, record))
+
+    def __len__(self) -> int:
+        return len(self.spans) + len(self.copies) + len(self.rejects)
 
     def reading(self) -> known.Reading:
         """The counts of it."""
@@ -74,11 +101,20 @@ class Records:
         involved = {span.process for span in self.spans}
         for _, copy in self.copies:
             involved.update((copy.sender, copy.receiver))
+        formats: dict[str, list[FileRead]] = {}
+        for _, _, file in self.files:
+            formats.setdefault(file.format, []).append(file)
         return known.Reading(
             formats=[
-                FormatCount(format=form, files=files, records=self.counted[form])
-                for form, files in sorted(self.files.items())
+                FormatCount(
+                    format=form,
+                    files=sum(file.fingerprint is not None for file in files),
+                    records=sum(file.records for file in files),
+                )
+                for form, files in sorted(formats.items())
+                if form != KNOWN
             ],
+            skipped=sorted(source for _, source, file in self.files if file.format == KNOWN),
             rejects_by_reason=dict(sorted(reasons.items(), key=lambda one: (-one[1], one[0]))),
             spans=len(self.spans),
             copies=len(self.copies),
@@ -93,73 +129,80 @@ def ingest_small(
     *,
     form: str = AUTO,
     repair: bool = True,
-    run_id: str = "ingested",
+    run_id: str | None = "ingested",
     unit: str | None = None,
     keep: Sequence[str] = (),
+    append: bool = False,
     records_max: int = SMALL_RECORDS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary | None:
     """Ingest these traces if they are files here, of few records; None if they are not.
 
-    The tables in the folder `out` are replaced, as by `antecede.pipeline.ingest.job.ingest`.
+    The tables in the folder `out` are replaced or added to, as by
+    `antecede.pipeline.ingest.job.ingest`.
     """
     if not all(is_plain(path) for path in (*paths, out)):
         return None
-    found = find_files(paths)
+    found = sources.find_files(paths)
     if sum(size for _, size in found.files) > SMALL_BYTES:
         return None
     check_apart(str(Path(out).absolute()), [path for path, _ in found.files])
     with blaming(Path(out), "write"):
         Path(out).mkdir(parents=True, exist_ok=True)
-    tell(f"reading {len(found.files):,} files")
-    records = read_records(found, form, unit, frozenset(keep), records_max)
+    earlier = earlier_here(Path(out).absolute()) if append else None
+    run = run_after(earlier, run_id, run_named(paths[0]))
+    tell(f"reading {found.count:,} files")
+    manner = Manner(form=form, unit=unit, keep=frozenset(keep), known=known_files(earlier))
+    records = read_records(found, manner, earlier, records_max)
     if records is None:
         return None
+    reading = records.reading()
+    if earlier is not None and found.count == len(reading.skipped):
+        return earlier.unchanged(reading.skipped)
     tell("finding messages")
-    calls, facts = understood(records, repair)
+    calls, facts = understood(records, reading, repair)
     numbers = {key: number for key, number, _ in facts.clock_rows()}
     order = placed(calls, numbers, facts.clocks.offsets_ns)
     counts = counted_placing(calls, numbers, order)
     rows = list(planned(calls, numbers, order, counts))
     waiting = {name: sum(row[-2 + turn] for row in rows) for turn, name in enumerate(COUNTED)}
-    summary = known.summary_of(run_id, found, repair, facts, counts, waiting)
+    before = None if earlier is None else earlier.summary
+    summary = known.summary_of(run, found, repair, facts, counts, waiting, before)
     tell("writing")
     tables = {
-        **by_run("events", run_id, events_table(calls, numbers, order)),
-        **by_run("workload", run_id, table_of(sorted(row[:-2] for row in rows), WORKLOAD)),
-        **processes_tables(facts.names.values(), run_id),
-        **(by_run("spans", run_id, spans_table(records, numbers)) if records.spans else {}),
-        "rejects": table_of([(source, *reject) for source, reject in records.rejects], REJECTS),
+        **by_run("events", run, events_table(calls, numbers, order)),
+        **by_run("workload", run, table_of(sorted(row[:-2] for row in rows), WORKLOAD)),
+        **processes_tables(facts.names.values(), run),
+        **records_tables(records, numbers, run),
     }
     write_together(Path(out), tables, summary.as_object(), REPLACED)
     return summary
 
 
 def read_records(
-    found: Found, form: str, unit: str | None, keep: frozenset[str], records_max: int
+    found: sources.Found, manner: Manner, earlier: Earlier | None, records_max: int
 ) -> Records | None:
-    """Everything in these files; None if it is too much."""
+    """Everything in these files, after what there was before; None if it is too much."""
     records = Records()
-    for part in parts_of(found.files, form, unit):
-        for _, _, source, record in read_part(part, form, unit, keep):
-            if isinstance(record, Span):
-                records.spans.append(record)
-            elif isinstance(record, Copy):
-                records.copies.append((source, record))
-            elif isinstance(record, Reject):
-                records.rejects.append((source, record))
-            else:
-                kind, count = record
-                records.files[kind] += 1
-                records.counted[kind] += count
-            if len(records.spans) + len(records.copies) + len(records.rejects) > records_max:
+    first = 0
+    if earlier is not None:
+        if sum(one.records for one in earlier.summary.read) > records_max:
+            return None
+        for record in stored_here(earlier):
+            records.add(*record)
+        first = earlier.parts
+    for part in sources.parts_of(found.files):
+        for record in read_part(part._replace(number=first + part.number), manner):
+            records.add(*record)
+            if len(records) > records_max:
                 return None
     return records
 
 
-def understood(records: Records, repair: bool) -> tuple[list[Call], known.Known]:
+def understood(
+    records: Records, reading: known.Reading, repair: bool
+) -> tuple[list[Call], known.Known]:
     """The copies in the records, and what the clocks say about them."""
-    reading = records.reading()
     tally: Counter[str] = Counter()
     found = calls_among(records.spans, tally) + linked_among(records.spans)
     calls = list(first_receptions(found))
@@ -177,13 +220,11 @@ def understood(records: Records, repair: bool) -> tuple[list[Call], known.Known]
 
 def counted_placing(calls: Sequence[Call], numbers: dict[str, int], order: Placed) -> known.Placing:
     """The counts of the events in order."""
-    messages = dict.fromkeys(sorted(set(order.process)), 0)
-    for call, sequence in zip(calls, order.sequence.tolist(), strict=True):
-        sender = numbers[call.sender]
-        messages[sender] = max(messages[sender], sequence)
+    senders = [numbers[call.sender] for call in calls]
+    copies = dict.fromkeys(order.process, 0) | Counter(senders)
     return known.Placing(
-        messages=messages,
-        copies=len(calls),
+        messages=len(set(zip(senders, order.sequence.tolist(), strict=True))),
+        copies=copies,
         first_ns=min(order.time_ns, default=None),
         last_ns=max(order.time_ns, default=None),
         counts={
@@ -248,13 +289,48 @@ def events_table(calls: Sequence[Call], numbers: dict[str, int], order: Placed) 
     return pa.table([pa.array(columns[one.name], one.type) for one in schema], schema=schema)
 
 
-def spans_table(records: Records, numbers: dict[str, int]) -> ArrowTable:
-    """What each span is called."""
-    rows = [
-        (span.trace, span.span, numbers[span.process], span.operation, span.attributes)
-        for span in records.spans
-    ]
-    return table_of(rows, SPANS)
+def records_tables(records: Records, numbers: dict[str, int], run_id: str) -> dict[str, ArrowTable]:
+    """What was read."""
+    tables = {
+        "rejects": table_of([(source, *reject) for source, reject in records.rejects], REJECTS),
+        "files": table_of(
+            [(part, name, *file) for part, name, file in records.files if file.format != KNOWN],
+            FILES,
+        ),
+    }
+    if records.spans:
+        spans = [
+            stored_span(span, numbers[span.process], *spot)
+            for span, spot in zip(records.spans, records.spots, strict=True)
+        ]
+        tables |= by_run("spans", run_id, table_of(spans, STORED_SPANS))
+    if records.copies:
+        lines = [
+            (*spot, source, *copy)
+            for (source, copy), spot in zip(records.copies, records.lines, strict=True)
+        ]
+        tables |= by_run("lines", run_id, table_of(lines, STORED_LINES))
+    return tables
+
+
+def stored_span(span: Span, process: int, part: int, ordinal: int) -> Row:
+    """A row of `STORED_SPANS`."""
+    return (
+        span.trace,
+        span.span,
+        process,
+        span.operation,
+        span.attributes,
+        span.parent,
+        span.follows,
+        span.kind,
+        span.process,
+        span.start_ns,
+        span.end_ns,
+        span.links,
+        part,
+        ordinal,
+    )
 
 
 def processes_tables(names: Iterable[str], run_id: str) -> dict[str, ArrowTable]:

@@ -1,10 +1,14 @@
 """Which files there are to read, and how they are cut into parts that tasks read on their own.
 
+Large files are cut by their size alone, without being opened. Whoever reads a part sees whether the
+file can be read in parts; if not, its first part is all of it, and the others have nothing.
+
 Files of this machine are opened by Python where they are read. On a cluster that is every executor,
 so such a path must be on a file system that all share. Files elsewhere (`s3a://…`, `hdfs://…`, or
 whatever `fs.defaultFS` names) are listed and read by Spark, each of them whole.
 """
 
+import hashlib
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -13,16 +17,21 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple, cast, final
 from urllib.parse import urlsplit
 
-from pyarrow import parquet as pq
-
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.containers import HEAD_BYTES
-from antecede.pipeline.ingest.formats.catalogue import PARQUET, can_be_cut
 from antecede.pipeline.places import Places, path_here
 from antecede.trace.atomic import blaming
 
 PART_BYTES: Final = 64 << 20
-"""Files of lines that are larger are read in parts of this size."""
+"""Files that are larger are cut into parts of this size."""
+
+TASK_BYTES_MIN: Final = 4 << 20
+TASK_BYTES_MAX: Final = 32 << 20
+TASKS_WANTED: Final = 256
+"""A task reads parts of so many bytes together; in between it is what makes so many tasks."""
+
+PACKED_BYTES: Final = 8
+"""A byte of a compressed file counts as so many."""
 
 SUFFIXES: Final = (
     *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"),
@@ -32,12 +41,14 @@ PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVES: Final = (".tar", ".tgz", ".txz", ".tbz2", ".zip")
 """What the names of traces end in: in folders, other files are passed over."""
 
+FINGERPRINT_DIGITS: Final = 32
+
 WHOLE: Final = -1
 """The end of a part that goes to the end of its file."""
 
 
 class Part(NamedTuple):
-    """A file to read, or a stretch of it: of bytes, or of the row groups of a Parquet file."""
+    """A file to read, or a stretch of its bytes."""
 
     number: int
     """Parts come in the order of the names of their files."""
@@ -56,6 +67,11 @@ class Found:
     """What lay in a folder and does not look like a trace."""
     elsewhere: tuple[tuple[str, int], ...] = ()
     """Those that only Spark can read."""
+
+    @property
+    def count(self) -> int:
+        """How many there are to read."""
+        return len(self.files) + len(self.elsewhere)
 
 
 def find_files(paths: Sequence[str], places: Places | None = None) -> Found:
@@ -137,28 +153,53 @@ def head_of(path: str) -> bytes:
         return file.read(HEAD_BYTES)
 
 
-def parts_of(files: Sequence[tuple[str, int]], form: str, unit: str | None) -> list[Part]:
-    """The parts of all these files, in order."""
-    parts: list[Part] = []
-    for path, size in files:
-        for start, end in cuts_of(path, size, form, unit):
-            parts.append(Part(len(parts), path, start, end))
-    return parts
+def fingerprint_of(size: int, head: bytes, tail: bytes) -> str:
+    """What tells a file from all others: its size, how it begins and how it ends."""
+    return hashlib.sha256(b"%d\n%b%b" % (size, head, tail)).hexdigest()[:FINGERPRINT_DIGITS]
 
 
-def cuts_of(path: str, size: int, form: str, unit: str | None) -> list[tuple[int, int]]:
-    """Where a file is cut; most are not."""
-    if size <= PART_BYTES:
-        return [(0, WHOLE)]
+def file_fingerprint(path: str) -> str:
+    """The fingerprint of a file of this machine."""
     with open_file(path) as file:
         head = file.read(HEAD_BYTES)
-        if head.startswith(PARQUET):
-            groups = pq.ParquetFile(file).metadata.num_row_groups
-            return [(group, group + 1) for group in range(groups)]
-    if not can_be_cut(head, form, unit):
-        return [(0, WHOLE)]
-    starts = list(range(0, size, PART_BYTES))
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - HEAD_BYTES))
+        return fingerprint_of(size, head, file.read(HEAD_BYTES))
+
+
+def parts_of(files: Sequence[tuple[str, int]]) -> list[Part]:
+    """The parts of all these files, in order."""
+    cuts = [(path, *cut) for path, size in files for cut in cuts_of(size)]
+    return [Part(number, *cut) for number, cut in enumerate(cuts)]
+
+
+def cuts_of(size: int) -> list[tuple[int, int]]:
+    """Where a file of this size is cut."""
+    starts = range(0, max(size, 1), PART_BYTES)
     return list(zip(starts, [*starts[1:], WHOLE], strict=True))
+
+
+def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, Part]]:
+    """The parts of all these files, each with its task: all tasks have about as much to read."""
+    sizes = dict(files)
+    weights = [(part, weight_of(part, sizes[part.path])) for part in parts_of(files)]
+    wanted = sum(weight for _, weight in weights) // TASKS_WANTED
+    limit = min(max(wanted, TASK_BYTES_MIN), TASK_BYTES_MAX)
+    tasks: list[tuple[int, Part]] = []
+    task, filled = 0, 0
+    for part, weight in weights:
+        if weight and filled and filled + weight > limit:
+            task, filled = task + 1, 0
+        tasks.append((task, part))
+        filled += weight
+    return tasks
+
+
+def weight_of(part: Part, size: int) -> int:
+    """How much there is to read in a part of a file of this size; what is packed is not cut."""
+    if part.path.lower().endswith((*PACKINGS, *ARCHIVES)):
+        return 0 if part.start else size * PACKED_BYTES
+    return min(size - part.start, PART_BYTES)
 
 
 @final

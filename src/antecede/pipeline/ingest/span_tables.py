@@ -26,7 +26,7 @@ from antecede.pipeline.ingest.containers import Damage
 from antecede.pipeline.ingest.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN
 from antecede.pipeline.ingest.formats.records import INSTANCE, Reject, Span
 from antecede.pipeline.ingest.layouts import LONG, REJECT, TEXT, table
-from antecede.pipeline.ingest.reading import found_in_stream, read_part
+from antecede.pipeline.ingest.reading import Manner, found_in_stream, read_part
 from antecede.pipeline.ingest.sources import Part, find_files, parts_of
 
 SPAN_ROWS: Final = table(
@@ -73,27 +73,28 @@ def spans_in_values(values: DataFrame, *, form: str = AUTO, keep: Sequence[str] 
     named = values.select(
         source.alias("source"), position.alias("position"), F.col(column).alias("value")
     )
-    return named.mapInArrow(partial(value_batches, form=form, keep=frozenset(keep)), SPAN_ROWS)
+    manner = Manner(form=form, keep=frozenset(keep))
+    return named.mapInArrow(partial(value_batches, manner=manner), SPAN_ROWS)
 
 
-def value_batches(batches: Iterable[Batch], form: str, keep: frozenset[str]) -> Iterator[Batch]:
+def value_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
     """The spans of values that come in batches."""
     rows = rows_of(batches, ("source", "position", "value"))
     return span_batches(
         (where, record)
         for source, position, value in rows
         if value is not None
-        for where, record in records_in_value(source, position, value, form, keep)
+        for where, record in records_in_value(source, position, value, manner)
     )
 
 
 def records_in_value(
-    source: str, position: str, value: bytes, form: str, keep: frozenset[str]
+    source: str, position: str, value: bytes, manner: Manner
 ) -> Iterator[tuple[str, Span | Reject]]:
     """The spans in one value, and what in it could not be read."""
     damages: list[Damage] = []
     before = f"{position}: " if position else ""
-    for name, _, found in found_in_stream(source, io.BytesIO(value), form, None, keep, damages):
+    for name, _, found in found_in_stream(source, io.BytesIO(value), manner, damages):
         for record in found:
             if isinstance(record, Reject):
                 place = before + record.position if record.position else position
@@ -134,20 +135,19 @@ class PartOfFiles(InputPartition):
 class SpanReader(DataSourceReader):
     """Reads the files of a `TraceSource`, part by part."""
 
-    def __init__(self, form: str, paths: Sequence[str], keep: frozenset[str]) -> None:
-        self.form: Final = form
+    def __init__(self, paths: Sequence[str], manner: Manner) -> None:
         self.paths: Final = tuple(paths)
-        self.keep: Final = keep
+        self.manner: Final = manner
 
     def partitions(self) -> Sequence[InputPartition]:
         """A task for every part."""
         files = find_files(self.paths).files
-        return [PartOfFiles(part) for part in parts_of(files, self.form, None)]
+        return [PartOfFiles(part) for part in parts_of(files)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The spans of one part, in batches."""
         assert isinstance(partition, PartOfFiles), "they are made above"
-        records = read_part(partition.part, self.form, None, self.keep)
+        records = read_part(partition.part, self.manner)
         return span_batches(
             (source, record)
             for _, _, source, record in records
@@ -170,7 +170,8 @@ class TraceSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 there is only one
         keep = self.options.get("keep", "")
         names = frozenset(name.strip() for name in keep.split(",") if name.strip())
-        return SpanReader(self.form, paths_in(self.options.get("path"), self.options), names)
+        manner = Manner(form=self.form, keep=names)
+        return SpanReader(paths_in(self.options.get("path"), self.options), manner)
 
 
 class OtlpSource(TraceSource):

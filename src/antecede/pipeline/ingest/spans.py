@@ -10,7 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
 from antecede.pipeline.ingest.calls import calls_of_trace
 from antecede.pipeline.ingest.formats.records import CONSUMER, LINE, PRODUCER, Span
-from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN
+from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN, STORED_SPANS
+
+STORED_AS: Final = {"trace": "trace_id", "span": "span_id", "parent": "parent_id"}
+"""What the columns of spans are called outside."""
 
 RECEPTIONS: Final = ("received_ns", "received_by", "sender", "sent_ns", "sent_latest_ns")
 """How receptions of one message by one process are sorted. Spans that share an id may both be the
@@ -84,22 +87,16 @@ def linked_calls(records: DataFrame) -> DataFrame:
 
 
 def named_spans(records: DataFrame, processes: DataFrame) -> DataFrame:
-    """What each span is called, for findings to lead back to it.
+    """What each span is called, for findings to lead back to it, and all else that is known of it.
 
-    In:  span; key, process.
-    Out: the columns of SPANS.
+    In:  part, ordinal, span; key, process.
+    Out: the columns of STORED_SPANS.
     """
-    spans = records.where(F.col("span").isNotNull()).select("span.*")
-    known = spans.withColumnRenamed("process", "key").join(
-        F.broadcast(processes.select("key", "process")), on="key", how="inner"
+    spans = records.where(F.col("span").isNotNull()).select("part", "ordinal", "span.*")
+    known = spans.withColumnsRenamed({"process": "key", **STORED_AS}).join(
+        F.broadcast(processes.select("key", F.col("process").cast("int"))), on="key", how="inner"
     )
-    return known.select(
-        F.col("trace").alias("trace_id"),
-        F.col("span").alias("span_id"),
-        F.col("process").cast("int").alias("process"),
-        "operation",
-        "attributes",
-    )
+    return known.withColumnRenamed("key", "process_key").select(*STORED_SPANS.names)
 
 
 def key_of(trace: str, span: str) -> Column:

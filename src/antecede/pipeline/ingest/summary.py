@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from antecede.pipeline.ingest.constraints import Clocks, Gap
 
@@ -56,6 +56,19 @@ class Summary:
     contradictions: list[Contradiction]
     passed_over: list[str] = field(default_factory=list)
     """Files in the folders that do not look like traces."""
+    batches: int = 1
+    """How often something was added, the first time included."""
+    skipped: list[str] = field(default_factory=list)
+    """Files that an earlier batch had already."""
+
+    @classmethod
+    def of_object(cls, fields: Mapping[str, Any]) -> Self:
+        """What `as_object` was made from."""
+        entries = {
+            "read": [FormatCount(**one) for one in fields["read"]],
+            "contradictions": [Contradiction(**one) for one in fields["contradictions"]],
+        }
+        return cls(**{**fields, **entries})
 
     def as_object(self) -> dict[str, Any]:
         """The same for programs."""

@@ -29,8 +29,6 @@ from antecede.pipeline.ingest.formats.protobuf import (
 )
 from antecede.pipeline.ingest.formats.records import Reject, Span, UnreadableError, excerpt_of
 
-NO_REQUESTS: Final = "neither JSON nor requests in Protocol Buffers"
-
 ALONE: Final = "alone"
 FOUR_BYTES: Final = "four bytes"
 VARINTS: Final = "varints"

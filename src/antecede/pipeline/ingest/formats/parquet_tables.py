@@ -1,5 +1,6 @@
 """Message tables as Parquet files: columns as in `tables`; lists may be lists, or texts."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final
 
@@ -13,9 +14,10 @@ BATCH_ROWS: Final = 1 << 14
 
 
 def copies_in(
-    file: IO[bytes], unit: str | None, groups: Sequence[int] | None = None
+    file: IO[bytes], unit: str | None, stretch: tuple[int, int] | None = None
 ) -> Iterator[Copy | Reject]:
-    """The copies that every row stands for, in the whole file or in these row groups of it."""
+    """The copies that every row stands for: of the whole file, or of the groups of rows that begin
+    in a stretch of its bytes."""
     try:
         table = pq.ParquetFile(file)
     except pa.ArrowException:
@@ -26,17 +28,25 @@ def copies_in(
     if layout is None:
         yield Reject("", "no columns for sender, receivers and time", excerpt_of(", ".join(names)))
         return
-    number = 0
-    if groups is not None:
-        metadata = table.metadata
-        number = sum(metadata.row_group(group).num_rows for group in range(min(groups)))
+    groups = range(table.num_row_groups) if stretch is None else groups_in(table, *stretch)
+    number = sum(table.metadata.row_group(group).num_rows for group in range(groups.start))
+    if not groups:
+        return
     columns = [names[place] for place in layout.places.values()]
     try:
-        for batch in table.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+        for batch in table.iter_batches(BATCH_ROWS, row_groups=[*groups], columns=columns):
             yield from copies_of_batch(batch, layout, names, number)
             number += len(batch)
     except (pa.ArrowException, OSError):
         yield Reject(f"row {number + 1}", "damaged Parquet file", "")
+
+
+def groups_in(table: Any, start: int, end: int) -> range:  # noqa: ANN401 pyarrow has no types
+    """The groups of rows that begin in a stretch of the file; without an end, to the last."""
+    chunks = [table.metadata.row_group(group).column(0) for group in range(table.num_row_groups)]
+    begins = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+    after = len(begins) if end < 0 else bisect_left(begins, end)
+    return range(bisect_left(begins, start), after)
 
 
 def first_row(table: Any) -> list[object]:  # noqa: ANN401 pyarrow has no types

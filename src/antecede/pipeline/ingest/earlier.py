@@ -1,0 +1,183 @@
+"""What earlier batches left in a folder, for another to be added to it.
+
+An ingest keeps all that it read, as `spans/`, `lines/`, `rejects/` and `files/`. Adding a batch
+means to read the new files, put these records before theirs, and do all the rest again: so nobody
+can tell from the results in how many batches they came.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+from pyarrow import parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import StructType
+
+from antecede.audit.summary import SUMMARY
+from antecede.core.errors import LocalError
+from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
+from antecede.pipeline.ingest.layouts import (
+    COPY,
+    FILE,
+    FILES,
+    RECORDS,
+    REJECT,
+    REJECTS,
+    SPAN,
+    STORED_LINES,
+    STORED_SPANS,
+)
+from antecede.pipeline.ingest.reading import FileRead, Numbered
+from antecede.pipeline.ingest.spans import STORED_AS
+from antecede.pipeline.ingest.summary import Summary
+from antecede.pipeline.places import Places
+from antecede.trace.atomic import blaming
+from antecede.trace.datasets import partition_folder
+
+SPAN_COLUMNS: Final = {**STORED_AS, "process": "process_key"}
+"""Where the fields of a span stand in `STORED_SPANS`, if under another name."""
+
+STORED: Final = {
+    "span": ("spans", STORED_SPANS, SPAN),
+    "copy": ("lines", STORED_LINES, COPY),
+    "reject": ("rejects", REJECTS, REJECT),
+    "file": ("files", FILES, FILE),
+}
+"""For each sort of record: its table, the columns of that, and the fields of the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """A folder that has a run already."""
+
+    folder: str
+    summary: Summary
+    fingerprints: frozenset[str]
+    """Of the files that were read."""
+    parts: int
+    """The number of the first part of the next batch."""
+
+    def place_of(self, sort: str) -> str:
+        """Where the records of a sort are; tables of spans and lines are datasets of runs."""
+        name = STORED[sort][0]
+        by_run = sort in ("span", "copy")
+        return f"{self.folder}/{stored_folder(name, self.summary.run_id) if by_run else name}"
+
+    def unchanged(self, skipped: list[str]) -> Summary:
+        """What there is to say if all files of a batch were known."""
+        return replace(self.summary, skipped=skipped)
+
+
+def stored_folder(table: str, run_id: str) -> str:
+    """The folder of a run in a dataset of runs."""
+    return str(partition_folder(Path(table), run_id))
+
+
+def known_files(earlier: Earlier | None) -> frozenset[str]:
+    """The fingerprints of what is not to be read again."""
+    return frozenset() if earlier is None else earlier.fingerprints
+
+
+def run_after(earlier: Earlier | None, wanted: str | None, default: str) -> str:
+    """What the run is called; `LocalError` if the folder has another one."""
+    if earlier is None:
+        return default if wanted is None else wanted
+    if wanted not in (None, earlier.summary.run_id):
+        raise LocalError(
+            f"{earlier.folder} has the run {earlier.summary.run_id!r}, and {wanted!r} is another"
+        )
+    return earlier.summary.run_id
+
+
+def earlier_here(folder: Path) -> Earlier | None:
+    """What is in a folder of this machine; None if there is no ingest in it."""
+    try:
+        text = (folder / SUMMARY).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    if not (folder / "files").is_dir():
+        raise LocalError(no_records(str(folder)))
+    with blaming(folder, "read"):
+        files = pq.read_table(folder / "files", columns=["part", "fingerprint"]).to_pydict()
+    return earlier_of(str(folder), text, files["part"], files["fingerprint"])
+
+
+def earlier_anywhere(spark: SparkSession, places: Places, folder: str) -> Earlier | None:
+    """What is in a folder wherever Spark can read; None if there is no ingest in it."""
+    here = places.local(folder)
+    if here is not None:
+        return earlier_here(here)
+    found = places.contents(f"{folder}/{SUMMARY}")
+    if not found:
+        return None
+    if not places.exists(f"{folder}/files"):
+        raise LocalError(no_records(folder))
+    files = spark.read.schema(FILES).parquet(f"{folder}/files").collect()
+    parts, prints = ([row[name] for row in files] for name in ("part", "fingerprint"))
+    return earlier_of(folder, b"".join(found.values()).decode(), parts, prints)
+
+
+def no_records(folder: str) -> str:
+    """What to say of results to which nothing can be added."""
+    return f"nothing can be added to {folder}: it does not have the records it was made from"
+
+
+def earlier_of(
+    folder: str, summary: str, parts: list[int], fingerprints: list[str | None]
+) -> Earlier:
+    """What a folder has, by its summary and its table of files."""
+    return Earlier(
+        folder=folder,
+        summary=Summary.of_object(json.loads(summary)),
+        fingerprints=frozenset(one for one in fingerprints if one is not None),
+        parts=max(parts, default=-1) + 1,
+    )
+
+
+def stored_records(spark: SparkSession, places: Places, earlier: Earlier) -> DataFrame:
+    """The records of all earlier batches.
+
+    Out: `RECORDS`.
+    """
+    tables = []
+    for sort, (_, columns, fields) in STORED.items():
+        place = earlier.place_of(sort)
+        here = places.local(place)
+        if places.exists(place) if here is None else here.is_dir():
+            stored = spark.read.schema(columns).parquet(place)
+            tables.append(stored.select(*columns_of_records(stored, sort, fields)))
+    return reduce(DataFrame.unionByName, tables)
+
+
+def columns_of_records(stored: DataFrame, sort: str, fields: StructType) -> list[Column]:
+    """The columns of `RECORDS`, from those of a table of one sort of them."""
+    names = stored_names(sort, fields)
+    record = F.struct(
+        *(F.col(stored).alias(one) for stored, one in zip(names, fields.names, strict=True))
+    )
+    known = {**{name: F.col(name) for name in stored.columns}, sort: record}
+    return [
+        known.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name)
+        for one in RECORDS.fields
+    ]
+
+
+def stored_names(sort: str, fields: StructType) -> list[str]:
+    """The columns in which the fields of a record are stored."""
+    return [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
+
+
+def stored_here(earlier: Earlier) -> Iterator[Numbered]:
+    """The records of all earlier batches, read without Spark, in the order of their files."""
+    makers: dict[str, Any] = {"span": Span, "copy": Copy, "reject": Reject, "file": FileRead}
+    for sort, (_, _, fields) in STORED.items():
+        place = Path(earlier.place_of(sort))
+        rows = pq.read_table(place).to_pylist() if place.is_dir() else []
+        names = stored_names(sort, fields)
+        for row in sorted(rows, key=lambda row: (row.get("part", 0), row.get("ordinal", 0))):
+            record = makers[sort](*(row[name] for name in names))
+            yield row.get("part", 0), row.get("ordinal", 0), row.get("source", ""), record
