@@ -79,7 +79,7 @@ def check_chain(spark: SparkSession, top: str, disk: Path, here: Path) -> None:
     run("report", f"{top}/trace", f"{top}/found", "--out", str(page), "--master", master)
 
     assert sorted(one.name for one in (disk / "trace").iterdir() if one.name[0] != ".") == [
-        *("events", "processes", "rejects", "summary.json", "workload")
+        *("events", "files", "lines", "processes", "rejects", "summary.json", "workload")
     ]
     assert not [one for one in disk.rglob("*") if one.name.endswith((".unfinished", ".replaced"))]
     said = [json.loads((top / "found" / "summary.json").read_text()) for top in (here, disk)]
