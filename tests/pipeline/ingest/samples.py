@@ -8,7 +8,13 @@ import zipfile
 from typing import Any
 
 from antecede.pipeline.ingest.containers import Content, Damage, contents
-from antecede.pipeline.ingest.formats.catalogue import AUTO, Found, detected, read_content
+from antecede.pipeline.ingest.formats.catalogue import (
+    AUTO,
+    Found,
+    detected,
+    one_by_one,
+    read_content,
+)
 from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
 
 START_US = 1_700_000_000_000_000
@@ -173,7 +179,7 @@ def read(
     """Everything that is found in a file of these bytes."""
     found: list[Found] = []
     for content in contents("file", io.BytesIO(data), []):
-        found += read_content(content, form_of(content, form, unit), unit, keep)
+        found += one_by_one(read_content(content, form_of(content, form, unit), unit, keep))
     return found
 
 

@@ -1,13 +1,13 @@
 """The first stage: parts of files in, records out. Python workers open the files themselves."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -19,7 +19,7 @@ from antecede.pipeline.ingest.formats.catalogue import (
     MESSAGES,
     PARQUET,
     SPANS_OF_DOCUMENT,
-    Found,
+    FoundTogether,
     can_be_cut,
     detected,
     read_content,
@@ -27,6 +27,7 @@ from antecede.pipeline.ingest.formats.catalogue import (
     read_lines,
     unknown_content,
 )
+from antecede.pipeline.ingest.formats.otlp_columns import SpanColumns
 from antecede.pipeline.ingest.formats.records import KEEP_NOTHING, Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import PARTS, RECORDS
 from antecede.pipeline.ingest.sources import (
@@ -54,8 +55,10 @@ class FileRead(NamedTuple):
 
 
 Numbered: TypeAlias = tuple[int, int, str, Span | Copy | Reject | FileRead]
+NumberedTogether: TypeAlias = tuple[int, int, str, FoundTogether | FileRead]
+"""A record, or many spans, of which the first has this number."""
 
-FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[Found]]]
+FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[FoundTogether]]]
 """Each file: its name, its format, and what is found in it."""
 
 COLUMN_OF: Final = {Span: "span", Copy: "copy", Reject: "reject", FileRead: "file"}
@@ -117,17 +120,43 @@ def content_batches(
 def read_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
     """The records of the parts in these batches, as batches."""
     parts = (Part(*row) for row in rows_of(batches, PARTS.names))
-    return record_batches(record for part in parts for record in read_part(part, manner))
+    return record_batches(record for part in parts for record in read_together(part, manner))
 
 
-def record_batches(records: Iterable[Numbered]) -> Iterator[Batch]:
+def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:
     """Records as batches, those of one sort together."""
-    records = iter(records)
-    while chunk := list(islice(records, BATCH_ROWS)):
-        for kind in COLUMN_OF:
-            alike = [record for record in chunk if type(record[3]) is kind]
-            if alike:
-                yield batch_of(alike, COLUMN_OF[kind])
+    chunk: list[Numbered] = []
+    for number, ordinal, source, record in records:
+        if not isinstance(record, SpanColumns):
+            chunk.append((number, ordinal, source, record))
+        elif len(record):
+            yield columns_batch(number, ordinal, source, record)
+        if len(chunk) == BATCH_ROWS:
+            yield from alike_batches(chunk)
+            chunk = []
+    yield from alike_batches(chunk)
+
+
+def alike_batches(chunk: list[Numbered]) -> Iterator[Batch]:
+    """A batch for every sort of records in the chunk."""
+    for kind in COLUMN_OF:
+        alike = [record for record in chunk if type(record[3]) is kind]
+        if alike:
+            yield batch_of(alike, COLUMN_OF[kind])
+
+
+def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) -> Batch:
+    """Many spans as a batch."""
+    schema = arrow_schema(RECORDS)
+    count = len(spans)
+    known = {
+        "part": pa.repeat(pa.scalar(number, schema.field("part").type), count),
+        "ordinal": pa.array(np.arange(ordinal, ordinal + count)),
+        "source": pa.repeat(source, count),
+        "span": struct_array(spans.columns, schema.field("span").type),
+    }
+    arrays = [known.get(field.name, pa.nulls(count, field.type)) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def batch_of(records: list[Numbered], column: str) -> Batch:
@@ -141,21 +170,30 @@ def batch_of(records: list[Numbered], column: str) -> Batch:
     ]
     for field in schema:
         if field.name == column:
-            arrays.append(struct_array(values, field.type))
+            arrays.append(struct_array([*zip(*values, strict=True)], field.type))
         elif pa.types.is_struct(field.type):
             arrays.append(pa.nulls(len(records), field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def struct_array(values: Iterable[tuple[object, ...]], kind: Any) -> Any:  # noqa: ANN401 untyped
-    """An Arrow array of structs from tuples of their fields."""
-    columns = zip(*values, strict=True)
+def struct_array(columns: Sequence[Sequence[object]], kind: Any) -> Any:  # noqa: ANN401 untyped
+    """An Arrow array of structs from the values of their fields."""
     arrays = [pa.array(column, field.type) for column, field in zip(columns, kind, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
 def read_part(part: Part, manner: Manner) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
+    for number, ordinal, source, record in read_together(part, manner):
+        if isinstance(record, SpanColumns):
+            for place, span in enumerate(record.spans(), start=ordinal):
+                yield number, place, source, span
+        else:
+            yield number, ordinal, source, record
+
+
+def read_together(part: Part, manner: Manner) -> Iterator[NumberedTogether]:
+    """The same, with many spans at a time where they come like that."""
     try:
         fingerprint = file_fingerprint(part.path)
     except OSError as error:
@@ -169,7 +207,7 @@ def numbered(
     fingerprint: str,
     manner: Manner,
     opened: Callable[[list[Damage]], FilesFound],
-) -> Iterator[Numbered]:
+) -> Iterator[NumberedTogether]:
     """The records of a part, which is opened with a list for damages; nothing if it is known."""
     ordinal = 0
     damages: list[Damage] = []
@@ -181,7 +219,7 @@ def numbered(
         before = ordinal
         for record in found:
             yield part.number, ordinal, source, record
-            ordinal += 1
+            ordinal += len(record) if isinstance(record, SpanColumns) else 1
         read = FileRead(kind, ordinal - before, None if part.start else fingerprint)
         yield part.number, ordinal, source, read
         ordinal += 1
@@ -221,7 +259,7 @@ def found_in_stream(
 
 def found_in_stretch(
     stretch: Stretch, part: Part, head: bytes, form: str, manner: Manner
-) -> Iterator[Found]:
+) -> Iterator[FoundTogether]:
     """What is found in a stretch of a file of lines."""
     first_byte = stretch.offset if part.start else None
     if form in SPANS_OF_DOCUMENT:

@@ -23,7 +23,7 @@ from pyspark.sql.types import ArrayType, BooleanType, MapType, StructType
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, rows_of
 from antecede.pipeline.ingest.containers import Damage
-from antecede.pipeline.ingest.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN
+from antecede.pipeline.ingest.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN, one_by_one
 from antecede.pipeline.ingest.formats.records import INSTANCE, Reject, Span
 from antecede.pipeline.ingest.layouts import LONG, REJECT, TEXT, table
 from antecede.pipeline.ingest.reading import Manner, found_in_stream, read_part
@@ -95,7 +95,7 @@ def records_in_value(
     damages: list[Damage] = []
     before = f"{position}: " if position else ""
     for name, _, found in found_in_stream(source, io.BytesIO(value), manner, damages):
-        for record in found:
+        for record in one_by_one(found):
             if isinstance(record, Reject):
                 place = before + record.position if record.position else position
                 yield name, record._replace(position=place)

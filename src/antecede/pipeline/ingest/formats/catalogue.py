@@ -12,6 +12,7 @@ from antecede.pipeline.ingest.formats import (
     nezha,
     otlp,
     otlp_binary,
+    otlp_columns,
     parquet_tables,
     tables,
     zipkin,
@@ -27,6 +28,8 @@ from antecede.pipeline.ingest.formats.records import (
 )
 
 Found: TypeAlias = Span | Copy | Reject
+FoundTogether: TypeAlias = Found | otlp_columns.SpanColumns
+"""The same, and many spans at a time."""
 
 AUTO: Final = "auto"
 JAEGER: Final = "jaeger"
@@ -111,7 +114,7 @@ def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
 
 def read_content(
     content: Content, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
-) -> Iterator[Found]:
+) -> Iterator[FoundTogether]:
     """Everything in a file; `form` is its format, by now known."""
     if content.head.startswith(PARQUET) and form == MESSAGES:
         with spooled(content.stream) as file:
@@ -129,14 +132,26 @@ def read_documents(
     form: str,
     first_byte: int | None = None,
     keep: frozenset[str] = KEEP_NOTHING,
-) -> Iterator[Found]:
+) -> Iterator[FoundTogether]:
     """The spans of every document in a stream of JSON."""
+    if form == OTLP:
+        yield from otlp_columns.spans_in_lines(stream, first_byte, keep)
+        return
     spans_in = SPANS_OF_DOCUMENT[form]
     for where, document in documents(stream, first_byte):
         if isinstance(document, Reject):
             yield document
         else:
             yield from spans_in(document, where, keep)
+
+
+def one_by_one(found: Iterator[FoundTogether]) -> Iterator[Found]:
+    """What was found, every span for itself."""
+    for record in found:
+        if isinstance(record, otlp_columns.SpanColumns):
+            yield from record.spans()
+        else:
+            yield record
 
 
 def read_lines(

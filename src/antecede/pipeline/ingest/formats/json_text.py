@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from antecede.pipeline.ingest.formats.lines import BYTE_ORDER_MARK, LineSource
 from antecede.pipeline.ingest.formats.records import Reject, excerpt_of
 
@@ -113,6 +115,12 @@ def text_of(data: bytes) -> str:
 
 def parsed(data: bytes) -> object:
     """The document in these bytes, or None if there is none (`null` is none either)."""
+    try:
+        plain: object = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # It may still be what Python takes for JSON.
+    else:
+        return plain
     try:
         document: object = json.loads(text_of(data))
     except (ValueError, RecursionError):

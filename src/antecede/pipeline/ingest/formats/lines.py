@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, final
 
 from antecede.pipeline.ingest.formats.records import UnreadableError
 
@@ -21,6 +21,25 @@ class LineSource(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """The next bytes, as many as asked for or left."""
+
+
+@final
+class Unread:
+    """A source of which the first line has been read already."""
+
+    def __init__(self, first: bytes, rest: LineSource) -> None:
+        self._first = first
+        self._rest: Final = rest
+
+    def readline(self, limit: int = -1, /) -> bytes:
+        """The next line."""
+        first, self._first = self._first, b""
+        return first or self._rest.readline(limit)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes."""
+        first, self._first = self._first, b""
+        return first or self._rest.read(size)
 
 
 class Line(NamedTuple):

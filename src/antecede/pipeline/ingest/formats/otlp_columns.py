@@ -1,0 +1,314 @@
+"""Requests of OpenTelemetry in JSON, column by column: many spans at a time.
+
+What is as the specification has it is decoded by msgspec, which knows the fields that are wanted
+and skips all others, and is checked a column at a time. As soon as anything is unusual, all lines
+at hand are read by `otlp`, span by span, which has the last word: so what is rejected, and where it
+stood, does not depend on who read it first.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from antecede.pipeline.ingest.formats import otlp
+from antecede.pipeline.ingest.formats.json_text import (
+    DOCUMENT_BYTES_MAX,
+    documents,
+    line_name,
+    on_line,
+    parsed,
+)
+from antecede.pipeline.ingest.formats.lines import LineSource, Unread
+from antecede.pipeline.ingest.formats.records import (
+    TIME_NS_MAX,
+    UNKNOWN,
+    Reject,
+    Span,
+    UnreadableError,
+    identity_of,
+    span_key,
+)
+
+CHUNK_BYTES: Final = 4 << 20
+"""So many bytes of lines become columns together."""
+
+DIGITS_MAX: Final = 20
+
+
+class Link(msgspec.Struct, rename="camel", gc=False):
+    """Another span that is a cause."""
+
+    trace_id: str
+    span_id: str
+
+
+class BareSpan(msgspec.Struct, rename="camel", gc=False):
+    """A span without its attributes, which are most of it."""
+
+    trace_id: str
+    span_id: str
+    start_time_unix_nano: str | int
+    end_time_unix_nano: str | int
+    parent_span_id: str | None = None
+    kind: int | str = 0
+    name: str | None = None
+    links: list[Link] | None = None
+
+
+class FullSpan(BareSpan, gc=False):
+    """A span with its attributes, as JSON has them."""
+
+    attributes: Any = None
+
+
+class BareScope(msgspec.Struct, gc=False):
+    """The spans of one library."""
+
+    spans: list[BareSpan] = []
+
+
+class FullScope(msgspec.Struct, gc=False):
+    """The same, with attributes."""
+
+    spans: list[FullSpan] = []
+
+
+class BareResource(msgspec.Struct, rename="camel", gc=False):
+    """The spans of one process."""
+
+    resource: msgspec.Raw
+    scope_spans: list[BareScope] = []
+    instrumentation_library_spans: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class FullResource(msgspec.Struct, rename="camel", gc=False):
+    """The same, with attributes."""
+
+    resource: msgspec.Raw
+    scope_spans: list[FullScope] = []
+    instrumentation_library_spans: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class BareRequest(msgspec.Struct, rename="camel", gc=False):
+    """A request; one that has spans under another name is not decoded here."""
+
+    resource_spans: list[BareResource]
+    batches: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class FullRequest(msgspec.Struct, rename="camel", gc=False):
+    """The same, with attributes."""
+
+    resource_spans: list[FullResource]
+    batches: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+BARE: Final = msgspec.json.Decoder(BareRequest)
+FULL: Final = msgspec.json.Decoder(FullRequest)
+
+Spans: TypeAlias = Sequence[BareSpan | FullSpan]
+Place: TypeAlias = tuple[int, int | None]
+"""The number of a line, and its first byte if it is amid a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanColumns:
+    """Many spans: for each field of `Span` the values of all of them."""
+
+    columns: tuple[Sequence[Any], ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def spans(self) -> Iterator[Span]:
+        """The same, one by one."""
+        return map(Span._make, zip(*self.columns, strict=True))
+
+
+class UnusualError(Exception):
+    """Something in these lines is better looked at span by span."""
+
+
+def spans_in_lines(
+    stream: LineSource, first_byte: int | None, keep: frozenset[str]
+) -> Iterator[SpanColumns | Span | Reject]:
+    """The spans of every request in a stream, as `documents` and `otlp.spans_in` find them."""
+    first = stream.readline(DOCUMENT_BYTES_MAX)
+    while first and not first.strip():
+        first = stream.readline(DOCUMENT_BYTES_MAX)
+    following = stream.readline(DOCUMENT_BYTES_MAX) if first and parsed(first) is not None else b""
+    if not following:
+        for where, document in documents(Unread(first, stream), first_byte):
+            yield from found_in(where, document, keep)
+        return
+    names: dict[bytes, str] = {}
+    for lines, places in chunks(first, following, stream, first_byte):
+        try:
+            yield columns_of(lines, names, keep)
+        except UnusualError:
+            for line, place in zip(lines, places, strict=True):
+                for where, document in on_line(line, parsed(line), line_name(*place)):
+                    yield from found_in(where, document, keep)
+
+
+def found_in(where: str, document: object, keep: frozenset[str]) -> Iterator[Span | Reject]:
+    """The spans of one document, or that it is none."""
+    if isinstance(document, Reject):
+        yield document
+    else:
+        yield from otlp.spans_in(document, where, keep)
+
+
+def chunks(
+    first: bytes, following: bytes, stream: LineSource, first_byte: int | None
+) -> Iterator[tuple[list[bytes], list[Place]]]:
+    """The lines that are not empty, some megabytes at a time."""
+    lines, places = [first], [(1, first_byte)]
+    size, number, offset = len(first), 1, first_byte
+    before, line = first, following
+    while line:
+        number += 1
+        offset = None if offset is None else offset + len(before)
+        if line.strip():
+            lines.append(line)
+            places.append((number, offset))
+            size += len(line)
+        if size >= CHUNK_BYTES:
+            yield lines, places
+            lines, places, size = [], [], 0
+        before, line = line, stream.readline(DOCUMENT_BYTES_MAX)
+    if lines:
+        yield lines, places
+
+
+def columns_of(
+    lines: Sequence[bytes], names: dict[bytes, str], keep: frozenset[str]
+) -> SpanColumns:
+    """The spans of these requests; `names` remembers what processes are called."""
+    spans: list[BareSpan | FullSpan] = []
+    processes: list[str] = []
+    for request in decoded(lines, FULL if keep else BARE):
+        if request.batches is not msgspec.UNSET:
+            raise UnusualError
+        for resource in request.resource_spans:
+            if resource.instrumentation_library_spans is not msgspec.UNSET:
+                raise UnusualError
+            before = len(spans)
+            for scope in resource.scope_spans:
+                spans += scope.spans
+            if len(spans) > before:
+                processes.extend(repeat(process_in(resource.resource, names), len(spans) - before))
+    starts = times_of([span.start_time_unix_nano for span in spans])
+    ends = times_of([span.end_time_unix_nano for span in spans])
+    if spans and (starts.min() <= 0 or ends.max() > TIME_NS_MAX or (ends < starts).any()):
+        raise UnusualError
+    traces = identities_of([span.trace_id for span in spans])
+    if not all(one.strip("0") for one in set(traces)):
+        raise UnusualError
+    return SpanColumns(
+        (
+            traces,
+            identities_of([span.span_id for span in spans]),
+            parents_of([span.parent_span_id for span in spans]),
+            [False] * len(spans),
+            [otlp.KINDS.get(span.kind, UNKNOWN) for span in spans],
+            processes,
+            starts.tolist(),
+            ends.tolist(),
+            links_of(spans),
+            [span.name or None for span in spans],
+            attributes_of(spans, keep),
+        )
+    )
+
+
+def decoded(lines: Sequence[bytes], decoder: Any) -> list[Any]:  # noqa: ANN401 either request
+    """The requests on these lines."""
+    try:
+        return [decoder.decode(line) for line in lines]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise UnusualError from None
+
+
+def process_in(resource: msgspec.Raw, names: dict[bytes, str]) -> str:
+    """What a process is called."""
+    text = bytes(resource)
+    name = names.get(text)
+    if name is None:
+        try:
+            name = names[text] = otlp.process_of(json.loads(text))
+        except (UnreadableError, ValueError):
+            raise UnusualError from None
+    return name
+
+
+def identities_of(texts: list[str]) -> list[str]:
+    """Ids in hexadecimal digits, in lower case."""
+    together = "".join(texts)
+    if texts and not (together.isascii() and together.encode().isalnum() and all(texts)):
+        raise UnusualError
+    try:
+        bytes.fromhex(together + "0" * (len(together) % 2))
+    except ValueError:
+        raise UnusualError from None
+    return texts if together == together.lower() else [text.lower() for text in texts]
+
+
+def parents_of(texts: list[str | None]) -> list[str | None]:
+    """Ids that may be left out, empty, or all zeros."""
+    found = identities_of([text for text in texts if text])
+    remaining = iter(found)
+    parents = [next(remaining) if text else None for text in texts]
+    return [one if one and (one[0] != "0" or one.strip("0")) else None for one in parents]
+
+
+def times_of(values: list[Any]) -> Any:  # noqa: ANN401 numpy's array of 64 bits
+    """Points in time: all of them digits, or all of them numbers."""
+    kinds = set(map(type, values))
+    try:
+        if kinds == {str}:
+            together = "".join(values)
+            if not (together.isascii() and together.encode().isdigit() and all(values)):
+                raise UnusualError
+            if max(map(len, values)) > DIGITS_MAX:
+                raise UnusualError
+            return pa.array(values, pa.string()).cast(pa.int64()).to_numpy()
+        if kinds <= {int}:
+            return np.array(values, np.int64)
+    except (pa.ArrowInvalid, OverflowError):
+        raise UnusualError from None
+    raise UnusualError
+
+
+def links_of(spans: Spans) -> list[list[str]]:
+    """The spans that are linked as causes."""
+    if not any(span.links for span in spans):
+        return [[]] * len(spans)
+    try:
+        return [
+            [
+                span_key(identity_of(one.trace_id, "traceId"), identity_of(one.span_id, "spanId"))
+                for one in span.links
+            ]
+            if span.links
+            else []
+            for span in spans
+        ]
+    except UnreadableError:
+        raise UnusualError from None
+
+
+def attributes_of(spans: Spans, keep: frozenset[str]) -> list[Any]:
+    """The attributes that somebody asked for."""
+    if not keep:
+        return [None] * len(spans)
+    return [
+        otlp.attributes_among(span.attributes, keep) if isinstance(span, FullSpan) else None
+        for span in spans
+    ]
