@@ -1,6 +1,7 @@
 """Ways that drop large datagrams without a word: found out, lived with, and grown out of."""
 
 from collections.abc import Mapping
+from random import Random
 from zlib import crc32
 
 import pytest
@@ -131,9 +132,34 @@ def test_few_frames_may_be_under_way_in_pieces() -> None:
     assert pieces.add(PIECEMEAL_MOST + 1, 2, check, 1, b"b") == b"ab"
 
 
-def test_a_frame_in_very_small_pieces_is_not_kept() -> None:
+def test_a_frame_in_very_small_pieces_is_not_kept_before_its_beginning() -> None:
     pieces = Pieces()
-    whole = bytes(PIECES_MOST + 1)
-    for offset in range(PIECES_MOST + 1):
+    whole = bytes(PIECES_MOST + 3)
+    for offset in range(1, PIECES_MOST + 2):
         assert pieces.add(1, len(whole), crc32(whole), offset, b"\0") is None
+    assert pieces.kept() == 1, "there were too many: only the last has been kept"
     assert pieces.add(1, len(whole), crc32(whole), 0, whole) == whole
+
+
+def test_pieces_that_overlap_take_no_more_memory_than_frames_do() -> None:
+    """Half of a frame can be cut out in many ways, and a peer may say more than it has."""
+    pieces = Pieces()
+    half = bytes(FRAME_MOST // 2)
+    for sequence in range(PIECEMEAL_MOST):
+        for offset in range(1, PIECES_MOST):
+            assert pieces.add(sequence, FRAME_MOST, 7, offset, half) is None
+        assert pieces.kept() <= (sequence + 1) * FRAME_MOST
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_cut_in_any_order_makes_the_frame(seed: int) -> None:
+    random = Random(seed)
+    whole = random.randbytes(random.randrange(1, 300))
+    starts = random.choices(range(len(whole)), k=12)
+    cut = [(start, whole[start : start + random.randrange(1, 80)]) for start in starts]
+    cut += [(start, whole[start : start + 25]) for start in range(0, len(whole), 25)]
+    random.shuffle(cut)
+    pieces = Pieces()
+    came = [pieces.add(1, len(whole), crc32(whole), start, piece) for start, piece in cut]
+    assert whole in came
+    assert set(came) <= {None, whole}

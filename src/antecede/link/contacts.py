@@ -5,6 +5,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.link.allowance import Allowance
 from antecede.link.guard import OFFERS_MOST, Guard, Offer
 from antecede.link.sealing import Seal
 from antecede.link.session import Session
@@ -17,6 +18,11 @@ HELLO_DOUBLINGS_MAX: Final = 5
 
 REPLACED_MOST: Final = 64
 """Incarnations of a peer that are remembered because another has taken their place."""
+
+RESTARTS_AT_ONCE: Final = 16
+RESTART_NS: Final = 10_000_000_000
+"""So many restarts of a peer are followed at once, later one in so long; a new incarnation beyond
+that has to wait. What each replaces is expelled, and everybody remembers that for ever."""
 
 HINT_INTERVAL_NS: Final = 1_000_000_000
 """With keys: a peer that is said not to know us is greeted at most this often."""
@@ -43,11 +49,15 @@ class Candidate:
         self.address: Final = address
         self.token_in: Final[i64] = token_in
 
-    def must_wait(self) -> bool:
-        """Whether a peer that is back has to wait until the application takes what it had sent."""
-        session = self.contact.session
-        known = session.incarnation == self.greeting.incarnation
-        return known and session.credit.is_overdrawn()
+    def must_wait(self, now_ns: i64) -> bool:
+        """Whether it has to wait: one that is back until the application takes what it had sent,
+        a new incarnation if there have been too many lately."""
+        contact = self.contact
+        session = contact.session
+        if session.incarnation == self.greeting.incarnation:
+            return session.credit.is_overdrawn()
+        replaces = session.met or contact.former is not None
+        return replaces and not contact.restarts.is_left(now_ns)
 
 
 @final
@@ -73,6 +83,7 @@ class Contact:
         "recalled",
         "refusal",
         "replaced",
+        "restarts",
         "session",
         "stranger",
         "targets",
@@ -119,6 +130,7 @@ class Contact:
         self.recalled = False
         # Incarnations that are over: one of them that speaks again is a second node of that name.
         self.replaced: list[int] = []
+        self.restarts: Final = Allowance(RESTARTS_AT_ONCE, RESTART_NS)
 
     def begin(self, session: Session, incarnation: i64) -> None:
         """From now on the contact is this session, with this incarnation."""

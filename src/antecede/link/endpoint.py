@@ -354,8 +354,7 @@ class Endpoint:
     def stranded(self) -> list[str]:
         """Of those, the ones that may miss something if this node stopped now."""
         waited_for = self.awaited()
-        dealt_with = [s.name for s in self.sessions() if self._has_dealt_with(s)]
-        return [name for name in dealt_with if name in waited_for]
+        return [s.name for s in self.sessions() if s.name in waited_for and self._has_dealt_with(s)]
 
     def stop(self, now_ns: i64) -> None:
         """From now on nothing is delivered here, and peers are told so: they need not wait."""
@@ -383,7 +382,7 @@ class Endpoint:
         kind = reader.byte()
         if kind in (HELLO, WELCOME):
             candidate = self.directory.receive(kind, address, reader, letter, now_ns)
-            if candidate is not None and not candidate.must_wait():
+            if candidate is not None and not candidate.must_wait(now_ns):
                 self._believe_answer(candidate, now_ns)
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader, letter)
@@ -394,7 +393,7 @@ class Endpoint:
         token = read_i64_le(data, TOKEN_AT)
         session = self.directory.by_token.get(token)
         candidate = None if session is not None else self.directory.candidate(token)
-        if candidate is not None and candidate.must_wait():
+        if candidate is not None and candidate.must_wait(now_ns):
             return
         if session is None and candidate is None:
             self._answer_stranger(address, token, len(data), now_ns)
@@ -519,6 +518,7 @@ class Endpoint:
             self.directory.end_session(session)
             session.begin_anew()
         elif former is not None:
+            contact.restarts.take(now_ns)
             self.reports.append(PeerRestarted(name=contact.name))
             self._expel(former, self._me.name, RESTARTED, now_ns)
             self._await_successor(former, now_ns, expelled=False)

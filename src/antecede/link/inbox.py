@@ -100,14 +100,14 @@ class Inbox:
             return
         number = assembly.number_of(sequence)
         last = payload
+        size = assembly.size + len(payload)
+        if size > self._payload_limit:
+            assembly.drop()
+            if self._kept is not None:
+                self._kept.dropped(session.id)
+            self._refuse(session, number, size)
+            return
         if assembly.size > 0:
-            size = assembly.size + len(payload)
-            if size > self._payload_limit:
-                assembly.drop()
-                if self._kept is not None:
-                    self._kept.dropped(session.id)
-                self._refuse(session.name, number, size)
-                return
             payload = assembly.join(payload)
         if session.credit.is_unread(len(payload)):
             self.unread.append(session)
@@ -175,10 +175,12 @@ class Inbox:
         for piece in kept.pieces(ME):
             self._own.keep(piece, self._payload_limit)
 
-    def _refuse(self, name: str, sequence: i64, size: i64) -> None:
+    def _refuse(self, session: Session, sequence: i64, size: i64) -> None:
         """The peer was told how much we take; the application is told that it did not care."""
         self.too_large += 1
+        if not session.tells_too_large():
+            return
         limit = int(self._payload_limit)
         self._reports.append(
-            TooLarge(name=name, sequence=int(sequence), size=int(size), limit=limit)
+            TooLarge(name=session.name, sequence=int(sequence), size=int(size), limit=limit)
         )

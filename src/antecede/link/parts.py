@@ -6,9 +6,11 @@ that was in the core already when the way turned out to be narrower is cut into 
 frame, of which the core knows nothing.
 """
 
+from heapq import heappop, heappush
 from typing import Final, final
 from zlib import crc32
 
+from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
@@ -22,7 +24,8 @@ FRAME_MOST: Final = 1 << 17
 PIECEMEAL_MOST: Final = 16
 PIECES_MOST: Final = 512
 """The largest frame that comes in pieces, how many of one peer may be under way, and how many
-pieces of one are kept; those of a frame in more begin anew."""
+pieces of one are kept that come after a gap, of no more bytes than a frame has; when there are more,
+those are forgotten."""
 
 
 @final
@@ -161,34 +164,62 @@ class CutFrame:
 
 @final
 class Joining:
-    """A frame of which some pieces have come."""
+    """A frame of which some pieces have come.
 
-    __slots__ = ("_pieces", "check", "size")
+    What follows its beginning without a gap is joined at once, the rest waits: a piece costs the
+    same however many there are.
+    """
+
+    __slots__ = ("_early", "_early_bytes", "_joined", "_offsets", "check", "size")
 
     def __init__(self, size: i64, check: i64) -> None:
         self.size: Final[i64] = size
         self.check: Final[i64] = check
-        self._pieces: dict[int, bytes] = {}
+        self._joined: Final = BytesWriter()
+        # Pieces that come after a gap by their offsets, which are a heap.
+        self._early: Final[dict[int, bytes]] = {}
+        self._early_bytes: i64 = 0
+        self._offsets: Final[list[int]] = []
 
     def add(self, offset: i64, piece: bytes) -> None:
         """A piece has come; of two that begin in one place the longer one counts."""
-        if len(self._pieces) >= PIECES_MOST:
-            self._pieces.clear()
-        before = self._pieces.get(offset)
-        if before is None or len(before) < len(piece):
-            self._pieces[offset] = piece
+        if offset > len(self._joined):
+            self._keep(offset, piece)
+            return
+        self._append(offset, piece)
+        while self._offsets and self._offsets[0] <= len(self._joined):
+            start = heappop(self._offsets)
+            early = self._early.pop(start)
+            self._early_bytes -= len(early)
+            self._append(start, early)
 
     def whole(self) -> bytes | None:
         """The frame, if nothing of it is missing."""
-        joined: list[bytes] = []
-        end: i64 = 0
-        for offset in sorted(self._pieces):
-            if offset > end:
-                return None
-            piece = self._pieces[offset][end - offset :]
-            joined.append(piece)
-            end += len(piece)
-        return b"".join(joined) if end == self.size else None
+        return self._joined.getvalue() if len(self._joined) == self.size else None
+
+    def kept(self) -> int:
+        """Bytes that are kept of it."""
+        return int(self._early_bytes) + len(self._joined)
+
+    def _append(self, offset: i64, piece: bytes) -> None:
+        known = len(self._joined) - offset
+        if known < len(piece):
+            self._joined.write(piece[known:])
+
+    def _keep(self, offset: i64, piece: bytes) -> None:
+        if len(self._early) >= PIECES_MOST or self._early_bytes + len(piece) > FRAME_MOST:
+            self._early.clear()
+            self._offsets.clear()
+            self._early_bytes = 0
+        before = self._early.get(offset)
+        if before is None:
+            heappush(self._offsets, offset)
+        elif len(before) >= len(piece):
+            return
+        else:
+            self._early_bytes -= len(before)
+        self._early[offset] = piece
+        self._early_bytes += len(piece)
 
 
 @final
@@ -217,3 +248,7 @@ class Pieces:
             if crc32(whole) != check:
                 raise RemoteError("pieces that do not fit together")
         return whole
+
+    def kept(self) -> int:
+        """Bytes of memory taken by pieces."""
+        return sum([joining.kept() for joining in self._joining.values()])

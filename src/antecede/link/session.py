@@ -11,6 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.names import Speech
 from antecede.link.outgoing import Outgoing
@@ -35,6 +36,11 @@ ADDRESS_FACTOR: Final = 3
 MOVES_NS: Final = 1_000_000_000
 """That a peer has moved is told at most this often."""
 
+TOO_LARGE_AT_ONCE: Final = 8
+TOO_LARGE_NS: Final = 1_000_000_000
+"""That payloads of a peer are beyond our limit is told so many times, later once in so long; all
+are counted."""
+
 CREDIT_SENT: Final = 1
 BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
@@ -56,6 +62,7 @@ class Session:
         "_proof_from",
         "_proven_address",
         "_timer_ns",
+        "_too_large",
         "address",
         "assembly",
         "credit",
@@ -122,6 +129,7 @@ class Session:
         self.address: object = None
         self._fixed_address = False
         self._moved_ns: i64 = -MOVES_NS
+        self._too_large: Final = Allowance(TOO_LARGE_AT_ONCE, TOO_LARGE_NS)
         # Where the peer has answered from. At another address so many bytes may go to it until a
         # datagram from this number on is acknowledged; UNLIMITED: it is there.
         self._proven_address: object = None
@@ -274,6 +282,10 @@ class Session:
             return False
         self._moved_ns = now_ns
         return True
+
+    def tells_too_large(self) -> bool:
+        """Whether it is worth telling that a payload of its is beyond our limit."""
+        return self._too_large.has_taken(self.standing.heard_ns)
 
     def came_from(self, address: object, size: i64) -> None:
         """A datagram has come: so much more may go to where the peer says it is now."""

@@ -1,0 +1,35 @@
+"""So many at once, and then one in so long: for what a peer can make happen at little cost to it."""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+
+@final
+class Allowance:
+    """What is left of it grows with time, up to `at_once`."""
+
+    __slots__ = ("_ahead_ns", "_every_ns", "_used_up_to_ns")
+
+    def __init__(self, at_once: i64, every_ns: i64) -> None:
+        self._every_ns: Final[i64] = every_ns
+        # How far what was taken may be ahead of time.
+        self._ahead_ns: Final[i64] = (at_once - 1) * every_ns
+        self._used_up_to_ns: i64 = 0
+
+    def is_left(self, now_ns: i64) -> bool:
+        """Whether one more is allowed now."""
+        return self._used_up_to_ns <= now_ns + self._ahead_ns
+
+    def take(self, now_ns: i64) -> None:
+        """One has happened."""
+        if self._used_up_to_ns < now_ns:
+            self._used_up_to_ns = now_ns
+        self._used_up_to_ns += self._every_ns
+
+    def has_taken(self, now_ns: i64) -> bool:
+        """Take one if it is allowed."""
+        if not self.is_left(now_ns):
+            return False
+        self.take(now_ns)
+        return True
