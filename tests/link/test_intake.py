@@ -139,6 +139,53 @@ def test_nothing_is_lost_while_nobody_else_waits() -> None:
     assert intake.waits()
 
 
+def joined(post: Post, node: Endpoint, count: int) -> tuple[bytes, int]:
+    """Datagrams for cat of one size with a message each, in one buffer; the last is smaller."""
+    datas = [written(post, node, b"%04d" % n + bytes(996)) for n in range(count - 1)]
+    datas.append(written(post, node, b"last"))
+    assert len({len(data) for data in datas[:-1]}) == 1
+    return b"".join(datas), len(datas[0])
+
+
+def test_what_came_joined_is_read_at_once_where_nobody_else_is_heard_of() -> None:
+    post, nodes, intake = trio()
+    data, size = joined(post, nodes[ANN], 5)
+    intake.receive_joined(address_of(ANN), data, size, post.now_ns)
+    payloads = [m.payload[:4] for m in nodes[CAT].take_inbox()]
+    assert payloads == [b"0000", b"0001", b"0002", b"0003", b"last"]
+    assert nodes[CAT].malformed == 0
+
+
+def test_what_came_joined_is_cut_in_its_turn() -> None:
+    post, nodes, intake = trio()
+    urgent = written(post, nodes[BOB], b"urgent")
+    data, size = joined(post, nodes[ANN], 10)
+    intake.receive(address_of(BOB), b"", post.now_ns)
+    intake.receive_joined(address_of(ANN), data, size, post.now_ns)
+    intake.receive(address_of(BOB), urgent, post.now_ns)
+    intake.read(post.now_ns)
+    share = -(-QUANTUM // (size + DATAGRAM_COST))
+    ordered = [b"urge"] + [b"%04d" % n for n in range(9)] + [b"last"]
+    assert [m.payload[:4] for m in nodes[CAT].take_inbox()] == ordered[: 1 + share]
+    while intake.waits():
+        intake.read(post.now_ns)
+    assert [m.payload[:4] for m in nodes[CAT].take_inbox()] == ordered[1 + share :]
+    assert nodes[CAT].malformed == 1  # the empty one
+
+
+def test_what_came_joined_counts_as_the_datagrams_it_is() -> None:
+    post, nodes, intake = trio()
+    intake.receive(address_of(BOB), b"", post.now_ns)
+    intake.receive("elsewhere", b"?", post.now_ns)
+    intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
+    many = b"?" * 1000
+    for _ in range(LANE_DATAGRAMS // len(many) + 1):
+        intake.receive_joined("elsewhere", many, 1, post.now_ns)
+    assert int(intake.dropped) == len(many)
+    intake.receive_joined(address_of(ANN), bytes(LANE_BYTES), 60_000, post.now_ns)
+    assert int(intake.dropped) == len(many) + -(-LANE_BYTES // 60_000)
+
+
 def test_strangers_share_one_lane_wherever_they_are() -> None:
     post, nodes, intake = trio()
     message = written(post, nodes[BOB], b"urgent")

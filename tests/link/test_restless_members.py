@@ -1,4 +1,4 @@
-"""Members that restart a thousand times a second, or send what nobody takes: so much, and no more."""
+"""Members that restart all the time, or send what nobody takes: so much, and no more."""
 
 import gc
 import sys

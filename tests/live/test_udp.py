@@ -21,6 +21,9 @@ class Collected:
     def on_datagram(self, _address: object, data: bytes, _now_ns: int) -> None:
         self.datagrams.append(data)
 
+    def on_joined(self, _address: object, data: bytes, size: int, _now_ns: int) -> None:
+        self.datagrams += [data[start : start + size] for start in range(0, len(data), size)]
+
     def on_input_end(self, _now_ns: int) -> None:
         self.after_turns.append(len(self.datagrams))
 

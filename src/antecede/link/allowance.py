@@ -1,4 +1,4 @@
-"""So many at once, and then one in so long: for what a peer can make happen at little cost to it."""
+"""So many at once, and then one in so long: for what a peer can make happen at little cost."""
 
 from typing import Final, final
 

@@ -4,6 +4,8 @@ A node reads as fast as it can; what it has read it has to deliver, and to hand 
 a peer that floods would make all others wait behind it. Where more than one peer has been heard of
 lately, datagrams wait in lanes, and in every round each lane is read for about as many bytes. A
 lane is short: what does not fit is lost, as on any full network, to the peer whose lane it is.
+What the kernel has joined waits as it came, and is cut when it is read: to put it aside costs next
+to nothing, which is what counts while somebody floods.
 Strangers share one lane. A peer that is alone is not slowed down.
 
 Reading peers in turns is safe for any order: to the protocols it is a network that delays.
@@ -38,30 +40,65 @@ STRANGERS: Final = ME
 
 
 @final
+class Parcel:
+    """Datagrams that came in one buffer: all of one size, but the last, which may be smaller."""
+
+    __slots__ = ("_position", "_size", "address", "count", "data")
+
+    def __init__(self, address: object, data: bytes, size: i64) -> None:
+        self.address: Final = address
+        self.data: Final = data
+        self._size: Final[i64] = size
+        self._position: i64 = 0
+        length: i64 = len(data)
+        self.count: Final[i64] = 1 if length <= size else (length + size - 1) // size
+
+    def next(self) -> bytes:
+        """The next datagram."""
+        if self.count == 1:
+            self._position = len(self.data)
+            return self.data
+        start = self._position
+        self._position += self._size
+        return self.data[start : self._position]
+
+    def is_empty(self) -> bool:
+        """Whether there was no other."""
+        return self._position >= len(self.data)
+
+
+@final
 class Lane:
     """What waits of one peer, and how much of it may be read in this round."""
 
-    __slots__ = ("allowance", "size", "waiting")
+    __slots__ = ("_datagrams", "allowance", "size", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: Final[deque[tuple[object, bytes]]] = deque()
+        self.waiting: Final[deque[Parcel]] = deque()
+        self._datagrams: i64 = 0
         self.size: i64 = 0
         self.allowance: i64 = 0
 
-    def put(self, address: object, data: bytes) -> bool:
-        """Keep a datagram; False if there is no room for it."""
-        if self.size + len(data) > LANE_BYTES or len(self.waiting) >= LANE_DATAGRAMS:
+    def put(self, parcel: Parcel) -> bool:
+        """Keep datagrams; False if there is no room for them."""
+        size: i64 = len(parcel.data)
+        if self.size + size > LANE_BYTES or self._datagrams + parcel.count > LANE_DATAGRAMS:
             return False
-        self.size += len(data)
-        self.waiting.append((address, data))
+        self.size += size
+        self._datagrams += parcel.count
+        self.waiting.append(parcel)
         return True
 
     def take(self) -> tuple[object, bytes]:
-        """The next datagram, which uses up some of the allowance."""
-        letter = self.waiting.popleft()
-        self.size -= len(letter[1])
-        self.allowance -= len(letter[1]) + DATAGRAM_COST
-        return letter
+        """The next datagram and where it is from; it uses up some of the allowance."""
+        parcel = self.waiting[0]
+        data = parcel.next()
+        if parcel.is_empty():
+            self.waiting.popleft()
+        self.size -= len(data)
+        self._datagrams -= 1
+        self.allowance -= len(data) + DATAGRAM_COST
+        return parcel.address, data
 
 
 @final
@@ -81,24 +118,44 @@ class Intake:
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """A datagram has come: it is read at once if nobody else is heard of, or else in turn."""
         lane_id = self._lane_of(data)
+        if self._is_alone(lane_id, now_ns):
+            self._endpoint.receive(address, data, now_ns)
+        else:
+            self._put(lane_id, Parcel(address, data, len(data)), now_ns)
+
+    def receive_joined(self, address: object, data: bytes, size: i64, now_ns: i64) -> None:
+        """Several datagrams have come from one place, all of this size but perhaps the last.
+
+        They share the lane of the first: a place is most often one peer.
+        """
+        lane_id = self._lane_of(data)
+        parcel = Parcel(address, data, size)
+        if not self._is_alone(lane_id, now_ns):
+            self._put(lane_id, parcel, now_ns)
+            return
+        while not parcel.is_empty():
+            self._endpoint.receive(address, parcel.next(), now_ns)
+
+    def _is_alone(self, lane_id: i64, now_ns: i64) -> bool:
+        """Whether what comes need not wait, because nobody else has been heard of for long."""
         if lane_id != self._last_lane:
             if self._last_lane >= 0:
                 self._shared_until_ns = now_ns + ALONE_NS
             self._last_lane = lane_id
-        if now_ns >= self._shared_until_ns and not self._lanes:
-            self._endpoint.receive(address, data, now_ns)
-            return
+        return now_ns >= self._shared_until_ns and not self._lanes
+
+    def _put(self, lane_id: i64, parcel: Parcel, now_ns: i64) -> None:
         lane = self._lanes.get(lane_id)
         if lane is None:
             lane = Lane()
             self._lanes[lane_id] = lane
         if len(self._lanes) == 1:
             # Nobody else waits: rather than lose anything, read what has waited longest.
-            while not lane.put(address, data):
-                first, oldest = lane.take()
-                self._endpoint.receive(first, oldest, now_ns)
-        elif not lane.put(address, data):
-            self.dropped += 1
+            while not lane.put(parcel):
+                address, oldest = lane.take()
+                self._endpoint.receive(address, oldest, now_ns)
+        elif not lane.put(parcel):
+            self.dropped += parcel.count
 
     def waits(self) -> bool:
         """Whether anything waits to be read."""

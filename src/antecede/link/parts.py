@@ -24,8 +24,8 @@ FRAME_MOST: Final = 1 << 17
 PIECEMEAL_MOST: Final = 16
 PIECES_MOST: Final = 512
 """The largest frame that comes in pieces, how many of one peer may be under way, and how many
-pieces of one are kept that come after a gap, of no more bytes than a frame has; when there are more,
-those are forgotten."""
+pieces of one are kept that come after a gap, of no more bytes than a frame has; when there are
+more, those are forgotten."""
 
 
 @final

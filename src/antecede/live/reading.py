@@ -41,6 +41,7 @@ class ReadingInTurns:
         self.intake: Final = Intake(endpoint)
         # On the way of every datagram: looked up once.
         self.on_datagram: Final = self.intake.receive
+        self.on_joined: Final = self.intake.receive_joined
         self.on_time: Final = node.on_time
 
     def on_input_end(self, now_ns: int) -> None:

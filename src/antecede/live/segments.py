@@ -8,18 +8,13 @@ that does not join is overrun. Linux has both; elsewhere datagrams go one by one
 
 import socket
 import struct
-from collections.abc import Iterator
 from typing import Final
 
-from antecede.link.writer import Datagram
+from antecede.link.batches import Batch
 
 SOL_UDP: Final = 17
 UDP_SEGMENT: Final = 103
 UDP_GRO: Final = 104
-
-SEGMENTS_MOST: Final = 64
-BATCH_BYTES: Final = 64_000
-"""What the kernel takes in one call."""
 
 LARGE_DATAGRAM: Final = 16_000
 """Datagrams this large do not gain from being joined."""
@@ -38,44 +33,13 @@ def enable(sock: socket.socket) -> bool:
     return True
 
 
-def batches(datagrams: list[Datagram]) -> Iterator[list[Datagram]]:
-    """Datagrams in order, those that can leave in one call together.
-
-    A batch has one address and one size; only its last datagram may be smaller.
-    """
-    batch: list[Datagram] = []
-    size = total = 0
-    for datagram in datagrams:
-        length = len(datagram.data)
-        fits = (
-            batch
-            and batch[0].address == datagram.address
-            and len(batch[-1].data) == size
-            and length <= size
-            and len(batch) < SEGMENTS_MOST
-            and total + length <= BATCH_BYTES
-        )
-        if not fits:
-            if batch:
-                yield batch
-            batch = []
-            size = length
-            total = 0
-        batch.append(datagram)
-        total += length
-    if batch:
-        yield batch
-
-
-def send_batch(sock: socket.socket, batch: list[Datagram]) -> None:
+def send_batch(sock: socket.socket, batch: Batch) -> None:
     """Send a batch in one call; raises what `sendmsg` raises."""
-    first = batch[0]
-    if len(batch) == 1:
-        sock.sendto(first.data, first.address)  # type: ignore[call-overload] # it was resolved
+    if len(batch.contents) == 1:
+        sock.sendto(batch.contents[0], batch.address)  # type: ignore[call-overload] # it was resolved
         return
-    size = struct.pack("=H", len(first.data))
-    control = [(SOL_UDP, UDP_SEGMENT, size)]
-    sock.sendmsg([datagram.data for datagram in batch], control, 0, first.address)  # type: ignore[arg-type] # it was resolved
+    control = [(SOL_UDP, UDP_SEGMENT, struct.pack("=H", batch.size))]
+    sock.sendmsg(batch.contents, control, 0, batch.address)  # type: ignore[arg-type] # it was resolved
 
 
 def segment_size(control: list[tuple[int, int, bytes]]) -> int:

@@ -16,6 +16,9 @@ class Receiver(Protocol):
     def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
         """A datagram has come."""
 
+    def on_joined(self, address: object, data: bytes, size: int, now_ns: int) -> None:
+        """Several datagrams have come in one buffer, all of this size but perhaps the last."""
+
     def on_input_end(self, now_ns: int) -> None:
         """That was all for now."""
 

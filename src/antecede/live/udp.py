@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from time import monotonic_ns
 from typing import Final
 
+from antecede.link.batches import batches
 from antecede.link.writer import Datagram
 from antecede.live import segments
 from antecede.live.addresses import Address, is_elsewhere, is_loopback, parse_address
@@ -225,21 +226,22 @@ class UdpTransport(Transport):
     def _send_joined(self, datagrams: list[Datagram]) -> None:
         """Send as few times as possible; if the device refuses that, one by one from now on."""
         sent = 0
-        for batch in segments.batches(datagrams):
+        for batch in batches(datagrams):
+            count = len(batch.contents)
             try:
                 segments.send_batch(self._socket, batch)
             except BlockingIOError:
                 self._wait_for_kernel(datagrams[sent:])
                 return
             except OSError as error:
-                if len(batch) > 1 and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
+                if count > 1 and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
                     log.info("this route does not take several datagrams at once: %s", error)
                     self.joins = False
                     self.send(datagrams[sent:])
                     return
-                self.unsendable += len(batch)
-                log.debug("cannot send to %s: %s", batch[0].address, error)
-            sent += len(batch)
+                self.unsendable += count
+                log.debug("cannot send to %s: %s", batch.address, error)
+            sent += count
 
     def _sent(self, datagram: Datagram) -> bool:
         """Try to send; False if the kernel has no room for it now."""
@@ -296,9 +298,10 @@ class UdpTransport(Transport):
         if self._names.sought:
             self._names.hear(address)
         size = segments.segment_size(control) if control else 0
-        for start in range(0, length, size or length or 1):
-            end = min(start + size, length) if size else length
-            receiver.on_datagram(address, bytes(self._view[start:end]), now_ns)
+        if 0 < size < length:
+            receiver.on_joined(address, bytes(self._view[:length]), size, now_ns)
+        else:
+            receiver.on_datagram(address, bytes(self._view[:length]), now_ns)
         return length
 
     def _on_writable(self) -> None:
