@@ -1,40 +1,70 @@
-"""What a member that floods costs another: `python -m bench.fairness [--seconds 5] [--rounds 3]`.
+"""What a flood costs a quiet member: `python -m bench.fairness [--flood member] [--seconds 5]`.
 
 A hub answers a quiet member, which sends one message every two milliseconds. Measured are its round
-trips alone, and while another member sends the hub as much as it will take. What that one costs the
-processor is not the question, but what it costs the hub: it runs at the lowest priority, and the
-other two, if the operating system lets them, at a real-time priority.
+trips alone; beside a flood of somebody else, which costs the machine as much and the hub nothing;
+and beside the same flood of the hub. The floods, each as fast as one process can:
+
+- `member`: another member sends the hub 64-byte messages, as many as it takes;
+- `tokens`: a stranger sends 64-byte datagrams that look right, with tokens that are made up;
+- `joined`: the same, 64 datagrams in a call;
+- `hellos`: a stranger sends hellos that are made up.
+
+What a flood costs the processor is not the question, but what it costs the hub: it runs at the
+lowest priority, and the hub and the quiet one, if the operating system lets them, at a real-time
+priority (`--plain`: at the usual one).
 """
 
 import argparse
 import asyncio
 import json
 import os
+import socket
+import struct
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from random import Random
 from statistics import median
+from time import monotonic
 
 from antecede import Message, open_node
+from antecede.live.addresses import parse_address
+from antecede.live.security.keys import SecretKey
+from antecede.live.segments import SOL_UDP, UDP_SEGMENT
 from antecede.tools.child import Child
+from antecede.wire.frames import DATAGRAM
+from antecede.wire.greeting import GREETING_SIZE, HELLO, KEYED_HELLO
 
 HUB, QUIET, FLOOD = "hub", "quiet", "flood"
 PAUSE_S = 0.002
 FLOOD_BYTES = 64
+RATE_S = 2.0
+DIFFERENT = 512
+FLOODS = ("member", "tokens", "joined", "hellos")
+SHARED_KEY = SecretKey(bytes(range(32)))
 
 
-def hurry() -> None:
-    """Go before everything else on this machine."""
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+def settings(mtu: str, sealed: str) -> dict[str, object]:
+    """What all members have in common."""
+    size = mtu if mtu == "auto" else int(mtu)
+    return {"mtu": size, **({"cluster_key": SHARED_KEY} if sealed == "yes" else {})}
 
 
-async def hub(mtu: str) -> None:
+def hurry(how: str) -> None:
+    """Go before everything else on this machine, or behind it."""
+    if how == "first":
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    elif how == "last":
+        os.nice(19)
+
+
+async def hub(how: str, mtu: str, sealed: str) -> None:
     """Answer the quiet one, count the other."""
-    hurry()
+    hurry(how)
     peers = {QUIET: None, FLOOD: None}
     counted = 0
-    async with open_node(HUB, peers=peers, mtu=int(mtu), linger=0.1) as node:
+    async with open_node(HUB, peers=peers, linger=0.1, settings=settings(mtu, sealed)) as node:
 
         def take(message: Message) -> None:
             nonlocal counted
@@ -50,12 +80,12 @@ async def hub(mtu: str) -> None:
         os._exit(0)
 
 
-async def quiet(address: str, seconds: str, mtu: str) -> None:
+async def quiet(how: str, address: str, seconds: str, mtu: str, sealed: str) -> None:
     """Send one message after the other, and take the time until each is back."""
-    hurry()
+    hurry(how)
     loop = asyncio.get_running_loop()
     trips: list[float] = []
-    async with open_node(QUIET, peers={HUB: address}, mtu=int(mtu)) as node:
+    async with open_node(QUIET, peers={HUB: address}, settings=settings(mtu, sealed)) as node:
         until = loop.time() + float(seconds)
         while loop.time() < until:
             began = loop.time()
@@ -67,13 +97,55 @@ async def quiet(address: str, seconds: str, mtu: str) -> None:
     say(p50=trips[len(trips) // 2], p99=trips[len(trips) * 99 // 100], count=len(trips))
 
 
-async def flood(address: str, mtu: str) -> None:
+async def member(address: str, mtu: str, sealed: str) -> None:
     """Send as much as the hub takes, until somebody ends this."""
-    os.nice(19)
+    hurry("last")
     payload = bytes(FLOOD_BYTES)
-    node = await open_node(FLOOD, peers={HUB: address}, mtu=int(mtu))
+    node = await open_node(FLOOD, peers={HUB: address}, settings=settings(mtu, sealed))
+    sent = 0
+    began = monotonic()
+    while monotonic() - began < RATE_S:
+        for _ in range(256):
+            await node.send(HUB, payload)
+        sent += 256
+    say(sent_per_s=round(sent / (monotonic() - began)))
     while True:
         await node.send(HUB, payload)
+
+
+async def stranger(kind: str, address: str) -> None:
+    """Send datagrams that nobody wants, until somebody ends this."""
+    hurry("last")
+    datagrams = made_up(kind)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.connect(tuple(parse_address(address)))
+    control = [(SOL_UDP, UDP_SEGMENT, struct.pack("=H", FLOOD_BYTES))]
+    sent = 0
+    began = monotonic()
+    told = False
+    while True:
+        with suppress(ConnectionRefusedError):
+            if kind == "joined":
+                for start in range(0, DIFFERENT, 64):
+                    sock.sendmsg(datagrams[start : start + 64], control)
+            else:
+                for data in datagrams:
+                    sock.send(data)
+        sent += DIFFERENT
+        if not told and monotonic() - began > RATE_S:
+            told = True
+            say(sent_per_s=round(sent / (monotonic() - began)))
+
+
+def made_up(kind: str) -> list[bytes]:
+    """Datagrams of a stranger."""
+    random = Random(1)
+    if kind == "hellos":
+        starts = [bytes([HELLO, 1]), bytes([KEYED_HELLO, 1])]
+        return [
+            random.choice(starts) + random.randbytes(GREETING_SIZE - 2) for _ in range(DIFFERENT)
+        ]
+    return [bytes([DATAGRAM, 0]) + random.randbytes(FLOOD_BYTES - 2) for _ in range(DIFFERENT)]
 
 
 def say(**words: object) -> None:
@@ -86,39 +158,72 @@ def part(*words: str) -> Child:
     return Child.python("bench.fairness", *words, name=words[0])
 
 
-def measure(seconds: float, mtu: str, *, flooded: bool) -> dict[str, float]:
-    """One round; the flood begins a second before."""
-    with part("hub", mtu) as middle:
+def flooded(stack: ExitStack, kind: str, address: str, common: list[str]) -> Child:
+    """A process that floods whoever is there."""
+    words = ["member", address, *common] if kind == "member" else ["stranger", kind, address]
+    flood = stack.enter_context(part(*words))
+    stack.callback(flood.kill)
+    return flood
+
+
+def elsewhere(stack: ExitStack, kind: str, common: list[str]) -> str:
+    """Somebody else to flood: another hub, or a socket that nobody reads."""
+    if kind == "member":
+        return str(stack.enter_context(part("hub", "last", *common)).hear()["address"])
+    sock = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    sock.bind(("127.0.0.1", 0))
+    host, port = sock.getsockname()
+    return f"{host}:{port}"
+
+
+def measure(kind: str, where: str, seconds: float, how: str, common: list[str]) -> dict[str, float]:
+    """One round: nobody floods, or somebody floods the hub, or somebody else."""
+    with ExitStack() as stack:
+        middle = stack.enter_context(part("hub", how, *common))
         address = str(middle.hear()["address"])
-        if not flooded:
-            with part("quiet", address, str(seconds), mtu) as member:
-                return dict(member.hear(60 + seconds))
-        with part("flood", address, mtu), part("quiet", address, str(seconds), mtu) as member:
-            figures = dict(member.hear(60 + seconds))
-            middle.tell({})
-            return figures | dict(middle.hear())
+        flood = None
+        if where == "elsewhere":
+            flood = flooded(stack, kind, elsewhere(stack, kind, common), common)
+        elif where == "here":
+            flood = flooded(stack, kind, address, common)
+        rate = {} if flood is None else dict(flood.hear(60))
+        words = ("quiet", how, address, str(seconds), *common)
+        figures = dict(stack.enter_context(part(*words)).hear(60 + seconds)) | rate
+        middle.tell({})
+        return figures | dict(middle.hear())
 
 
 def main() -> None:
-    """Print the figures of all rounds, and the ratio."""
+    """Print the figures of all rounds, and the ratios."""
     parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
+    parser.add_argument("--flood", choices=FLOODS, action="append", help="default: member")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mtu", default="1400")
+    parser.add_argument("--sealed", action="store_true", help="everybody has a key")
+    parser.add_argument("--plain", action="store_true", help="no real-time priority")
     chosen = parser.parse_args()
-    ratios = []
-    for _ in range(chosen.rounds):
-        alone = measure(chosen.seconds, chosen.mtu, flooded=False)
-        beside = measure(chosen.seconds, chosen.mtu, flooded=True)
-        ratios.append(beside["p99"] / alone["p99"])
-        say(alone=alone, beside_a_flood=beside, p99_ratio=round(ratios[-1], 2))
-    say(median_p99_ratio=round(median(ratios), 2))
+    how = "plain" if chosen.plain else "first"
+    common = [chosen.mtu, "yes" if chosen.sealed else "no"]
+    for kind in chosen.flood or ["member"]:
+        ratios: dict[str, list[float]] = {"alone": [], "elsewhere": []}
+        for _ in range(chosen.rounds):
+            found = {
+                where: measure(kind, where, chosen.seconds, how, common)
+                for where in ("alone", "elsewhere", "here")
+            }
+            for where, figures in ratios.items():
+                figures.append(found["here"]["p99"] / found[where]["p99"])
+            say(flood=kind, **found)
+        shown = {f"p99_over_{where}": round(median(ratios[where]), 2) for where in ratios}
+        say(flood=kind, **shown, all={k: [round(x, 2) for x in v] for k, v in ratios.items()})
 
 
 ROLES: dict[str, Callable[..., Coroutine[None, None, None]]] = {
     "hub": hub,
     "quiet": quiet,
-    "flood": flood,
+    "member": member,
+    "stranger": stranger,
 }
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from antecede.link.intake import (
     LANE_BYTES,
     LANE_DATAGRAMS,
     QUANTUM,
+    STRANGERS_QUANTUM,
     Intake,
 )
 from tests.link.endpoints import (
@@ -195,7 +196,10 @@ def test_strangers_share_one_lane_wherever_they_are() -> None:
         intake.receive(f"at {number}", b"\xa0\0" + token + bytes(30), post.now_ns)
     malformed = int(nodes[CAT].directory.stale)
     intake.read(post.now_ns)
-    assert int(nodes[CAT].directory.stale) - malformed <= QUANTUM // DATAGRAM_COST
+    read = int(nodes[CAT].directory.stale) - malformed
+    assert 0 < read <= 1 + STRANGERS_QUANTUM // DATAGRAM_COST
+    assert intake.waits()
+    assert not intake.peer_waits()
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"again"), post.now_ns)
     intake.read(post.now_ns)
     assert [m.payload for m in nodes[CAT].take_inbox()] == [b"urgent", b"again"]

@@ -24,6 +24,9 @@ class Collected:
     def on_joined(self, _address: object, data: bytes, size: int, _now_ns: int) -> None:
         self.datagrams += [data[start : start + size] for start in range(0, len(data), size)]
 
+    def puts_aside(self) -> bool:
+        return False
+
     def on_input_end(self, _now_ns: int) -> None:
         self.after_turns.append(len(self.datagrams))
 

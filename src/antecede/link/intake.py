@@ -24,6 +24,9 @@ from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
 QUANTUM: Final = 8_192
 """Bytes that are read of one lane before it is the next one's turn; one datagram at least."""
 
+STRANGERS_QUANTUM: Final = 2_048
+"""The same of the strangers' lane, which has one turn while others have several."""
+
 LANE_BYTES: Final = 1 << 20
 LANE_DATAGRAMS: Final = 4096
 """What may wait of one peer."""
@@ -161,6 +164,10 @@ class Intake:
         """Whether anything waits to be read."""
         return len(self._lanes) > 0
 
+    def peer_waits(self) -> bool:
+        """Whether anything waits to be read of somebody who is no stranger."""
+        return len(self._lanes) > (1 if STRANGERS in self._lanes else 0)
+
     def read(self, now_ns: i64) -> None:
         """One round: every lane is read for its share, the one that was empty last first.
 
@@ -168,7 +175,7 @@ class Intake:
         """
         for lane_id in reversed(list(self._lanes)):
             lane = self._lanes[lane_id]
-            lane.allowance += QUANTUM
+            lane.allowance += STRANGERS_QUANTUM if lane_id == STRANGERS else QUANTUM
             while lane.waiting and lane.allowance > 0:
                 address, data = lane.take()
                 self._endpoint.receive(address, data, now_ns)

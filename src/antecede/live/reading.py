@@ -9,8 +9,8 @@ from antecede.link.intake import Intake
 
 READING_NS: Final = 100_000
 MESSAGES: Final = 128
-"""So long waiting datagrams are read, round by round, before new ones are looked for; or until so
-many messages wait to be handed over."""
+"""So long waiting datagrams of peers are read, round by round, before new ones are looked for; or
+until so many messages wait to be handed over."""
 
 
 class Reader(Protocol):
@@ -42,6 +42,7 @@ class ReadingInTurns:
         # On the way of every datagram: looked up once.
         self.on_datagram: Final = self.intake.receive
         self.on_joined: Final = self.intake.receive_joined
+        self.puts_aside: Final = self.intake.waits
         self.on_time: Final = node.on_time
 
     def on_input_end(self, now_ns: int) -> None:
@@ -51,7 +52,9 @@ class ReadingInTurns:
             until_ns = now_ns + READING_NS
             intake.read(now_ns)
             now_ns = self._clock()
-            while intake.waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES:
+            while (
+                intake.peer_waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES
+            ):
                 intake.read(now_ns)
                 now_ns = self._clock()
             if intake.waits() and not self._planned:

@@ -19,6 +19,9 @@ class Receiver(Protocol):
     def on_joined(self, address: object, data: bytes, size: int, now_ns: int) -> None:
         """Several datagrams have come in one buffer, all of this size but perhaps the last."""
 
+    def puts_aside(self) -> bool:
+        """Whether what comes is only put aside now, to be read in turns."""
+
     def on_input_end(self, now_ns: int) -> None:
         """That was all for now."""
 

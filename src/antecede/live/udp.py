@@ -28,6 +28,10 @@ DRAIN_BYTES: Final = 1 << 20
 """What is received in one turn of the loop: so many datagrams, or joined ones, or bytes. Whoever
 comes next waits for that turn to end."""
 
+DRAIN_ASIDE: Final = 1024
+"""The same where datagrams are only put aside: the kernel's buffer is one queue for all, and while
+somebody floods it everybody else is behind that."""
+
 LONE_TURNS: Final = 16
 """While datagrams come one at a time, it is looked for a second one only every so many turns."""
 
@@ -266,7 +270,11 @@ class UdpTransport(Transport):
         limit = DRAIN if looks else 1
         self._turn += 1
         try:
-            while received < limit and taken < DRAIN_BYTES:
+            while taken < DRAIN_BYTES:
+                if received >= limit:
+                    if limit != DRAIN or not receiver.puts_aside():
+                        break
+                    limit = DRAIN_ASIDE
                 received += 1
                 if self._receives_joined:
                     taken += self._receive_joined(receiver, now_ns)

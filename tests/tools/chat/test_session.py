@@ -194,6 +194,9 @@ class Ear:
 
     def on_joined(self, address: object, data: bytes, size: int, now_ns: int) -> None: ...
 
+    def puts_aside(self) -> bool:
+        return False
+
     def on_input_end(self, now_ns: int) -> None: ...
 
     def on_time(self, now_ns: int) -> None: ...
