@@ -41,6 +41,9 @@ PAUSE = 100
 
 ORDERS = ("hybrid", "hybrid", "hybrid-facts", "hybrid-sps", "fifo", "none")
 
+MEDDLING = 100
+"""Datagrams of a meddler's while two nodes meet."""
+
 BLOCKS_MOST = 3_000
 """So many blocks of memory more may be in use after an attack than after its first quarter."""
 
@@ -52,8 +55,10 @@ def attack_by_a_stranger(turns: int, seed: int) -> None:
     got: list[bytes] = []
     sent: list[bytes] = []
     memory = Memory(turns)
+    known: dict[str, list[object]] = {}
     for turn in range(turns):
         if turn % PAUSE == 0:
+            known.clear()
             sent.append(b"message %d" % turn)
             node, peer = random.choice([(ann, BOB), (bob, ANN)])
             submit(node, [peer], sent[-1], post.now_ns)
@@ -61,7 +66,7 @@ def attack_by_a_stranger(turns: int, seed: int) -> None:
             got += taken(ann) + taken(bob)
             del post.carried[:-300]
             memory.check(turn, seed)
-        suffer(post, random, f"stranger, seed {seed}, turn {turn}")
+        suffer(post, random, known, f"stranger, seed {seed}, turn {turn}")
     post.pass_time(20 * SECOND)
     got += taken(ann) + taken(bob)
     assert sorted(got) == sorted(sent), f"stranger, seed {seed}: {len(got)} of {len(sent)} arrived"
@@ -73,7 +78,7 @@ def attack_by_a_meddler(turns: int, seed: int) -> None:
     random = Random(seed)
     guards: list[KeyGuard] = []
     clock = Ticks()
-    for turn in range(turns // 20):
+    for turn in range(turns // MEDDLING):
         if turn % 50 == 0:
             # Making guards takes longer than all the rest; these have answered others before.
             guards = [guard_of(ANN, {BOB: [BOB]}, clock=clock), guard_of(BOB, {ANN: [ANN]})]
@@ -85,8 +90,9 @@ def attack_by_a_meddler(turns: int, seed: int) -> None:
         for letter in post.collect():
             post.deliver(letter)
         post.collect()
-        for _ in range(20):
-            suffer(post, random, f"meddler, seed {seed}, turn {turn}", kept=3)
+        known: dict[str, list[object]] = {}
+        for _ in range(MEDDLING):
+            suffer(post, random, known, f"meddler, seed {seed}, turn {turn}", kept=3)
         post.pass_time(3 * SECOND)
         assert taken(bob) == [b"%d" % turn], f"meddler, seed {seed}, turn {turn}"
         assert session_of(ann, BOB).met, f"meddler, seed {seed}, turn {turn}"
@@ -169,10 +175,13 @@ class Memory:
         assert grown < BLOCKS_MOST, f"seed {seed}, turn {turn}: {grown} blocks more than at first"
 
 
-def suffer(post: Post, random: Random, where: str, kept: int = 0) -> None:
+def suffer(
+    post: Post, random: Random, known: dict[str, list[object]], where: str, kept: int = 0
+) -> None:
     """One datagram of the attacker's: the state of the node it goes to stays as it is.
 
     From `kept` on the state is compared: what comes before may differ while nodes have not met.
+    What is `known` was the state of a node after the datagram before, and nothing else happened.
     """
     letter = random.choice(post.carried)
     data = letter.data
@@ -183,7 +192,9 @@ def suffer(post: Post, random: Random, where: str, kept: int = 0) -> None:
     elif how > 1:
         data = disturbed(data, random)
     node = post.nodes[target]
-    before = state_of(node)[kept:]
+    before = known.get(target)
+    if before is None:
+        before = known[target] = state_of(node)[kept:]
     source = random.choice([letter.source, letter.target, "elsewhere"])
     try:
         node.receive(source, data, post.now_ns)

@@ -1,6 +1,6 @@
 """Two living nodes of one name: the later one is talked to, the earlier one told why it is not."""
 
-from antecede.link.contacts import REPLACED_MOST
+from antecede.link.contacts import REPLACED_MOST, RESTART_NS
 from antecede.link.reports import PeerMet, PeerRestarted, Undeliverable
 from tests.link.endpoints import (
     ANN,
@@ -49,7 +49,7 @@ def test_replaced_incarnations_are_remembered_up_to_a_limit() -> None:
     for incarnation in range(2, REPLACED_MOST + 10):
         bob = post.add(BOB, make_endpoint(BOB, incarnation=incarnation))
         introduce(bob, ANN, post.now_ns)
-        post.pass_time(SECOND)
+        post.pass_time(RESTART_NS)
     assert ann.reports == [PeerRestarted(name=BOB)] * (REPLACED_MOST + 8)
     assert len(ann.directory.by_name[BOB].replaced) == REPLACED_MOST
 

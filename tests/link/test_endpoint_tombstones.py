@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.link.contacts import REPLACED_MOST
+from antecede.link.contacts import REPLACED_MOST, RESTART_NS
 from antecede.link.core_driver import FORMER_MOST
 from antecede.link.endpoint import Endpoint
 from antecede.link.reports import PeerMet
@@ -12,7 +12,6 @@ from tests.link.endpoints import (
     ANN,
     BOB,
     CAT,
-    MS,
     SECOND,
     Group,
     Letter,
@@ -34,7 +33,7 @@ def live_again(group: Group, incarnation: int) -> None:
         introduce(node, other, group.now_ns)
     group.add(BOB, node)
     group.network.collect(address_of(BOB))
-    group.run_for(300 * MS)
+    group.run_for(RESTART_NS)
 
 
 @pytest.mark.parametrize("polite", [True, False])
