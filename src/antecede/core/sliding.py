@@ -107,9 +107,8 @@ class SlidingArray(Generic[Element]):
         self._mask = mask
 
 
-@final
-class IndexedSlidingMap(Generic[Key]):
-    """A window of distinct keys: add at the end, remove by key, read by index, find an index."""
+class SlidingMap(Generic[Key]):
+    """A window of distinct keys: add at the end, remove by key; None stands where one was."""
 
     MADE_OF: ClassVar = ("first",)
 
@@ -151,17 +150,6 @@ class IndexedSlidingMap(Generic[Key]):
             self._keys.remove()
         return True
 
-    def index(self, key: Key) -> int | None:
-        """Where `key` is, or None if it is not present."""
-        return self._index_of.get(key)
-
-    def peek(self) -> Key:
-        """The oldest key."""
-        return cast(Key, self._keys.peek())
-
-    def __getitem__(self, index: int) -> Key | None:
-        return self._keys[index]
-
     def items(self) -> list[tuple[Key, int]]:
         """The keys present with their indexes, oldest first."""
         return list(self._index_of.items())
@@ -181,65 +169,21 @@ class IndexedSlidingMap(Generic[Key]):
 
 
 @final
-class SlidingMap(Generic[Key]):
-    """A window of distinct keys: add at the end, remove by key; holes are single bits."""
+class IndexedSlidingMap(SlidingMap[Key]):
+    """A sliding map that can also be read by index, and asked for the index of a key."""
 
-    MADE_OF: ClassVar = ("first",)
+    __slots__ = ()
 
-    __slots__ = ("_index_of", "_present")
+    def index(self, key: Key) -> int | None:
+        """Where `key` is, or None if it is not present."""
+        return self._index_of.get(key)
 
-    def __init__(self, first: i64 = 1) -> None:
-        self._present: SlidingArray[bool] = SlidingArray(first)
-        self._index_of: dict[Key, int] = {}
+    def peek(self) -> Key:
+        """The oldest key."""
+        return cast(Key, self._keys.peek())
 
-    @property
-    def first(self) -> int:
-        """The index of the oldest key still present, or `next` if there is none."""
-        return self._present.first
-
-    @property
-    def next(self) -> int:
-        """The index that the next key to be added will have."""
-        return self._present.next
-
-    @property
-    def size(self) -> int:
-        """How many keys are present."""
-        return len(self._index_of)
-
-    def add(self, key: Key) -> None:
-        """Append a key that is not present."""
-        if key in self._index_of:
-            raise KeyError(f"{key!r} is present already")
-        self._index_of[key] = self._present.next
-        self._present.add(True)
-
-    def remove(self, key: Key) -> bool:
-        """Remove a key and slide over the holes; False if it was not present."""
-        index = self._index_of.pop(key, -1)
-        if index < 0:
-            return False
-        self._present[index] = False
-        while self._present.first < self._present.next and not self._present.peek():
-            self._present.remove()
-        return True
-
-    def items(self) -> list[tuple[Key, int]]:
-        """The keys present with their indexes, oldest first."""
-        return list(self._index_of.items())
-
-    def state(self) -> object:
-        """The keys present with their indexes, and the index of the next one."""
-        return self.items(), self.next
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._index_of
-
-    def __len__(self) -> int:
-        return len(self._index_of)
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._index_of)
+    def __getitem__(self, index: int) -> Key | None:
+        return self._keys[index]
 
 
 @mypyc_attr(acyclic=True)
