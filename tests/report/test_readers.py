@@ -16,6 +16,7 @@ from antecede.report.readers.comparison import read_comparison, read_ks
 from antecede.report.readers.evaluation import read_evaluation
 from antecede.report.readers.recordings import DRAWN, Logged
 from antecede.report.readers.sweep import Setting, read_sweep, sweep_of, thinned
+from antecede.report.sections.audit import sample_text
 from antecede.report.spacetime.rows import rows_of_log
 from antecede.report.spacetime.violations import judged
 from antecede.trace.parquet import load
@@ -141,6 +142,27 @@ def test_an_audit_is_read_with_its_channels_and_worst_cases(tmp_path: Path) -> N
     assert (first.violations, first.median_ns, first.longest_ns) == (2, 30, 5_000_000)
     assert [one.held_back_ns for one in audit.worst["none"]] == [5_000_000, 30, 10]
     assert audit.held_back[-1] == (1.0, 5_000_000)
+
+
+def test_of_very_many_violations_quantiles_rest_on_a_sample(tmp_path: Path) -> None:
+    """On either side of the limit; counts, maxima and the worst are of all in any case."""
+    rows = [("a", 2, 1, n, 10, 0, n, 10 + n, n, "transitive") for n in range(1, 1001)]
+    rows += [("b", 3, 4, n, 10, 4, n, 10 + n, n, "fifo") for n in range(1, 11)]
+    write_audit(tmp_path, rows)
+
+    whole = read_audit(tmp_path, sample_max=1010)
+    assert whole.sampled is None
+    some = read_audit(tmp_path, sample_max=1009)
+    assert some.sampled == 505
+
+    assert (some.by_kind, some.by_run) == (whole.by_kind, whole.by_run)
+    assert some.by_run == {"a": 1000, "b": 10}
+    assert some.worst == whole.worst
+    assert [one.held_back_ns for one in some.worst["a"]] == list(range(1000, 900, -1))
+    assert [one.longest_ns for one in some.channels] == [1000, 10]
+    for (_, exact), (_, near) in zip(whole.held_back, some.held_back, strict=True):
+        assert abs(exact - near) <= 2
+    assert "a sample of 505 of 1,010 violations" in sample_text(some)
 
 
 def test_messages_delivered_twice_are_counted(tmp_path: Path) -> None:

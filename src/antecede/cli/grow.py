@@ -75,6 +75,11 @@ gets `workload/`, `processes/` and `summary.json`, which says what is real and w
 @click.option("--seed", type=COUNT, default=1, show_default=True)
 @click.option("--run", "run_id", help="The run to grow, if there are several.")
 @click.option("--name", help="What to call the grown run.  [default: RUN-METHOD-PROCESSES]")
+@click.option(
+    "--sample-above",
+    type=COUNT,
+    help="Grow a sample of a run with more messages, copies and causes.  [default: 12M]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
 @click.pass_context
@@ -91,6 +96,7 @@ def command(
     seed: int,
     run_id: str | None,
     name: str | None,
+    sample_above: int | None,
     as_json: bool,
     master: str | None,
 ) -> None:
@@ -102,6 +108,7 @@ def command(
     need_spark()
     from antecede.pipeline.grow.job import grow
     from antecede.pipeline.grow.plan import Wanted, check_wanted
+    from antecede.pipeline.profile.sampling import ENTRIES_MAX
 
     wanted = Wanted(
         processes=processes,
@@ -118,7 +125,16 @@ def command(
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)
         progress.tell(f"growing {folder}")
-        summary = grow(session, folder, out, wanted, run_id=run_id, graph=graph, name=name)
+        summary = grow(
+            session,
+            folder,
+            out,
+            wanted,
+            run_id=run_id,
+            graph=graph,
+            name=name,
+            entries_max=sample_above or ENTRIES_MAX,
+        )
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     else:

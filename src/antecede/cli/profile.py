@@ -10,6 +10,7 @@ from rich.table import Table
 from antecede.cli.output import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
+from antecede.cli.units import COUNT
 
 if TYPE_CHECKING:
     from antecede.pipeline.profile.job import RunProfile
@@ -45,6 +46,11 @@ network that takes no time.
     help="Where tables and plots go.  [default: DIR/profile]",
 )
 @click.option("--run", "run_id", help="Only the run of this name.")
+@click.option(
+    "--sample-above",
+    type=COUNT,
+    help="Estimate the structure of runs with more messages, copies and causes.  [default: 12M]",
+)
 @click.option("--plots/--no-plots", default=True, help="Draw the plots.  [default: yes]")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
@@ -54,6 +60,7 @@ def command(
     folder: str,
     out: Path | None,
     run_id: str | None,
+    sample_above: int | None,
     plots: bool,
     as_json: bool,
     master: str | None,
@@ -64,6 +71,7 @@ def command(
     """
     need_spark()
     from antecede.pipeline.profile.job import profile
+    from antecede.pipeline.profile.sampling import ENTRIES_MAX
     from antecede.pipeline.profile.summary import summary_object, write_json
 
     target = Path(folder) / "profile" if out is None else out
@@ -73,7 +81,8 @@ def command(
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)
         progress.tell(f"profiling {folder}")
-        runs = profile(session, folder, str(target), run_id=run_id)
+        limit = sample_above or ENTRIES_MAX
+        runs = profile(session, folder, str(target), run_id=run_id, entries_max=limit)
     summary = summary_object(folder, runs)
     write_json(target / "summary.json", summary)
     if plots:
@@ -139,6 +148,11 @@ def caption(run: "RunProfile") -> str:
     if run.stuck:
         parts.append(
             f"{run.stuck:,} can never leave: a cause is missing, or they wait for themselves."
+        )
+    if run.sampled is not None:
+        parts.append(
+            f"What follows from chains of causes is estimated from a sample of {run.sampled:,} of "
+            f"{run.messages:,} messages."
         )
     if run.times != RECORDED:
         parts.append("There is no event log: gaps are those of a network that takes no time.")

@@ -2,11 +2,13 @@
 
 import json
 import re
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit import VIOLATION_COLUMNS, Violation, check_log
 from antecede.audit.findings import IDENTITY_COLUMNS
@@ -17,6 +19,8 @@ from antecede.link.latency import Uniform
 from antecede.pipeline.audit.inputs import find_source
 from antecede.pipeline.audit.job import audit
 from antecede.pipeline.audit.verdict import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
+from antecede.pipeline.audit.witnesses import affordable, with_witnesses
+from antecede.pipeline.schemas import EVENTS
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Poisson
 from antecede.trace import EventLog, write_events
@@ -161,6 +165,24 @@ def test_the_worst_come_with_the_oracles_witnesses(told: tuple[Audit, Path]) -> 
     violations: list[Violation] = check_log(triangle()).violations
     assert found.worst == [("2024", violations[0]), ("again", violations[0])]
     assert found.names == {"2024": NAMES, "again": {}}
+
+
+def test_reasons_are_looked_for_as_long_as_there_is_room() -> None:
+    """By number: how many events there are to look at."""
+    assert affordable({2: 3, 0: 5, 1: 6}, events_max=6, total_max=14) == [0, 1, 2]
+    assert affordable({2: 3, 0: 5, 1: 6}, events_max=5, total_max=14) == [0, 2]
+    assert affordable({2: 3, 0: 5, 1: 6}, events_max=6, total_max=13) == [0, 1]
+    assert affordable({2: 3, 0: 5, 1: 6}, events_max=9, total_max=4) == [2]
+
+
+def test_what_there_is_no_room_for_is_told_without_its_reason(spark: SparkSession) -> None:
+    rows = [asdict(event) for event in triangle()]
+    events = spark.createDataFrame(rows, EVENTS).withColumn("run_id", F.lit("run"))
+    (violation,) = check_log(triangle()).violations
+    bare = [("run", replace(violation, witness=()))]
+
+    assert with_witnesses(events, bare, [], "process", total_max=5) == [("run", violation)]
+    assert with_witnesses(events, bare, [], "process", total_max=4) == bare
 
 
 def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def test_thousands_of_replicas_replay_in_causal_order(
         "span_ns": 188_000_001,
         "first_ns": 5_000_000,
         "longest_ns": 11_000_000,
+        "sampled_from": None,
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from antecede.lab.comparison.copy_times import CopyTimes
 from antecede.link.faults import Faults
 from antecede.link.latency import Exponential, Latency, Lognormal, Uniform
 from antecede.pipeline.metrics.ideal import Copies, ideal_deliveries
+from antecede.pipeline.metrics.non_causal import lateness, lateness_of_stretch
 from antecede.sim.engine import Simulation
 from antecede.sim.run import fitted
 from antecede.sim.workloads import Groups, Poisson, Replay, RequestReply, ServiceDag, Workload
@@ -116,6 +118,38 @@ def test_rst_delivers_nothing_later_than_the_ideal(kind: str) -> None:
         assert ideal_deliveries(columns_of(run)) == [
             int(copy.delivered_ns) for copy in run.copies.values()
         ]
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_stretch_of_a_run_tells_what_the_whole_does(kind: str) -> None:
+    """As far as flights are shorter than the part of it that is only the past of the rest."""
+    for seed, latency in enumerate((Uniform(0, 3 * MS), Exponential(MS))):
+        run = watched("none", WORKLOADS[kind](seed), latency, seed)
+        copies = columns_of(run)
+        delivered_ns = [int(copy.delivered_ns) for copy in run.copies.values()]
+        whole = lateness(copies, delivered_ns)
+        in_order = sorted(range(len(whole)), key=lambda copy: copies.submitted_ns[copy])
+        chosen = in_order[len(whole) // 4 : 3 * len(whole) // 4]
+        first_ns = copies.submitted_ns[chosen[len(chosen) // 2]]
+        columns = {
+            name: [getattr(copies, name)[copy] for copy in chosen]
+            for name in Copies.__dataclass_fields__
+        }
+        run_id = pa.array(["r"] * len(chosen))
+        found = lateness_of_stretch(
+            pa.table(
+                {
+                    **columns,
+                    "run_id": run_id,
+                    "delivered_ns": [delivered_ns[copy] for copy in chosen],
+                    "first_ns": pa.array([first_ns] * len(chosen)),
+                }
+            )
+        )
+
+        counting = [copy for copy in chosen if copies.submitted_ns[copy] >= first_ns]
+        assert found["non_causal_ns"].to_pylist() == [whole[copy] for copy in counting]
+        assert any(whole[copy] for copy in counting), "some came too early"
 
 
 def of_copies(*copies: tuple[int, int, int, int, int]) -> Copies:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from antecede.cli.metrics import sample_lines
 from antecede.core.errors import LocalError
 from antecede.pipeline.metrics.job import measure_logs
 from antecede.trace import write_events
@@ -33,6 +34,23 @@ def test_runs_of_one_name_are_told_apart_by_the_number_of_their_path(
         ("1:log", 2),
         ("other", 3),
     ]
+
+
+def test_of_a_run_that_no_task_takes_a_sample_is_looked_at(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """On either side of the limit, in one call; every other figure is of all copies."""
+    for name, messages in (("fits", 320), ("large", 321)):
+        write_events(tmp_path / f"{name}.parquet", chat(messages).log)
+    paths = [str(tmp_path / name) for name in ("fits.parquet", "large.parquet")]
+
+    fits, large = measure_logs(spark, paths, copies_max=320).to_pylist()
+    assert (fits["delivered"], fits["non_causal_copies"]) == (320, 320)
+    assert large["delivered"] == 321
+    assert 100 < large["non_causal_copies"] < 220, "half of each stretch is its past"
+    assert large["non_causal_max_ns"] == fits["non_causal_max_ns"] == 0
+    assert large["latency_mean_ns"] == fits["latency_mean_ns"]
+    assert [line.partition(":")[0] for line in sample_lines([fits, large])] == ["large"]
 
 
 def test_several_runs_in_one_folder_are_not_taken_for_one(

@@ -114,13 +114,6 @@ def test_what_came_before_its_cause_counts_as_too_early(spark: SparkSession) -> 
     assert sorted(row["non_causal_ns"] for row in rows_of(late)) == [-75, 0, 0]
 
 
-def test_runs_that_do_not_fit_a_task_are_left_out(spark: SparkSession) -> None:
-    small = non_causal_delays(message_instants(ingested(spark)), copies_max=3)
-    assert small.count() == 3
-    large = non_causal_delays(message_instants(ingested(spark)), copies_max=2)
-    assert large.count() == 0
-
-
 def test_runs_do_not_mix(spark: SparkSession) -> None:
     """The same message in two runs is two messages."""
     events = log(

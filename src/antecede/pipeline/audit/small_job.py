@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
+from antecede.audit.history import ORDERS, PROCESS, TRACE, History, Order
 from antecede.audit.summary import (
     CLEAR,
     GRADES,
@@ -272,12 +272,15 @@ def explained(
         )
     )
     worst: list[Found] = []
+    histories: dict[int, History] = {}
     for place in rank[:count].tolist():
         row = {name: int(values[place]) for name, values in early.items()}
         run = row.pop("run")
         steps = {name: values[place] for name, values in identities.items()}
         name, violation = violation_of({**row, **steps, "run_id": names[run]})
-        worst.append((name, witnessed(violation, events_of(log, run), order)))
+        if run not in histories:
+            histories[run] = History(events_of(log, run), order)
+        worst.append((name, witnessed(violation, histories[run])))
     return worst
 
 

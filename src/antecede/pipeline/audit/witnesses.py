@@ -1,7 +1,8 @@
 """Why the worst violations are violations: for each, a shortest path from the late to the early.
 
 All of a path lies between the submission of the late message and the delivery of the early one, so
-only that part of the log is looked at, on the driver, unless there is too much of it.
+only that part of the log is looked at, on the driver. It is left alone where it is too long, and
+when as much as the driver takes has been looked at for worse ones.
 """
 
 from collections import deque
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
@@ -16,16 +18,26 @@ from antecede.audit.findings import IDENTITY_COLUMNS, MessageId, Violation
 from antecede.audit.history import History, Order, message_of
 from antecede.audit.summary import Found
 from antecede.audit.witness import first_deliveries
+from antecede.pipeline.audit.findings import ArrowTable
 from antecede.trace.events import ALL_COLUMNS, Event
 
 EVENTS_MAX: Final = 500_000
 """A path is not looked for among more events than this."""
 
+TOTAL_MAX: Final = 2_000_000
+"""So many events are brought to the driver for all paths together: some 300 MB."""
+
 
 def with_witnesses(
-    rows: DataFrame, found: Sequence[Found], clockless: Sequence[str], order: Order
+    rows: DataFrame,
+    found: Sequence[Found],
+    clockless: Sequence[str],
+    order: Order,
+    *,
+    events_max: int = EVENTS_MAX,
+    total_max: int = TOTAL_MAX,
 ) -> list[Found]:
-    """The same violations with their witnesses; without, where there is too much to look at.
+    """The same violations, worst first, with their witnesses; without, where that is too much.
 
     In: counted rows, and run_id. The runs named in `clockless` are looked at as a whole.
     """
@@ -33,16 +45,33 @@ def with_witnesses(
         return []
     spans = spans_of(rows, found, clockless)
     counts = spans.groupBy("number").agg(F.count(F.lit(1)).alias("events")).collect()
-    small = [row["number"] for row in counts if row["events"] <= EVENTS_MAX]
-    events: dict[int, list[Event]] = {number: [] for number in small}
-    chosen = spans.where(F.col("number").isin(small)).select("number", *ALL_COLUMNS)
-    for batch in chosen.toArrow().to_batches():
-        for row in batch.to_pylist():
-            events[row.pop("number")].append(Event(**row))
-    return [
-        (run_id, witnessed(violation, events.get(number, []), order))
-        for number, (run_id, violation) in enumerate(found)
-    ]
+    chosen = affordable({row["number"]: row["events"] for row in counts}, events_max, total_max)
+    table = spans.where(F.col("number").isin(chosen)).select("number", *ALL_COLUMNS).toArrow()
+    told = list(found)
+    for number in chosen:
+        run_id, violation = found[number]
+        history = History(events_of(table, number), order)
+        told[number] = (run_id, witnessed(violation, history))
+    return told
+
+
+def affordable(events: Mapping[int, int], events_max: int, total_max: int) -> list[int]:
+    """The violations that are looked into, by number: from the first on, as long as there is room.
+
+    `events` says how many there are to look at for each.
+    """
+    chosen = []
+    for number, count in sorted(events.items()):
+        if count <= min(events_max, total_max):
+            chosen.append(number)
+            total_max -= count
+    return chosen
+
+
+def events_of(table: ArrowTable, number: int) -> list[Event]:
+    """The events for one of the violations, as values: few at a time, since they are large."""
+    rows = table.filter(pc.equal(table["number"], number)).drop_columns("number")
+    return [Event(**row) for row in rows.to_pylist()]
 
 
 def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) -> DataFrame:
@@ -70,9 +99,8 @@ def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) 
     return joined.where(F.col("whole") | within).select("number", *ALL_COLUMNS)
 
 
-def witnessed(violation: Violation, events: Sequence[Event], order: Order) -> Violation:
+def witnessed(violation: Violation, history: History) -> Violation:
     """The violation with its witness, if these events have it."""
-    history = History(events, order)
     if violation.late not in history.submitted or violation.early not in history.submitted:
         return violation
     return replace(violation, witness=shortest_path(history, violation))

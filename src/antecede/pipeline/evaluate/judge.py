@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,33 +40,52 @@ def judge_logs(session: SparkSession, logs: Sequence[str], out: Path) -> list[Ju
     out.mkdir(parents=True, exist_ok=True)
     # By process: that is the order which the protocols under comparison promise.
     audit(session, logs, str(out), order="process")
-    found = {name: read_columns(out / name) for name in TABLES}
-    runs = [run_id for log in logs for run_id in find_runs(Path(log))]
-    counts = {name: Counter(row["run_id"] for row in rows) for name, rows in found.items()}
-    kinds = Counter((row["run_id"], row["kind"]) for row in found["violations"])
-    worst: dict[str, int] = {}
-    for row in found["violations"]:
-        worst[row["run_id"]] = max(worst.get(row["run_id"], 0), row["held_back_ns"])
+    found = {name: count_rows(out / name) for name in TABLES}
     return [
         Judged(
             run_id=run_id,
-            fifo=kinds[run_id, "fifo"],
-            transitive=kinds[run_id, "transitive"],
-            duplicates=counts["duplicates"][run_id],
-            losses=counts["losses"][run_id],
-            inventions=counts["inventions"][run_id],
-            held_back_ns_max=worst.get(run_id, 0),
+            fifo=found["violations"].rows[run_id, "fifo"],
+            transitive=found["violations"].rows[run_id, "transitive"],
+            duplicates=found["duplicates"].rows[run_id, None],
+            losses=found["losses"].rows[run_id, None],
+            inventions=found["inventions"].rows[run_id, None],
+            held_back_ns_max=found["violations"].worst.get(run_id, 0),
         )
-        for run_id in runs
+        for log in logs
+        for run_id in find_runs(Path(log))
     ]
 
 
-def read_columns(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a table of findings, in the columns that are counted."""
+@dataclass(slots=True)
+class Counts:
+    """What a table of findings has about each run."""
+
+    rows: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    """By run and kind; tables other than violations have no kinds."""
+    worst: dict[str, int] = field(default_factory=dict)
+    """By run: the longest that something would have been held back."""
+
+
+def count_rows(folder: Path) -> Counts:
+    """Count the rows of a table of findings; it streams by, whatever its size."""
     pq = load("pyarrow.parquet")
-    rows: list[dict[str, Any]] = []
+    counts = Counts()
     for file in sorted(folder.glob("*.parquet")):
-        table = pq.read_table(file, partitioning=None)
-        wanted = [name for name in ("run_id", "kind", "held_back_ns") if name in table.column_names]
-        rows += table.select(wanted).to_pylist()
-    return rows
+        with pq.ParquetFile(file) as source:
+            names = source.schema_arrow.names
+            wanted = [name for name in ("run_id", "kind", "held_back_ns") if name in names]
+            for batch in source.iter_batches(columns=wanted):
+                add_batch(counts, batch)
+    return counts
+
+
+def add_batch(counts: Counts, batch: Any) -> None:  # noqa: ANN401 an Arrow batch, untyped
+    """Count some rows more."""
+    table = load("pyarrow").Table.from_batches([batch])
+    keys = [name for name in ("run_id", "kind") if name in table.column_names]
+    most = [("held_back_ns", "max")] if "held_back_ns" in table.column_names else []
+    for row in table.group_by(keys).aggregate([([], "count_all"), *most]).to_pylist():
+        run_id = row["run_id"]
+        counts.rows[run_id, row.get("kind")] += row["count_all"]
+        held_back_ns = row.get("held_back_ns_max", 0)
+        counts.worst[run_id] = max(counts.worst.get(run_id, 0), held_back_ns)

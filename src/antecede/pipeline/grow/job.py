@@ -1,5 +1,6 @@
 """The grow job: reads a workload, writes a larger one, and says what about it is real."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from math import ceil
@@ -32,8 +33,15 @@ from antecede.pipeline.grow.service_graph import (
 from antecede.pipeline.grow.summary import graph_origins, layer_origins
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs
 from antecede.pipeline.places import Places
-from antecede.pipeline.profile.job import kept
-from antecede.pipeline.profile.sources import read_names, read_workload, run_ids
+from antecede.pipeline.profile.job import kept, no_messages
+from antecede.pipeline.profile.sampling import (
+    ENTRIES_MAX,
+    RunSize,
+    Sampled,
+    run_sizes,
+    sampled,
+)
+from antecede.pipeline.profile.sources import read_names, read_workload
 from antecede.pipeline.profile.structure import causal_structure
 
 COLUMNS: Final = (
@@ -70,21 +78,25 @@ def grow(
     run_id: str | None = None,
     graph: Path | None = None,
     name: str | None = None,
+    entries_max: int = ENTRIES_MAX,
 ) -> dict[str, object]:
     """Grow a run of the folder `source` into the folder `out`, and give back its summary.
 
     `graph` is a service-dependency graph, for the method of that name. The grown run is called
-    `name`, or after the recorded one. Whatever `out` held before is replaced.
+    `name`, or after the recorded one. Whatever `out` held before is replaced. Of a run with more
+    messages, copies and causes than `entries_max` a sample is grown, as often as it takes.
     """
     services = graph_for(wanted, graph)
     if Path(out).absolute() == Path(source).absolute():
         raise LocalError(f"{out} holds the recording: the grown workload needs a folder of its own")
     with ExitStack() as stack:
         workload = read_workload(session, source, run_id)
-        chosen = only_run(workload, source, run_id)
+        size = only_run(run_sizes(workload), source, run_id)
+        chosen = size.run_id
         names = read_names(session, source, chosen)
-        structure = kept(causal_structure(workload), stack)
-        plan = planned(recorded(structure, names, chosen), wanted)
+        sample = sampled(workload, {chosen: size}, stack, entries_max)
+        structure = kept(causal_structure(sample.workload), stack)
+        plan = planned(recorded(structure, names, sample, size), wanted)
         if services is None:
             growth = from_layers(structure, names, plan)
         else:
@@ -101,39 +113,40 @@ def graph_for(wanted: Wanted, graph: Path | None) -> ServiceGraph | None:
     return None if graph is None else read_graph(graph)
 
 
-def only_run(workload: DataFrame, source: str, run_id: str | None) -> str:
+def only_run(sizes: Mapping[str, RunSize], source: str, run_id: str | None) -> RunSize:
     """The run to grow, of which there must be one."""
-    runs = run_ids(workload)
+    runs = list(sizes.values())
     if not runs:
-        raise LocalError(f"{source} has no messages" + (f" of run {run_id!r}" if run_id else ""))
+        raise LocalError(no_messages(source, run_id))
     if len(runs) > 1:
-        raise LocalError(f"{source} has {len(runs)} runs, such as {runs[0]!r}: say which to grow")
+        first = runs[0].run_id
+        raise LocalError(f"{source} has {len(runs)} runs, such as {first!r}: say which to grow")
     return runs[0]
 
 
-def recorded(structure: DataFrame, names: DataFrame, run_id: str) -> Recorded:
+def recorded(structure: DataFrame, names: DataFrame, sample: Sampled, size: RunSize) -> Recorded:
     """What there is to begin with; `LocalError` if it could not even be replayed."""
     row = structure.agg(
-        F.count("*").alias("messages"),
         F.count_if(F.col("depth").isNull()).alias("stuck"),
-        F.max(F.greatest("sender", F.array_max("targets"))).alias("highest"),
         F.min("ready_ns").alias("first_ns"),
         F.max("ready_ns").alias("last_ns"),
         F.max(F.col("ready_ns") - F.col("begun_ns")).alias("longest_ns"),
     ).collect()[0]
     if row.stuck:
         raise LocalError(
-            f"{row.stuck} messages of {run_id} can never leave: a cause is missing, or they wait "
-            "for themselves"
+            f"{row.stuck} messages of {size.run_id} can never leave: a cause is missing, or they "
+            "wait for themselves"
         )
     named = names.agg(F.max("process").alias("highest")).collect()[0].highest
+    taken = sample.messages.get(size.run_id)
     return Recorded(
-        run_id=run_id,
-        processes=1 + max(row.highest, -1 if named is None else named),
-        messages=row.messages,
+        run_id=size.run_id,
+        processes=1 + max(size.highest, -1 if named is None else named),
+        messages=size.messages if taken is None else taken,
         span_ns=row.last_ns - row.first_ns + 1,
         first_ns=row.first_ns,
         longest_ns=row.longest_ns,
+        sampled_from=None if taken is None else size.messages,
     )
 
 
@@ -172,7 +185,7 @@ def from_graph(
     return Growth(
         workload=workload,
         processes=service_names(session, graph, replicas),
-        origins=graph_origins(graph, len(patterns), requests),
+        origins=graph_origins(graph, len(patterns), requests, plan),
     )
 
 

@@ -39,11 +39,18 @@ class Recorded:
     first_ns: int
     longest_ns: int = 0
     """How long the longest conversation lasts, over the same network."""
+    sampled_from: int | None = None
+    """How many messages there are on disk, if only a sample of them is grown."""
+
+    @property
+    def total(self) -> int:
+        """How many messages were recorded, whether or not all of them are grown."""
+        return self.sampled_from or self.messages
 
     @property
     def rate(self) -> float:
         """Messages a nanosecond, of one process."""
-        return self.messages / self.span_ns / self.processes
+        return self.total / self.span_ns / self.processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +107,7 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
     """The plan; `LocalError` says what is impossible."""
     check(recorded, wanted)
     sets = ceil(wanted.processes / recorded.processes) if wanted.method == OVERLAY else 1
-    messages = sets * recorded.messages if wanted.messages is None else wanted.messages
+    messages = sets * recorded.total if wanted.messages is None else wanted.messages
     asked_ns = max(1, round(messages / (recorded.rate * wanted.load * wanted.processes)))
     period_ns = asked_ns if wanted.method == GRAPH else max(asked_ns, 2 * recorded.longest_ns)
     folded = period_ns == asked_ns or period_ns <= recorded.span_ns

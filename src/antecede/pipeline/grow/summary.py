@@ -10,6 +10,8 @@ def layer_origins(plan: Plan) -> dict[str, object]:
         "every conversation: who sends to whom, what causes what, think times, sizes",
         "messages with layer 0 are the recorded ones, once each",
     ]
+    if plan.recorded.sampled_from is not None:
+        real.append(sample_text(plan))
     grown = [
         "which replica of a process does what: "
         + (
@@ -35,8 +37,19 @@ def layer_origins(plan: Plan) -> dict[str, object]:
     return {"layers": plan.layers, "real": real, "grown": grown}
 
 
-def graph_origins(graph: ServiceGraph, patterns: int, requests: int) -> dict[str, object]:
+def sample_text(plan: Plan) -> str:
+    """How much of a recording is grown that no task could take as a whole."""
+    return (
+        f"whole conversations, chosen by a hash: {plan.recorded.messages} of "
+        f"{plan.recorded.sampled_from} messages, without causes that lead out of them"
+    )
+
+
+def graph_origins(
+    graph: ServiceGraph, patterns: int, requests: int, plan: Plan
+) -> dict[str, object]:
     """The same for a service graph."""
+    sample = [] if plan.recorded.sampled_from is None else [sample_text(plan)]
     return {
         "services": len(graph.names),
         "edges": graph.edges,
@@ -46,6 +59,7 @@ def graph_origins(graph: ServiceGraph, patterns: int, requests: int) -> dict[str
             "services, who calls whom, and how often compared with others: the graph's",
             "what a process does when a message reaches it: calls, what each waits for, think "
             "times, sizes, answers: those of one recorded errand, chosen by the seed",
+            *sample,
         ],
         "grown": [
             "every single request: where it enters and when, which services it reaches",

@@ -38,11 +38,14 @@ COUNTS: Final = (
     "sender_buffer_max",
     "receiver_buffer_max",
     "in_transit_max",
+    "non_causal_copies",
 )
 """Whole numbers. Copies are messages times targets; `delivered` are those of them that were.
 
 `makespan_ns` is from the first submission to the last delivery; the buffers are those of the
-fullest process, and `in_transit_max` is of the one sender with the most under way at once.
+fullest process, and `in_transit_max` is of the one sender with the most under way at once. The
+figures of the delay `non_causal` rest on `non_causal_copies`: all that were delivered or, where a
+run is too large, a sample of them.
 """
 
 RATIOS: Final = (

@@ -119,7 +119,7 @@ def delay_figures(buckets: DataFrame) -> DataFrame:
     """Mean, quantiles and greatest of each delay.
 
     In:  the columns of `delay_buckets`.
-    Out: run_id, delay, mean_ns, max_ns, and a <share>_ns for each quantile.
+    Out: run_id, delay, copies, mean_ns, max_ns, and a <share>_ns for each quantile.
     """
     whole = Window.partitionBy("run_id", "delay")
     so_far = whole.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -142,6 +142,7 @@ def delay_figures(buckets: DataFrame) -> DataFrame:
         ranked.withColumn("typical_ns", typical)
         .groupBy("run_id", "delay")
         .agg(
+            F.sum("copies").alias("copies"),
             (total / F.sum("copies")).alias("mean_ns"),
             F.max("greatest_ns").alias("max_ns"),
             *(
@@ -149,5 +150,7 @@ def delay_figures(buckets: DataFrame) -> DataFrame:
                 for name, bucket in reached.items()
             ),
         )
-        .select("run_id", "delay", "mean_ns", "max_ns", *(f"{name}_ns" for name in SHARES))
+        .select(
+            "run_id", "delay", "copies", "mean_ns", "max_ns", *(f"{name}_ns" for name in SHARES)
+        )
     )

@@ -12,10 +12,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
+from antecede.pipeline.audit.facts import check_separate, gather_facts
 from antecede.pipeline.audit.inputs import find_source, read_logs
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
+from antecede.pipeline.metrics.non_causal import COPIES_MAX, find_stretches
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS
 
@@ -24,12 +25,17 @@ ArrowTable: TypeAlias = Any
 
 
 def measure_logs(
-    session: SparkSession, paths: Sequence[str], *, non_causal: bool = True
+    session: SparkSession,
+    paths: Sequence[str],
+    *,
+    non_causal: bool = True,
+    copies_max: int = COPIES_MAX,
 ) -> ArrowTable:
     """Every figure of every run in these files and datasets: run_id and the columns of `MEASURED`.
 
     Runs of several paths that have the same name are told apart by a number in front; `LocalError`
-    if these are no event logs.
+    if these are no event logs. What needs a run as a whole is estimated from about `copies_max`
+    copies if it has more.
     """
     with ExitStack() as stack:
         places = stack.enter_context(Places(session))
@@ -37,20 +43,26 @@ def measure_logs(
         events = read_logs(session, sources)
         runs = gather_facts(events)
         check_separate(runs, sources)
-        log = with_distinct_names(events, runs).select("run_id", *EVENTS.names)
+        names = Counter(run.run_id for run in runs)
+        shared = [run_id for run_id, sources in names.items() if sources > 1]
+        log = with_distinct_names(events, shared).select("run_id", *EVENTS.names)
         instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
         stack.callback(instants.unpersist)
-        return measured_runs(log, instants, non_causal=non_causal).orderBy("run_id").toArrow()
+        sizes = {
+            f"{run.source}:{run.run_id}" if run.run_id in shared else run.run_id: run.copies
+            for run in runs
+        }
+        stretches = find_stretches(instants, sizes, copies_max) if non_causal else []
+        measured = measured_runs(log, instants, non_causal=non_causal, stretches=stretches)
+        return measured.orderBy("run_id").toArrow()
 
 
-def with_distinct_names(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
-    """The same events; a run whose name occurs in several sources is called `source:name`.
+def with_distinct_names(events: DataFrame, shared: Sequence[str]) -> DataFrame:
+    """The same events; a run whose name several sources share is called `source:name`.
 
     In:  run_id, source, and whatever columns.
     Out: the same columns.
     """
-    names = Counter(run.run_id for run in runs)
-    shared = [run_id for run_id, sources in names.items() if sources > 1]
     if not shared:
         return events
     numbered = F.concat_ws(":", F.col("source").cast("string"), F.col("run_id"))

@@ -1,5 +1,6 @@
 """All figures of all runs in an event log, as one row a run."""
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
@@ -15,7 +16,7 @@ from antecede.pipeline.metrics.histograms import (
     unpivoted,
 )
 from antecede.pipeline.metrics.instants import buffering_delays
-from antecede.pipeline.metrics.non_causal import non_causal_delays
+from antecede.pipeline.metrics.non_causal import Stretch, non_causal_delays
 from antecede.pipeline.metrics.occupancy import level_changes, occupancy_figures
 from antecede.pipeline.metrics.traffic import (
     event_totals,
@@ -28,17 +29,28 @@ from antecede.pipeline.metrics.traffic import (
 SECOND_NS: Final = 1_000_000_000.0
 
 
-def measured_runs(events: DataFrame, instants: DataFrame, *, non_causal: bool = True) -> DataFrame:
+def measured_runs(
+    events: DataFrame,
+    instants: DataFrame,
+    *,
+    non_causal: bool = True,
+    stretches: Sequence[Stretch] = (),
+) -> DataFrame:
     """Every figure of every run that submitted anything.
 
     `instants` is `message_instants(events)`: it is used several times, so whoever has the room may
-    want to keep it. Without `non_causal` the figures of that delay are null.
+    want to keep it. Without `non_causal` the figures of that delay are null; of runs that have
+    `stretches` they are estimated from those.
 
     In:  run_id and the columns of the event log; those of `message_instants`.
     Out: run_id and the columns of `MEASURED`.
     """
     totals = event_totals(events)
-    buckets = delay_buckets(all_durations(instants, non_causal))
+    durations = unpivoted(buffering_delays(instants).drop("sender", "sequence", "target"))
+    if non_causal:
+        late = non_causal_delays(instants, stretches)
+        durations = durations.unionByName(unpivoted(late))
+    buckets = delay_buckets(durations)
     parts = [
         packet_figures(totals),
         message_figures(sender_totals(instants)),
@@ -50,31 +62,21 @@ def measured_runs(events: DataFrame, instants: DataFrame, *, non_causal: bool = 
     return completed(put_together(parts)).select("run_id", *MEASURED.names)
 
 
-def all_durations(instants: DataFrame, non_causal: bool) -> DataFrame:
-    """Every delay of every delivered copy.
-
-    In:  the columns of `message_instants`.
-    Out: run_id, delay, duration_ns.
-    """
-    durations = unpivoted(buffering_delays(instants).drop("sender", "sequence", "target"))
-    if not non_causal:
-        return durations
-    return durations.unionByName(unpivoted(non_causal_delays(instants)))
-
-
 def beside_each_other(figures: DataFrame) -> DataFrame:
     """The figures of all delays in one row a run; null where a run has no such delay.
 
-    In:  run_id, delay, mean_ns, max_ns, and a <share>_ns for each quantile.
-    Out: run_id, and <delay>_mean_ns and so on.
+    In:  run_id, delay, copies, mean_ns, max_ns, and a <share>_ns for each quantile.
+    Out: run_id, non_causal_copies, and <delay>_mean_ns and so on.
     """
     names = ("mean_ns", *(f"{share}_ns" for share in SHARES), "max_ns")
+    non_causal = F.when(F.col("delay") == "non_causal", F.col("copies"))
     return figures.groupBy("run_id").agg(
+        F.max(non_causal).alias("non_causal_copies"),
         *(
             F.max(F.when(F.col("delay") == delay, F.col(name))).alias(f"{delay}_{name}")
             for delay in DELAYS
             for name in names
-        )
+        ),
     )
 
 

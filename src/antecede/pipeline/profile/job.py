@@ -2,7 +2,8 @@
 
 It leaves `processes/`, `channels/`, `distributions/` and `timeline/` as Parquet datasets by run,
 and gives back what fits a summary. Times come from the event log. Without one they are nominal:
-those of a network that takes no time.
+those of a network that takes no time. What follows from chains of causes is estimated from a sample
+of the conversations where a run is too large for one task.
 """
 
 from contextlib import ExitStack
@@ -17,11 +18,21 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede.pipeline.profile import moments, traffic
 from antecede.pipeline.profile.distributions import Distribution, distributions_of, histograms
+from antecede.pipeline.profile.sampling import (
+    ENTRIES_MAX,
+    Sampled,
+    run_sizes,
+    sampled,
+    scaled,
+)
 from antecede.pipeline.profile.sources import read_events, read_names, read_workload
 from antecede.pipeline.profile.structure import causal_structure
 
 RECORDED: Final = "recorded"
 NOMINAL: Final = "nominal"
+
+ESTIMATED: Final = ("conversations", "spontaneous", "stuck")
+"""Counts that follow from chains of causes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +65,8 @@ class RunProfile:
     first_ns: int
     last_ns: int
     slice_ns: int
+    sampled: int | None
+    """From how many messages the structure is estimated; None if it is that of all."""
     distributions: dict[str, Distribution]
     timeline: tuple[Point, ...]
 
@@ -63,6 +76,8 @@ class Tables:
     """Everything a profile is made from, each kept by Spark as it is used more than once."""
 
     structure: DataFrame
+    sample: Sampled
+    """What the structure is that of."""
     channels: DataFrame
     totals: DataFrame
     copies: DataFrame
@@ -71,11 +86,24 @@ class Tables:
 
 
 def profile(
-    session: SparkSession, source: str, out: str, *, run_id: str | None = None
+    session: SparkSession,
+    source: str,
+    out: str,
+    *,
+    run_id: str | None = None,
+    entries_max: int = ENTRIES_MAX,
 ) -> list[RunProfile]:
-    """Profile the runs in the folder `source`, or one of them; write the tables into `out`."""
+    """Profile the runs in the folder `source`, or one of them; write the tables into `out`.
+
+    Of runs with more messages, copies and causes than `entries_max` the structure is estimated.
+    """
     with ExitStack() as stack:
-        tables = prepared(session, source, run_id, stack)
+        workload = read_workload(session, source, run_id)
+        sizes = run_sizes(workload)
+        if not sizes:
+            raise LocalError(no_messages(source, run_id))
+        sample = sampled(workload, sizes, stack, entries_max)
+        tables = prepared(workload, sample, source, run_id, stack)
         counted, line = measured(tables, stack)
         counted, line = kept(counted, stack), kept(line, stack)
         for name, table in (
@@ -95,12 +123,17 @@ def kept(table: DataFrame, stack: ExitStack) -> DataFrame:
     return stored
 
 
-def prepared(session: SparkSession, source: str, run_id: str | None, stack: ExitStack) -> Tables:
-    """Read what there is, and work out what several stages need."""
-    workload = read_workload(session, source, run_id)
-    structure = kept(causal_structure(workload), stack)
-    if structure.isEmpty():
-        raise LocalError(f"{source} has no messages" + (f" of run {run_id!r}" if run_id else ""))
+def no_messages(source: str, run_id: str | None) -> str:
+    """What is wrong with a folder that has no messages."""
+    return f"{source} has no messages" + (f" of run {run_id!r}" if run_id else "")
+
+
+def prepared(
+    workload: DataFrame, sample: Sampled, source: str, run_id: str | None, stack: ExitStack
+) -> Tables:
+    """Read what else there is, and work out what several stages need."""
+    session = workload.sparkSession
+    structure = kept(causal_structure(sample.workload), stack)
     events = read_events(session, source, run_id)
     copies = moments.nominal_times(structure) if events is None else moments.copy_times(events)
     copies = kept(copies, stack)
@@ -108,6 +141,7 @@ def prepared(session: SparkSession, source: str, run_id: str | None, stack: Exit
     names = read_names(session, source, run_id)
     return Tables(
         structure=structure,
+        sample=sample,
         channels=channels,
         totals=kept(traffic.process_totals(channels, workload, names), stack),
         copies=copies,
@@ -117,14 +151,19 @@ def prepared(session: SparkSession, source: str, run_id: str | None, stack: Exit
 
 
 def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
-    """All distributions of all runs, and their time lines."""
-    sent = moments.submissions(tables.copies)
+    """All distributions of all runs, and their time lines.
+
+    A sample says nothing about what goes on at once, nor about gaps: those need all messages.
+    """
+    is_whole = ~F.col("run_id").isin(list(tables.sample.messages))
+    copies = tables.copies.where(is_whole | F.lit(tables.times == RECORDED))
+    sent = moments.submissions(copies)
     sent_by_all = kept(moments.in_system_lane(sent, "submission_gap_ns", tables.runs), stack)
     own_gaps = moments.in_own_lane(sent, "sender_gap_ns").unionByName(
-        moments.in_own_lane(moments.deliveries(tables.copies), "delivery_gap_ns")
+        moments.in_own_lane(moments.deliveries(copies), "delivery_gap_ns")
     )
-    errands = moments.marks(moments.errand_spans(tables.structure))
-    under_way = moments.marks(moments.flights(tables.copies))
+    errands = moments.marks(moments.errand_spans(tables.structure.where(is_whole)))
+    under_way = moments.marks(moments.flights(copies))
     levels = moments.levels(
         moments.in_own_lane(errands, "errands_at_once").unionByName(
             moments.in_system_lane(under_way, "in_flight", tables.runs)
@@ -137,7 +176,7 @@ def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
         traffic.process_values(tables.totals),
         moments.gaps(sent_by_all.select(own_gaps.columns).unionByName(own_gaps)),
         moments.level_values(levels),
-        moments.flight_values(tables.copies),
+        moments.flight_values(copies),
     ]
     recorded = F.lit(tables.times == RECORDED)
     counted = reduce(DataFrame.unionByName, values).where(
@@ -158,9 +197,13 @@ def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunPr
     return [
         RunProfile(
             times=tables.times,
+            sampled=tables.sample.messages.get(row.run_id),
             distributions=distributions[row.run_id],
             timeline=tuple(point for _, point in sorted(points.get(row.run_id, {}).items())),
-            **row.asDict(),
+            messages=tables.sample.sizes[row.run_id].messages,
+            copies=tables.sample.sizes[row.run_id].copies,
+            **{name: scaled(row[name], row.run_id, tables.sample) for name in ESTIMATED},
+            **{name: row[name] for name in row.asDict() if name not in ESTIMATED},
         )
         for row in overview(tables).orderBy("run_id").collect()
     ]
@@ -169,8 +212,6 @@ def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunPr
 def overview(tables: Tables) -> DataFrame:
     """The counts of each run."""
     counts = tables.structure.groupBy("run_id").agg(
-        F.count("*").alias("messages"),
-        F.sum(F.size("targets")).alias("copies"),
         F.count_distinct("conversation").alias("conversations"),
         F.count_if(F.col("depth") == 0).alias("spontaneous"),
         F.count_if(F.col("depth").isNull()).alias("stuck"),

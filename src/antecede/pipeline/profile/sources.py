@@ -44,9 +44,3 @@ def read_table(session: SparkSession, path: str, schema: StructType) -> DataFram
 def of_run(table: DataFrame, run_id: str | None) -> DataFrame:
     """The rows of one run, or all of them."""
     return table if run_id is None else table.where(F.col("run_id") == run_id)
-
-
-def run_ids(workload: DataFrame) -> list[str]:
-    """Which runs there are, in order."""
-    rows = workload.groupBy("run_id").agg(F.count("*").alias("rows")).collect()
-    return sorted(row.run_id for row in rows)

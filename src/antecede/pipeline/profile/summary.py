@@ -40,7 +40,8 @@ def run_object(run: RunProfile) -> dict[str, object]:
     measures = {
         name: run.distributions[name].figures() for name in MEASURES if name in run.distributions
     }
-    return {"times": run.times, **counts, "measures": measures}
+    estimated = None if run.sampled is None else {"messages": run.sampled, "of": run.messages}
+    return {"times": run.times, **counts, "estimated_from": estimated, "measures": measures}
 
 
 def write_json(file: Path, content: dict[str, object]) -> None:

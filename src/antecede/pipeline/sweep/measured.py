@@ -46,11 +46,14 @@ def measured_fields(result: RunResult, non_causal: bool) -> Fields:
         "receiver_wait": counted(measures.delays.receiver_wait),
         "latency": counted(measures.delays.latency),
     }
+    late_ns: list[int] = []
     if non_causal:
         assert result.log is not None, "the run was recorded"
-        distributions["non_causal"] = gathered(non_causal_ns(result.log))
+        late_ns = non_causal_ns(result.log)
+        distributions["non_causal"] = gathered(late_ns)
     return {
         **totals(measures),
+        "non_causal_copies": len(late_ns) or None,
         **occupancy_figures(measures.occupancy),
         **delay_figures(distributions),
         "packet_totals": packet_rows(measures),

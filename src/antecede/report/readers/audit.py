@@ -7,26 +7,23 @@ themselves, so that they say the same whoever was the judge.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from antecede.audit.findings import (
-    IDENTITY_COLUMNS,
-    VIOLATION_COLUMNS,
-    MessageId,
-    Verdict,
-    Violation,
-)
+from antecede.audit.findings import IDENTITY_COLUMNS, MessageId, Verdict, Violation
 from antecede.report.readers.sources import AUDIT, SUMMARY_FILE, VIOLATIONS_FOLDER, read_json
-from antecede.trace.datasets import PARTITION
-from antecede.trace.parquet import load, reading
-
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
+from antecede.report.readers.violations import (
+    CHANNEL,
+    HELD_BACK,
+    SAMPLE_MAX,
+    WORST_KEPT,
+    ArrowTable,
+    Gathered,
+    gather_violations,
+    rows_in,
+)
+from antecede.trace.parquet import load
 
 CHANNELS_SHOWN: Final = 12
-WORST_KEPT: Final = 100
-"""So many violations of each run can be jumped to: those that came far too early."""
-
 QUANTILES: Final = tuple(number / 100 for number in range(1, 101))
 
 
@@ -72,6 +69,8 @@ class Audited:
     """Which events of a process count as ordered: all of them, or those of one trace."""
     by_order: dict[str, int] = field(default_factory=dict)
     """How many violations there are by either order, if both were looked at."""
+    sampled: int | None = None
+    """On how many violations medians and quantiles rest, if there were too many to keep all."""
 
     @property
     def violations(self) -> int:
@@ -79,10 +78,10 @@ class Audited:
         return sum(self.by_kind.values())
 
 
-def read_audit(folder: Path) -> Audited:
+def read_audit(folder: Path, sample_max: int = SAMPLE_MAX) -> Audited:
     """The results of `antecede audit` in this folder."""
     summary = read_json(folder / SUMMARY_FILE)
-    table = read_dataset(folder / VIOLATIONS_FOLDER, VIOLATION_COLUMNS, IDENTITY_COLUMNS)
+    found = gather_violations(folder / VIOLATIONS_FOLDER, sample_max)
     return Audited(
         title=title_of(folder.absolute()),
         judge="antecede audit",
@@ -91,16 +90,17 @@ def read_audit(folder: Path) -> Audited:
         processes=count_in(summary, "processes"),
         events=count_in(summary, "events"),
         runs=count_in(summary, "runs"),
-        by_kind=counts_of(table, "kind"),
+        by_kind=counts_of(found.channels, "kind"),
         duplicates=rows_in(folder / "duplicates"),
         losses=rows_in(folder / "losses"),
         inventions=rows_in(folder / "inventions"),
-        channels=channels_of(table),
-        held_back=quantiles_of(table),
-        worst=worst_of(table),
-        by_run=counts_of(table, "run_id"),
+        channels=channels_of(found),
+        held_back=quantiles_of(found),
+        worst=worst_by_run(found.worst),
+        by_run=counts_of(found.channels, "run_id"),
         order=str(summary.get("order", "process")),
         by_order=by_order_of(summary),
+        sampled=len(found.sample) if len(found.sample) < found.rows else None,
     )
 
 
@@ -191,92 +191,62 @@ def most_affected(channels: Iterable[Channel]) -> tuple[Channel, ...]:
 # Tables.
 
 
-def read_dataset(folder: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> ArrowTable:
-    """The rows of a dataset with their runs: these columns, run_id, and optional ones if there."""
-    pa = load("pyarrow")
-    ds = load("pyarrow.dataset")
-    parted = any(folder.glob(f"{PARTITION}*"))
-    by_run = ds.partitioning(pa.schema([("run_id", pa.string())]), flavor="hive")
-    with reading(folder):
-        dataset = ds.dataset(folder, format="parquet", partitioning=by_run if parted else None)
-        columns = [*columns, *(name for name in optional if name in dataset.schema.names)]
-        if "run_id" in dataset.schema.names:
-            return dataset.to_table(columns=["run_id", *columns])
-        table = dataset.to_table(columns=list(columns)) if dataset.schema.names else empty(columns)
-    return table.append_column("run_id", pa.array([""] * len(table), pa.string()))
+def counts_of(channels: ArrowTable, column: str) -> dict[str, int]:
+    """How many violations have each value, the most frequent first."""
+    summed = channels.group_by(column).aggregate([("count", "sum")]).to_pylist()
+    ranked = sorted(summed, key=lambda row: -row["count_sum"])
+    return {row[column]: row["count_sum"] for row in ranked}
 
 
-def empty(columns: Sequence[str]) -> ArrowTable:
-    """A table without rows, for a dataset without files."""
-    pa = load("pyarrow")
-    types = {"kind": pa.string()}
-    return pa.table({name: pa.array([], types.get(name, pa.int64())) for name in columns})
-
-
-def rows_in(folder: Path) -> int:
-    """How many rows a dataset has; none if there is no such folder."""
-    if not folder.is_dir():
-        return 0
-    ds = load("pyarrow.dataset")
-    with reading(folder):
-        return int(ds.dataset(folder, format="parquet", partitioning="hive").count_rows())
-
-
-def counts_of(table: ArrowTable, column: str) -> dict[str, int]:
-    """How often each value occurs, the most frequent first."""
-    counted = table.group_by(column).aggregate([([], "count_all")]).to_pylist()
-    ranked = sorted(counted, key=lambda row: -row["count_all"])
-    return {row[column]: row["count_all"] for row in ranked}
-
-
-def channels_of(table: ArrowTable) -> tuple[Channel, ...]:
+def channels_of(found: Gathered) -> tuple[Channel, ...]:
     """The channels with most violations."""
-    keys = ["run_id", "process", "early_sender", "late_sender"]
-    held_back = "held_back_ns"
-    grouped = table.group_by(keys).aggregate([([], "count_all"), (held_back, "max")])
-    ranked = grouped.sort_by([("count_all", "descending"), (f"{held_back}_max", "descending")])
+    ranked = found.channels.sort_by([("count", "descending"), ("longest_ns", "descending")])
     return tuple(
         Channel(
             run_id=row["run_id"],
             process=row["process"],
             early=row["early_sender"],
             late=row["late_sender"],
-            violations=row["count_all"],
-            median_ns=median_of(table, {key: row[key] for key in keys}),
-            longest_ns=row[f"{held_back}_max"],
+            violations=row["count"],
+            median_ns=median_of(found.sample, row),
+            longest_ns=row["longest_ns"],
         )
         for row in ranked.slice(0, CHANNELS_SHOWN).to_pylist()
     )
 
 
-def median_of(table: ArrowTable, channel: Mapping[str, object]) -> int:
-    """How long the messages of this channel would have been held back, half of them."""
+def median_of(sample: ArrowTable, channel: Mapping[str, Any]) -> int:
+    """How long the messages of this channel would have been held back, half of them.
+
+    A channel that the sample has nothing of, of very many, is said to be as its longest.
+    """
     pc = load("pyarrow.compute")
-    for name, value in channel.items():
-        table = table.filter(pc.equal(table[name], value))
-    ordered = table["held_back_ns"].combine_chunks().sort()
-    return int(ordered[rank_of(0.5, len(ordered))].as_py())
+    for name in CHANNEL:
+        sample = sample.filter(pc.equal(sample[name], channel[name]))
+    ordered = sample[HELD_BACK].combine_chunks().sort()
+    return int(
+        ordered[rank_of(0.5, len(ordered))].as_py() if len(ordered) else channel["longest_ns"]
+    )
 
 
-def quantiles_of(table: ArrowTable) -> tuple[tuple[float, float], ...]:
-    """How long causal order would have held violations back."""
-    count = len(table)
+def quantiles_of(found: Gathered) -> tuple[tuple[float, float], ...]:
+    """How long causal order would have held violations back; the longest is that of all."""
+    count = len(found.sample)
     if count == 0:
         return ()
+    pc = load("pyarrow.compute")
     ranks = [rank_of(share, count) for share in QUANTILES]
-    values = table["held_back_ns"].combine_chunks().sort().take(ranks).to_pylist()
+    values = found.sample[HELD_BACK].combine_chunks().sort().take(ranks).to_pylist()
+    values[-1] = pc.max(found.channels["longest_ns"]).as_py()
     return tuple(zip(QUANTILES, map(float, values), strict=True))
 
 
-def worst_of(table: ArrowTable) -> dict[str, list[Violation]]:
+def worst_by_run(worst: ArrowTable) -> dict[str, list[Violation]]:
     """By run, the violations that came far too early."""
-    worst: dict[str, list[Violation]] = {}
-    for run_id in table["run_id"].unique().to_pylist():
-        pc = load("pyarrow.compute")
-        rows = table.filter(pc.equal(table["run_id"], run_id))
-        ranked = rows.sort_by([("held_back_ns", "descending")]).slice(0, WORST_KEPT)
-        worst[run_id] = [violation_of(row) for row in ranked.to_pylist()]
-    return worst
+    by_run: dict[str, list[Violation]] = {}
+    for row in worst.to_pylist():
+        by_run.setdefault(row["run_id"], []).append(violation_of(row))
+    return by_run
 
 
 def violation_of(row: Mapping[str, Any]) -> Violation:

@@ -119,46 +119,76 @@ class Sweep:
 
 
 def read_sweep(folder: Path) -> Sweep:
-    """The sweep in this folder."""
+    """The sweep in this folder; of its rows one file is held at a time."""
     pq = load("pyarrow.parquet")
     columns = ["digest", "run_id", "protocol", "scenario", "network", "processes", "seed"]
     columns += ["status", "reason"]
-    rows: dict[str, dict[str, Any]] = {}
-    for file in sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet")):
+    files = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
+    last = last_attempts(files)
+    sweep = Tally()
+    for number, file in enumerate(files):
         with reading(file):
             schema = pq.read_schema(file).names
             wanted = [name for name in (*columns, *FIGURES, "buckets") if name in schema]
             table = pq.read_table(file, columns=wanted, partitioning=None)
-        for row in table.to_pylist():
-            # Of a run that was run again, the last attempt counts.
-            rows[row["digest"]] = row
-    return sweep_of(list(rows.values()))
+        for place, row in enumerate(table.to_pylist()):
+            if last[row["digest"]] == (number, place):
+                sweep.add(row)
+    return sweep.result()
 
 
-def sweep_of(rows: Sequence[Mapping[str, Any]]) -> Sweep:
+def last_attempts(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
+    """By run: in which file and row it stands last; of one that was run again, that counts."""
+    pq = load("pyarrow.parquet")
+    last: dict[str, tuple[int, int]] = {}
+    for number, file in enumerate(files):
+        with reading(file):
+            digests = pq.read_table(file, columns=["digest"], partitioning=None)["digest"]
+        for place, digest in enumerate(digests.to_pylist()):
+            last[digest] = (number, place)
+    return last
+
+
+def sweep_of(rows: Iterable[Mapping[str, Any]]) -> Sweep:
     """The sweep that these rows make up."""
-    groups: dict[tuple[str, Setting], Group] = {}
-    by_status: dict[str, int] = {}
-    reasons: dict[tuple[str, str], int] = {}
-    runs: list[SweptRun] = []
+    sweep = Tally()
     for row in rows:
+        sweep.add(row)
+    return sweep.result()
+
+
+class Tally:
+    """Counts the runs of a sweep, one after the other."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, Setting], Group] = {}
+        self._by_status: dict[str, int] = {}
+        self._reasons: dict[tuple[str, str], int] = {}
+        self._runs: list[SweptRun] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one more run."""
         status = row["status"]
-        by_status[status] = by_status.get(status, 0) + 1
+        self._by_status[status] = self._by_status.get(status, 0) + 1
         if status != MEASURED[0]:
             why = (status, row["reason"] or "")
-            reasons[why] = reasons.get(why, 0) + 1
+            self._reasons[why] = self._reasons.get(why, 0) + 1
         if status in MEASURED:
             setting = Setting(row["scenario"], row["network"], row["processes"])
             key = (row["protocol"], setting)
-            group = groups.setdefault(key, Group(protocol=row["protocol"], setting=setting))
+            group = self._groups.setdefault(key, Group(protocol=row["protocol"], setting=setting))
             group.add(row)
-            runs.append(SweptRun(row["run_id"], row["protocol"], setting, row["seed"]))
-    return Sweep(
-        groups=sorted(groups.values(), key=lambda group: (group.setting, rank(group.protocol))),
-        by_status=by_status,
-        reasons=[(status, reason, count) for (status, reason), count in reasons.items()],
-        runs=runs,
-    )
+            self._runs.append(SweptRun(row["run_id"], row["protocol"], setting, row["seed"]))
+
+    def result(self) -> Sweep:
+        """All of them."""
+        groups = sorted(self._groups.values(), key=lambda one: (one.setting, rank(one.protocol)))
+        return Sweep(
+            groups=groups,
+            by_status=self._by_status,
+            reasons=[(status, why, count) for (status, why), count in self._reasons.items()],
+            runs=self._runs,
+        )
 
 
 ORDER: Final = (

@@ -76,6 +76,8 @@ def audit_markup(
         pieces.append(orders_table(one))
     if one.violations:
         pieces.append(channels_table(one, names))
+        if one.sampled is not None:
+            pieces.append(paragraph(sample_text(one), class_="quiet"))
         pieces.append(chart_grid([held_back_chart(one)]))
         pieces.append(all_examples(one, names, told))
         pieces += [traces_table(one, run_id, names, trace_url) for run_id in one.worst]
@@ -174,6 +176,14 @@ def channels_table(one: Audited, names: Names) -> Markup:
     rows = [channel_row(channel, names, several) for channel in one.channels]
     return joined(
         [element("h4", "Channels most affected"), table(head, rows, texts=3 + int(several))]
+    )
+
+
+def sample_text(one: Audited) -> str:
+    """What rests on a sample, and what does not."""
+    return (
+        f"Medians and the curve below are estimated from a sample of {one.sampled:,} of "
+        f"{one.violations:,} violations; counts, maxima and the worst cases are of all."
     )
 
 
