@@ -17,17 +17,21 @@ from tests.pipeline.grow.replaying import check_replay
 from tests.pipeline.grow.test_job import REVIEWS
 from tests.pipeline.profile.workloads import frame, record, row
 
-CHAIN = [row(n, n % 2, [1 - n % 2], [n - 1] if n else [], 5) for n in range(100)]
+FIRST = 10_000
+"""Where the ids of the chain begin."""
+
+CHAIN = [row(FIRST + n, n % 2, [1 - n % 2], [FIRST + n - 1] if n else [], 5) for n in range(60)]
 """Two processes that answer each other: one conversation, one chain."""
 
 DAMAGED = [
-    row(0, 0, [1], [1]),
-    row(1, 1, [0], [0]),
-    row(2, 0, [1], [99]),
-    row(3, 1, [0], [2]),
-    *(row(n, 0, [1]) for n in range(4, 40)),
+    row(20_000, 0, [1], [20_001]),
+    row(20_001, 1, [0], [20_000]),
+    row(20_002, 0, [1], [99_999]),
+    row(20_003, 1, [0], [20_002]),
 ]
-"""A circle, a cause that is missing, what waits for that, and messages that are all right."""
+"""A circle, a cause that is missing, and what waits for that."""
+
+ALL = [*REVIEWS, *CHAIN, *DAMAGED]
 
 
 def entries_of(rows: list[WorkloadRow]) -> int:
@@ -35,55 +39,47 @@ def entries_of(rows: list[WorkloadRow]) -> int:
 
 
 @pytest.fixture(scope="module")
-def half(spark: SparkSession) -> dict[str, dict[int, list[int]]]:
-    """About half of some runs: which messages, and which of their causes."""
-    found: dict[str, dict[int, list[int]]] = {}
-    for name, rows in (("reviews", REVIEWS), ("chain", CHAIN), ("damaged", DAMAGED)):
-        workload = frame(spark, {name: rows})
-        with ExitStack() as stack:
-            sizes = run_sizes(workload)
-            assert sizes[name].entries == entries_of(rows)
-            sample = sampled(workload, sizes, stack, entries_of(rows) // 2)
-            table = sample.workload.select("message_id", "causes").collect()
-            assert sample.messages == {name: len(table)}
-        found[name] = {one.message_id: one.causes for one in table}
-    return found
-
-
-def test_a_run_that_fits_is_left_alone(spark: SparkSession) -> None:
-    workload = frame(spark, {"a": CHAIN})
+def half(spark: SparkSession) -> dict[int, list[int]]:
+    """About half of a run: which messages, and which of their causes."""
+    workload = frame(spark, {"a": ALL})
     sizes = run_sizes(workload)
+    assert (sizes["a"].entries, sizes["a"].highest) == (entries_of(ALL), 6)
     with ExitStack() as stack:
-        same = sampled(workload, sizes, stack, entries_of(CHAIN))
-    assert same == Sampled(workload=workload, sizes=sizes, messages={})
+        assert sampled(workload, sizes, stack, entries_of(ALL)) == Sampled(
+            workload=workload, sizes=sizes, messages={}
+        ), "a run that fits is left alone"
+        sample = sampled(workload, sizes, stack, entries_of(ALL) // 2)
+        table = sample.workload.select("message_id", "causes").collect()
+        assert sample.messages == {"a": len(table)}
+    return {one.message_id: one.causes for one in table}
 
 
-def test_about_as_much_is_taken_as_was_asked_for(half: dict[str, dict[int, list[int]]]) -> None:
-    assert len(REVIEWS) / 3 < len(half["reviews"]) < len(REVIEWS) * 2 / 3
-    assert len(CHAIN) / 3 < len(half["chain"]) < len(CHAIN) * 2 / 3
+def test_about_as_much_is_taken_as_was_asked_for(half: dict[int, list[int]]) -> None:
+    assert len(ALL) / 3 < len(half) < len(ALL) * 2 / 3
 
 
-def test_whoever_has_causes_keeps_one_at_least(half: dict[str, dict[int, list[int]]]) -> None:
+def test_whoever_has_causes_keeps_one_at_least(half: dict[int, list[int]]) -> None:
     causes = {one.message_id: set(one.causes) for one in REVIEWS}
-    taken = half["reviews"]
-    for message, known in taken.items():
-        assert set(known) == causes[message] & taken.keys()
-        assert bool(known) == bool(causes[message])
-    assert any(set(known) != causes[message] for message, known in taken.items()), "some were cut"
+    taken = half.keys() & causes
+    for message in taken:
+        assert set(half[message]) == causes[message] & taken
+        assert bool(half[message]) == bool(causes[message])
+    assert any(set(half[message]) != causes[message] for message in taken), "some were cut"
 
 
-def test_of_one_long_chain_the_beginning_is_taken(half: dict[str, dict[int, list[int]]]) -> None:
-    taken = sorted(half["chain"])
-    assert taken == list(range(len(taken)))
-    assert all(half["chain"][n] == [n - 1] for n in taken[1:])
+def test_of_one_long_chain_the_beginning_is_taken(half: dict[int, list[int]]) -> None:
+    taken = sorted(one.message_id for one in CHAIN if one.message_id in half)
+    assert taken == list(range(FIRST, FIRST + len(taken)))
+    assert len(CHAIN) / 3 < len(taken) < len(CHAIN) * 2 / 3
+    assert all(half[message] == [message - 1] for message in taken[1:])
 
 
-def test_what_can_never_leave_still_cannot(half: dict[str, dict[int, list[int]]]) -> None:
-    assert {n: half["damaged"][n] for n in range(4) if n in half["damaged"]} == {
-        n: list(DAMAGED[n].causes) for n in range(4) if n in half["damaged"]
-    }
+def test_what_can_never_leave_still_cannot(half: dict[int, list[int]]) -> None:
+    for one in DAMAGED:
+        assert half.get(one.message_id, list(one.causes)) == list(one.causes)
 
 
+@pytest.mark.long
 def test_a_profile_says_what_it_is_estimated_from(spark: SparkSession, tmp_path: Path) -> None:
     """Next to a run that fits; counts of messages are exact, and gaps are not guessed at."""
     source = record(tmp_path, {"few": CHAIN, "many": REVIEWS})
@@ -102,6 +98,7 @@ def test_a_profile_says_what_it_is_estimated_from(spark: SparkSession, tmp_path:
     assert not {"submission_gap_ns", "errands_at_once"} & set(many.distributions)
 
 
+@pytest.mark.long
 def test_a_sample_is_grown_as_often_as_it_takes(spark: SparkSession, tmp_path: Path) -> None:
     source = record(tmp_path / "in", {"reviews": REVIEWS})
     limit = entries_of(REVIEWS) // 3

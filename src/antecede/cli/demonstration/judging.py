@@ -67,8 +67,8 @@ def why_no_spark() -> str | None:
 def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judgement]:
     """By run; the tables go where the report looks for them."""
     from antecede.pipeline.audit.job import audit
+    from antecede.pipeline.evaluate.judge import count_rows
     from antecede.pipeline.session import SPARK_ERRORS, first_line, open_session
-    from antecede.report.readers.audit import read_dataset
     from antecede.report.readers.sources import VIOLATIONS_FOLDER
 
     try:
@@ -79,8 +79,10 @@ def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judge
         raise LocalError(f"Spark gave up: {first_line(error)}") from error
     counts: dict[str, dict[str, int]] = {}
     for table in (VIOLATIONS_FOLDER, "losses", "duplicates"):
-        found = read_dataset(places.audit / table, [])["run_id"].to_pylist()
-        counts[table] = {run: found.count(run) for run in RUNS}
+        rows = count_rows(places.audit / table).rows
+        counts[table] = {
+            run: sum(count for (of, _), count in rows.items() if of == run) for run in RUNS
+        }
     deliveries = {run: deliveries_of(places, run) for run in RUNS}
     return {
         run: Judgement(

@@ -9,10 +9,10 @@ of the conversations where a run is too large for one task.
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
@@ -202,11 +202,15 @@ def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunPr
             timeline=tuple(point for _, point in sorted(points.get(row.run_id, {}).items())),
             messages=tables.sample.sizes[row.run_id].messages,
             copies=tables.sample.sizes[row.run_id].copies,
-            **{name: scaled(row[name], row.run_id, tables.sample) for name in ESTIMATED},
-            **{name: row[name] for name in row.asDict() if name not in ESTIMATED},
+            **fields_of(row, tables.sample),
         )
         for row in overview(tables).orderBy("run_id").collect()
     ]
+
+
+def fields_of(row: Row, sample: Sampled) -> dict[str, Any]:
+    """The counts of a run; those that a sample has too few of are made larger."""
+    return row.asDict() | {name: scaled(row[name], row.run_id, sample) for name in ESTIMATED}
 
 
 def overview(tables: Tables) -> DataFrame:

@@ -44,7 +44,9 @@ def gather_violations(folder: Path, sample_max: int = SAMPLE_MAX) -> Gathered:
     pa = load("pyarrow")
     rows = rows_in(folder)
     stride = max(1, -(-rows // sample_max))
-    channels, worst, sample = [], [], []
+    channels: list[ArrowTable] = []
+    worst: list[ArrowTable] = []
+    sample: list[ArrowTable] = []
     passed = 0
     for table in tables_in(folder):
         channels = [counted([*channels, as_channels(table)])]
