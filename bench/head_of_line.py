@@ -31,7 +31,7 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.opening import open_node
 from antecede.tools.child import Child
 from bench.lossy_wire import ADDRESSES, LossyWire, run_ahead

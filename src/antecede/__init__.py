@@ -19,7 +19,7 @@ from antecede.build_mode import compiled
 if TYPE_CHECKING:
     from antecede import blocking, errors, events, testing
     from antecede.core.errors import AntecedeError, BufferFull, LocalError
-    from antecede.link.inbox import InboundMessage as Message
+    from antecede.link.inbound import InboundMessage as Message
     from antecede.live.addresses import Address
     from antecede.live.node import Node
     from antecede.live.opening import open_node

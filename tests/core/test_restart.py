@@ -14,7 +14,13 @@ from antecede.audit.oracle import check_log
 from antecede.core import Deliver, Effect, EffectList, LocalError, NodeProcess, Transmit
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
 from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.protocols.hybrid_node import DELIVERED, EXPELLED, NUMBERED, POSITION, SUBMITTED
+from antecede.core.protocols.hybrid_records import (
+    DELIVERED,
+    EXPELLED,
+    NUMBERED,
+    POSITION,
+    SUBMITTED,
+)
 from antecede.core.records import RecordReader, record
 from antecede.core.values import Message
 from antecede.trace.log import SUBMITTED as SUBMITTED_EVENT

@@ -7,8 +7,8 @@ import pytest
 
 from antecede import Message
 from antecede.core.errors import AntecedeError
-from antecede.core.protocols import hybrid_node as core
-from antecede.link import kept
+from antecede.core.protocols import hybrid_records as core
+from antecede.link import record_kinds as kept
 from antecede.link.faults import Faults
 from antecede.testing import Uniform
 from tests.journal.crashing_group import CrashingGroup, Sends, run, text_of

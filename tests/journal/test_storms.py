@@ -1,29 +1,59 @@
 """Real processes that are killed in the middle of everything lose, double and reorder nothing."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from antecede.live.security.keys import SecretKey
-from tests.journal.storm import Plan, Storm, judge
+from tests.journal.storm import Plan, as_argument
 
-NAMES = ("ann", "bob", "cat")
-SHARED = SecretKey(bytes(range(32)))
+ROOT = Path(__file__).parents[2]
 
 
-def weather(plan: Plan, seed: int, kills: int, pause: float, patience: float) -> int:
-    """A storm and its judgement; how many were killed."""
-    storm = Storm(plan, seed)
-    storm.rage(kills, pause)
-    storm.settle(patience)
-    assert judge(plan) == [], f"seed {seed}"
-    return storm.kills
+def weather(plan: Plan) -> dict[str, Any]:
+    """A storm, in a process of its own; what came of it."""
+    command = [sys.executable, "-m", "tests.journal.storm", as_argument(plan)]
+    storm = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, errors = storm.communicate(timeout=plan.patience * 4)
+    finally:
+        if storm.poll() is None:
+            os.killpg(storm.pid, signal.SIGKILL)
+            storm.wait()
+    assert storm.returncode == 0, errors
+    answer: dict[str, Any] = json.loads(out)
+    assert answer["wrong"] == [], f"{answer}: {command[-1]}\n{errors}"
+    return answer
 
 
 @pytest.mark.parametrize("durable", ["process", "sync"])
 def test_killed_senders_and_receivers_lose_nothing(tmp_path: Path, durable: str) -> None:
-    plan = Plan(tmp_path, NAMES, 600, 0.05, 0.05, options={"durable": durable})
-    assert weather(plan, 1, kills=30, pause=0.04, patience=30) >= 30
+    plan = Plan(
+        folder=str(tmp_path),
+        seed=1,
+        kills=110,
+        pause=0.03,
+        patience=120,
+        loss=0.05,
+        duplication=0.05,
+        options={"durable": durable},
+    )
+    answer = weather(plan)
+    assert answer["kills"] >= 110
+    assert answer["in_a_write"] > 0
+    assert answer["messages"] > 0
 
 
 @pytest.mark.long
@@ -31,9 +61,17 @@ def test_killed_senders_and_receivers_lose_nothing(tmp_path: Path, durable: str)
 def test_thousands_of_kills(tmp_path: Path, seed: int) -> None:
     """300 each, so 10,200 in all: synced or not, sealed or not, with files that are begun anew."""
     options: dict[str, object] = {"durable": "sync" if seed % 2 else "process"}
-    if seed % 3 == 0:
-        options["cluster_key"] = SHARED
     if seed % 4 == 0:
         options["journal_limit"] = 2 << 20
-    plan = Plan(tmp_path, NAMES, 3000, 0.1, 0.1, options=options)
-    assert weather(plan, seed, kills=300, pause=0.03, patience=120) >= 300
+    plan = Plan(
+        folder=str(tmp_path),
+        seed=seed,
+        kills=300,
+        pause=0.06,
+        patience=240,
+        loss=0.1,
+        duplication=0.1,
+        options=options,
+        sealed=seed % 3 == 0,
+    )
+    assert weather(plan)["kills"] >= 300

@@ -17,7 +17,7 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.guard import Guard
 from antecede.link.identity import Identity
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.limits import Limits
 from antecede.link.memory import Bottleneck, MemoryNetwork
 from antecede.link.reports import Report

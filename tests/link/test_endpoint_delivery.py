@@ -6,7 +6,7 @@ import pytest
 
 from antecede.audit.oracle import check_log
 from antecede.link.faults import Faults, Partition
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.latency import Constant, Exponential, Latency, Lognormal, Uniform
 from antecede.link.reports import PeerMet
 from antecede.trace.events import Event

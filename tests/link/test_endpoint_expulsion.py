@@ -12,6 +12,7 @@ from tests.link.endpoints import (
     BOB,
     CAT,
     DAN,
+    MTU,
     SECOND,
     Group,
     Letter,
@@ -217,3 +218,30 @@ def test_random_traffic_with_deaths_and_expulsions_keeps_its_order(seed: int) ->
     for name in names:
         assert BOB in [report.name for report in group.reports(name)]
     group.assert_all_is_well()
+
+
+@pytest.mark.parametrize("knows_the_way", [True, False])
+@pytest.mark.parametrize("lives", [1, 2])
+def test_who_was_expelled_is_told_by_one_that_it_never_met(knows_the_way: bool, lives: int) -> None:
+    """Whoever decided it is gone; another one has only heard of it, of a later life perhaps."""
+    post = Post()
+    ann, bob, cat = (post.add(name) for name in (ANN, BOB, CAT))
+    for one, other in ((ann, BOB), (bob, ANN), (ann, CAT), (cat, ANN), (cat, BOB)):
+        introduce(one, other, post.now_ns)
+    bob.add_peer(CAT, address_of(CAT) if knows_the_way else None, 3, MTU, post.now_ns)
+    apart = {address_of(BOB), address_of(CAT)}
+    post.pass_time(SECOND, lose=lambda letter: {letter.source, letter.target} == apart)
+    for incarnation in range(2, lives + 1):
+        later = post.add(BOB, make_endpoint(BOB, incarnation=incarnation))
+        introduce(later, ANN, post.now_ns)
+        post.pass_time(SECOND, lose=lambda letter: {letter.source, letter.target} == apart)
+    del post.nodes[address_of(BOB)]
+    ann.expel(BOB, "suspected", post.now_ns)
+    post.pass_time(SECOND)
+    assert cat._fences.bars(BOB, lives)
+    del post.nodes[address_of(ANN)]
+    post.add(BOB, bob)
+    post.pass_time(60 * SECOND)
+    assert bob.fenced == NodeFenced(name=CAT, by=ANN, reason="suspected")
+    assert cat.session_of(BOB) is not None
+    assert not session_of(cat, BOB).met

@@ -4,7 +4,7 @@ import pytest
 
 from antecede.link.credit import MESSAGE_COST, OVERDRAFT
 from antecede.link.faults import Faults
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.latency import Constant, Uniform
 from antecede.link.limits import Limits
 from antecede.link.reports import PeerMet, TooLarge, Undeliverable

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from antecede.core.errors import BufferFull, LocalError
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.reports import PeerMet, Report
 from antecede.live import blocking
 from antecede.live.addresses import parse_address

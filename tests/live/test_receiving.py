@@ -8,7 +8,7 @@ import pytest
 import antecede
 from antecede.core.errors import BufferFull
 from antecede.link.credit import MESSAGE_COST
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.errors import TimedOut, WouldDeadlock
 from antecede.live.node import Node
 from antecede.testing import TestNetwork

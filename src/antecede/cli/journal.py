@@ -5,9 +5,9 @@ from typing import Final
 
 import click
 
-from antecede.core.protocols import hybrid_node as core
+from antecede.core.protocols import hybrid_records as core
 from antecede.journal.inspect import check, contents, repair
-from antecede.link import kept as link
+from antecede.link import record_kinds as link
 
 EXAMPLES = """\b
 Examples:
@@ -46,6 +46,8 @@ WORDS: Final = {
     link.REMOVED: "value removed",
     link.ENDED: "end of life",
     link.NUMBERED: "number of a large payload",
+    link.LOST: "given up",
+    link.TOLD: "told",
 }
 """What the kinds of records are called: those of the core, then those of the link."""
 

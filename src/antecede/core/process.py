@@ -23,6 +23,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError
+from antecede.core.records import joined
 from antecede.core.reports import Report
 from antecede.core.state import give_state, shown
 from antecede.core.values import Message, Packet
@@ -259,6 +260,14 @@ class NodeProcess(CausalProcess):
     def changes(self) -> list[bytes]:
         """Records to be on disk before the packets and deliveries of the last steps leave."""
         return []
+
+    def changes_in_a_row(self) -> bytes:
+        """The same as `changes`, each behind its length in four bytes."""
+        return joined(self.changes())
+
+    def changes_are_urgent(self) -> bool:
+        """Whether one of them may not wait: if not, they only say that something is over."""
+        return True
 
     def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:  # noqa: ARG002 - refused
         """Take the place of a process that crashed: its snapshot, and all changes in order.

@@ -7,7 +7,7 @@ journal's fault, and so a `LocalError`: whoever hands over records has checked t
 from collections.abc import Sequence
 from typing import final
 
-from librt.strings import BytesWriter, write_i32_le
+from librt.strings import BytesWriter, read_i32_le, write_i32_le
 from mypy_extensions import i32, i64, u8
 
 from antecede.core.errors import LocalError
@@ -19,20 +19,6 @@ def record(kind: i64, numbers: Sequence[int], rest: bytes = b"") -> bytes:
     writer.append(u8(kind))
     for number in numbers:
         append_number(writer, number)
-    writer.write(rest)
-    return writer.getvalue()
-
-
-def record_of_four(
-    kind: i64, first: i64, second: i64, third: i64, fourth: i64, rest: bytes
-) -> bytes:
-    """A record with four numbers: those that are written for every message have so many."""
-    writer = BytesWriter()
-    writer.append(u8(kind))
-    append_number(writer, first)
-    append_number(writer, second)
-    append_number(writer, third)
-    append_number(writer, fourth)
     writer.write(rest)
     return writer.getvalue()
 
@@ -52,6 +38,22 @@ def joined(records: Sequence[bytes]) -> bytes:
         write_i32_le(writer, i32(len(written)))
         writer.write(written)
     return writer.getvalue()
+
+
+def split(body: bytes) -> list[bytes] | None:
+    """What `joined` joined, or None if the lengths make no sense."""
+    records: list[bytes] = []
+    at: i64 = 0
+    while at < len(body):
+        start = at + 4
+        if start > len(body):
+            return None
+        stop = start + i64(read_i32_le(body, at))
+        if stop < start or stop > len(body):
+            return None
+        records.append(body[start:stop])
+        at = stop
+    return records
 
 
 @final
@@ -77,9 +79,12 @@ class RecordReader:
             shift += 7
         raise LocalError("a record that is cut short")
 
-    def left(self) -> int:
-        """How many bytes have not been read."""
-        return len(self._written) - self._at
+    def numbers(self) -> list[int]:
+        """All numbers that follow, to the end."""
+        found: list[int] = []
+        while self._at < len(self._written):
+            found.append(self.number())
+        return found
 
     def rest(self) -> bytes:
         """What follows the numbers."""

@@ -16,14 +16,13 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
-from antecede.core.records import joined
+from antecede.core.records import joined, split
 from antecede.journal.errors import JournalCorrupt
 
 MAGIC: Final = b"ANTEJRNL"
 VERSION: Final = 1
 FILE_HEADER: Final = Struct("<8sI")
 BLOCK_HEADER: Final = Struct("<4sIIQ")
-RECORD_HEADER: Final = Struct("<I")
 MARK: Final = b"\xa7\x4a\x4e\x4c"
 
 BODY_BYTES_MAX: Final = 1 << 30
@@ -37,7 +36,11 @@ def file_header() -> bytes:
 
 def encode_block(number: int, records: Sequence[bytes]) -> bytes:
     """A group of records, as one block."""
-    body = joined(records)
+    return encode_body(number, joined(records))
+
+
+def encode_body(number: int, body: bytes) -> bytes:
+    """The same, of records that are joined already."""
     return BLOCK_HEADER.pack(MARK, len(body), checksum(number, body), number) + body
 
 
@@ -120,7 +123,7 @@ def block_at(data: bytes, at: int, number: int | None) -> Block | None:
     body = data[body_at : body_at + length]
     if checksum(found, body) != check or (number is not None and found != number):
         return None
-    records = split_records(body)
+    records = split(body)
     return None if records is None else Block(found, at, body_at + length, records)
 
 
@@ -134,19 +137,3 @@ def find_block(data: bytes, at: int, least: int) -> Block | None:
         if block is not None and block.number >= least:
             return block
         at += 1
-
-
-def split_records(body: bytes) -> list[bytes] | None:
-    """The records of a block, or None if the lengths in it make no sense."""
-    records: list[bytes] = []
-    at = 0
-    while at < len(body):
-        start = at + RECORD_HEADER.size
-        if start > len(body):
-            return None
-        stop = start + int(RECORD_HEADER.unpack_from(body, at)[0])
-        if stop > len(body):
-            return None
-        records.append(body[start:stop])
-        at = stop
-    return records

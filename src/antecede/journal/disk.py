@@ -6,12 +6,15 @@ Tests put another one in its place, which tears writes, fills up and fails to sy
 import fcntl
 import os
 from pathlib import Path
+from typing import ClassVar
 
 from antecede.journal.errors import JournalInUse
 
 
 class Disk:
     """A folder on a real file system."""
+
+    FLAGS: ClassVar = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,9 +55,7 @@ class Disk:
 
     def open(self, name: str, *, new: bool) -> int:
         """A descriptor to append with; a new file must not exist yet."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-        if new:
-            flags |= os.O_CREAT | os.O_TRUNC
+        flags = self.FLAGS | (os.O_CREAT | os.O_TRUNC if new else 0)
         return os.open(self.folder / name, flags, 0o600)
 
     def append(self, descriptor: int, data: bytes) -> None:
@@ -66,6 +67,11 @@ class Disk:
     def sync(self, descriptor: int) -> None:
         """Returns when everything appended would survive a power failure."""
         os.fdatasync(descriptor)
+
+    def append_synced(self, descriptor: int, data: bytes) -> None:
+        """The two in one."""
+        self.append(descriptor, data)
+        self.sync(descriptor)
 
     def truncate(self, descriptor: int, size: int) -> None:
         """Cut the file off."""
@@ -87,3 +93,16 @@ class Disk:
     def remove(self, name: str) -> None:
         """Delete a file."""
         (self.folder / name).unlink(missing_ok=True)
+
+
+class SyncedDisk(Disk):
+    """The same, where a write returns when it would survive a power failure.
+
+    So a commit is one call. A thread that makes two has to get hold of the interpreter in between,
+    and while the loop is busy that takes as long as the disk.
+    """
+
+    FLAGS: ClassVar = Disk.FLAGS | os.O_DSYNC
+
+    def append_synced(self, descriptor: int, data: bytes) -> None:
+        self.append(descriptor, data)

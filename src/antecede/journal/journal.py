@@ -18,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from antecede.journal.blocks import encode_block, file_header, read_blocks
+from antecede.core.records import joined
+from antecede.journal.blocks import encode_block, encode_body, file_header, read_blocks
 from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull
 
@@ -64,10 +65,11 @@ class Journal:
         self._next_block = 0
         self._size = 0
         self._snapshot_size = 0
+        # Up to this size there was room when the file system was asked last.
+        self._roomy_until = 0
         self._failed: str | None = None
         self.torn_bytes = 0
         self.commits = 0
-        self.records = 0
 
     def open(self) -> list[bytes] | None:
         """Take the journal, and answer with everything in it; None if there is nothing yet.
@@ -95,7 +97,7 @@ class Journal:
         self._descriptor = self._disk.open(name, new=False)
         if reading.torn:
             self._disk.truncate(self._descriptor, reading.good)
-            self._sync()
+            self._sync(self._descriptor)
         self._file = newest
         self._size = reading.good
         self._snapshot_size = reading.blocks[0].stop
@@ -123,8 +125,11 @@ class Journal:
         reserve = min(RESERVE, self._limit // RESERVE_SHARE)
         if self._size + reserve > self._limit:
             return self._beyond_limit()
+        if self._roomy_until > self._size:
+            return ""
         if self._disk.free() < reserve:
             return f"no room for the journal {self._disk.folder}: the disk is full"
+        self._roomy_until = self._size + reserve // RESERVE_SHARE
         return ""
 
     def _beyond_limit(self) -> str:
@@ -132,17 +137,19 @@ class Journal:
 
     def commit(self, records: Sequence[bytes]) -> None:
         """Make these records durable, all or none; `JournalFull` if there is no room for them."""
+        self.commit_body(joined(records))
+
+    def commit_body(self, body: bytes) -> None:
+        """The same, of records that are joined already."""
         self._check()
         assert self._descriptor is not None, "a new journal begins with a snapshot"
-        block = encode_block(self._next_block, records)
+        block = encode_body(self._next_block, body)
         if self._size + len(block) > self._limit:
             raise JournalFull(self._beyond_limit())
         self._append(self._descriptor, block, self._size)
-        self._sync()
         self._size += len(block)
         self._next_block += 1
         self.commits += 1
-        self.records += len(records)
 
     def begin_anew(self, snapshot: Sequence[bytes]) -> None:
         """From now on the journal holds this, and what is committed after it."""
@@ -152,7 +159,6 @@ class Journal:
         descriptor = self._disk.open(UNFINISHED, new=True)
         try:
             self._append(descriptor, content, 0)
-            self._sync_one(descriptor)
             self._finish(UNFINISHED, file_name(number))
         except BaseException:
             with suppress(OSError):
@@ -165,6 +171,7 @@ class Journal:
         self._descriptor = descriptor
         self._file = number
         self._size = self._snapshot_size = size
+        self._roomy_until = 0
         self._next_block = 1
         if former is not None:
             self._disk.close(former)
@@ -183,8 +190,12 @@ class Journal:
             raise JournalFailed(self._failed)
 
     def _append(self, descriptor: int, data: bytes, size: int) -> None:
+        """Durable when it returns, as far as that is wanted."""
         try:
-            self._disk.append(descriptor, data)
+            if self._durable == "sync":
+                self._disk.append_synced(descriptor, data)
+            else:
+                self._disk.append(descriptor, data)
         except OSError as error:
             if error.errno in NO_ROOM:
                 self._take_back(descriptor, size)
@@ -206,11 +217,7 @@ class Journal:
         except OSError as error:
             raise self._fail("rename", error) from error
 
-    def _sync(self) -> None:
-        assert self._descriptor is not None, "there is a file"
-        self._sync_one(self._descriptor)
-
-    def _sync_one(self, descriptor: int) -> None:
+    def _sync(self, descriptor: int) -> None:
         if self._durable == "process":
             return
         try:

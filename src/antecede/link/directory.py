@@ -60,7 +60,6 @@ STRANGERS_MOST: Final = 64
 
 SAME_ORDER: Final = "set the same one on every node"
 OWN_NAME: Final = "give every node a name of its own"
-REJOIN: Final = "open a new node to rejoin"
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
@@ -302,12 +301,8 @@ class Directory:
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if self._fences.bars(greeting.name, greeting.incarnation):
-            # A first hello may just be late. One that has met us is told, when it speaks again.
-            if kind == HELLO and greeting.met != 0:
-                self.ghosts.welcome(greeting, address, letter, now_ns)
-            elif kind == HELLO and greeting.echo != 0:
-                gone = f"this life of {greeting.name} was expelled; {REJOIN}"
-                self._refuse(address, letter, gone)
+            if greeting.target == self._me.name:
+                self._on_ghost(kind, greeting, address, letter, now_ns)
             return None
         if kind == WELCOME:
             return self._on_welcome(greeting, address, letter, now_ns)
@@ -434,6 +429,18 @@ class Directory:
             self._refuse_replaced(greeting, address, letter, now_ns)
         else:
             self._welcome(contact, greeting, address, letter, now_ns)
+
+    def _on_ghost(
+        self, kind: i64, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> None:
+        """Somebody who is expelled greets, met or not; it may live, and not know it yet."""
+        if kind == HELLO:
+            # It may just be late. One that is there is told when it speaks again.
+            self.ghosts.welcome(greeting, address, letter, now_ns)
+            return
+        contact = self.by_name.get(greeting.name)
+        if contact is not None and contact.hello_token == greeting.echo != 0:
+            self.ghosts.has_answered(greeting, address, letter, now_ns)
 
     def _on_welcome(
         self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64

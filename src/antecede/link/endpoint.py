@@ -22,22 +22,22 @@ from antecede.link.directory import Directory
 from antecede.link.fences import Fences
 from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity
-from antecede.link.inbox import InboundMessage, Inbox
+from antecede.link.inbound import InboundMessage
+from antecede.link.inbox import Inbox
 from antecede.link.kept import Kept
 from antecede.link.limits import Limits
+from antecede.link.losses import Losses
 from antecede.link.numbering import OwnParts
 from antecede.link.reader import DatagramReader
 from antecede.link.reports import (
     NodeFenced,
     PeerBack,
-    PeerExpelled,
     PeerLeft,
     PeerMet,
     PeerMoved,
     PeerRestarted,
     PeerSilent,
     Report,
-    Undeliverable,
 )
 from antecede.link.rows import NodeLog
 from antecede.link.sealing import Seal
@@ -97,6 +97,7 @@ class Endpoint:
         self._limits: Final = limits
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
+        self.losses: Final = Losses(self.reports, kept)
         self.inbox: Final = Inbox(me.payload_limit, self.reports, kept)
         parts = OwnParts()
         self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
@@ -119,6 +120,7 @@ class Endpoint:
         self.deaf = False
         """Whether datagrams are dropped as if they were lost on the way."""
         self._leaving: i64 = STAYS
+        self.incarnation: Final = int(me.incarnation)
         self.malformed: i64 = 0
         self.last_malformed = ""
 
@@ -384,6 +386,8 @@ class Endpoint:
             candidate = self.directory.receive(kind, address, reader, letter, now_ns)
             if candidate is not None and not candidate.must_wait(now_ns):
                 self._believe_answer(candidate, now_ns)
+            for ghost in self.directory.ghosts.take_to_tell():
+                self._tell_ghost(ghost, address, now_ns)
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader, letter)
         else:
@@ -486,7 +490,7 @@ class Endpoint:
                 self._follow_news(now_ns)
         if read.owed:
             session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
-        if session.ended:
+        if session.ended or self.fenced is not None:
             return
         if read.stopped:
             self._has_gone(session, now_ns)
@@ -544,18 +548,13 @@ class Endpoint:
             self._core.begin_anew(session, delivered, now_ns)
         self._sessions.identify(session, self._fences.names, now_ns)
         self._core.meet(session, now_ns)
-        self._report_beyond(session)
+        # What is larger than it takes, as is known only now, it will not take.
+        self.losses.tell(session.name, self.sending.beyond(session))
         self.suspicions.tell(session)
         if self._leaving != STAYS:
             self._bid_farewell(session)
         self._core.mark(session)
         return session
-
-    def _report_beyond(self, session: Session) -> None:
-        """What is for a peer and larger than it takes, as is known only now, it will not take."""
-        beyond = self.sending.beyond(session)
-        if beyond:
-            self.reports.append(Undeliverable(name=session.name, sequences=tuple(beyond)))
 
     def _give_up(self, session: Session, now_ns: i64) -> None:
         """A peer delivers nothing more: what it may have missed is reported."""
@@ -563,11 +562,12 @@ class Endpoint:
         self.directory.end_session(session)
         session.end()
         self.survival.over(session)
-        undelivered = self._core.forget(session, now_ns)
-        whole = self.sending.withdraw(session, undelivered)
-        if whole:
-            self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
+        self._lose(session, self._core.forget(session, now_ns))
         self.sending.go_on(now_ns)
+
+    def _lose(self, session: Session, messages: list[int]) -> None:
+        """These messages may never be delivered to a peer."""
+        self.losses.tell(session.name, self.sending.withdraw(session, messages))
 
     # Expulsion, inside.
 
@@ -591,7 +591,7 @@ class Endpoint:
             elif isinstance(report, Unconfirmed):
                 unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
             elif isinstance(report, Stopped):
-                self._stop_for_good(report.by)
+                self._stop_for_good(report.by, now_ns)
                 return
         for process in expelled:
             self._end_expelled(process, unconfirmed.get(process, []), now_ns)
@@ -611,18 +611,9 @@ class Endpoint:
         whole = self.sending.withdraw(session, unconfirmed)
         self.directory.ghosts.add(session)
         if stone.reason != RESTARTED:
-            self.reports.append(
-                PeerExpelled(
-                    name=session.name,
-                    incarnation=session.incarnation,
-                    by=stone.by,
-                    reason=stone.reason,
-                    undelivered=tuple(whole),
-                    unreceived=early,
-                )
-            )
-        if whole:
-            self.reports.append(Undeliverable(name=session.name, sequences=tuple(whole)))
+            self.losses.tell_expulsion(session, stone, whole, early)
+        else:
+            self.losses.tell(session.name, whole)
         self._await_successor(session, now_ns, expelled=stone.reason != RESTARTED)
 
     def _await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
@@ -641,18 +632,27 @@ class Endpoint:
     def _answer_stranger(self, address: object, token: i64, size: i64, now_ns: i64) -> None:
         """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
         session = self.directory.ghosts.by_token.get(token)
-        stone = None if session is None else self._fences.stone(session.id)
-        if session is None or stone is None or self.directory.may_be_next(session.name):
+        if session is None or self.directory.may_be_next(session.name):
             self.directory.answer_unknown(address, token, size, now_ns)
-        elif self.directory.may_answer(now_ns):
+        else:
+            self._tell_ghost(session, address, now_ns)
+
+    def _tell_ghost(self, session: Session, address: object, now_ns: i64) -> None:
+        """Somebody who is expelled speaks: say so, but not too often."""
+        stone = self._fences.stone_for(session)
+        if stone is not None and self.directory.may_answer(now_ns):
             self.directory.saw_stale()
             self._writer.write_expulsion(session, stone, address, now_ns)
 
-    def _stop_for_good(self, told_by: i64) -> None:
+    def _stop_for_good(self, told_by: i64, now_ns: i64) -> None:
+        """This node is expelled itself: what nobody has acknowledged may be lost."""
         stone = self._fences.stone(ME)
         by = "?" if stone is None else stone.by
         reason = "" if stone is None else stone.reason
         self.fenced = NodeFenced(name=self.name_of(told_by), by=by, reason=reason)
+        self.sending.accepts = False
+        for session in self.sessions():
+            self._lose(session, self._core.forget(session, now_ns))
         self.reports.append(self.fenced)
         self.survival.ended(f"{self._me.name} was expelled by {by}: {reason}")
         self.out.clear()

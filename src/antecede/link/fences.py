@@ -70,6 +70,16 @@ class Fences:
         """What is known of an expelled process."""
         return self._stones.get(process)
 
+    def stone_for(self, session: Session) -> Tombstone | None:
+        """What an expelled one is to be told of itself.
+
+        The newest stone of a name stands for all before it, but each knows only its own number.
+        """
+        found = self._stones.get(session.id)
+        if found is None:
+            return None
+        return Tombstone(found.name, session.incarnation, found.by, found.reason)
+
     def stones(self, processes: list[int]) -> list[Tombstone]:
         """What is to be told of these: of each name the newest, which stands for all before it."""
         newest: dict[str, Tombstone] = {}

@@ -2,58 +2,14 @@
 
 from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from antecede.link.credit import MESSAGE_COST
+from antecede.link.inbound import InboundMessage
 from antecede.link.kept import Kept
 from antecede.link.parts import Assembly
 from antecede.link.reports import Report, TooLarge
 from antecede.link.session import ME, Session
-
-
-@final
-@mypyc_attr(acyclic=True)
-class InboundMessage:
-    """A message as its receiver sees it."""
-
-    __slots__ = ("_kept", "again", "number", "payload", "sender", "sequence")
-
-    def __init__(
-        self,
-        sender: str,
-        sequence: i64,
-        payload: bytes,
-        number: i64 = 0,
-        kept: Kept | None = None,
-        again: bool = False,
-    ) -> None:
-        self.sender: Final = sender
-        self.sequence: Final[i64] = sequence
-        self.payload: Final = payload
-        # With a journal: which delivery it is, and who has to know when it is confirmed.
-        self.number: Final[i64] = number
-        self._kept: Final = kept
-        # Whether it may have been handed over before, by a process that crashed.
-        self.again: Final = again
-
-    def done(self) -> None:
-        """Confirm: with a journal it does not come again after a crash. Once is enough."""
-        if self._kept is not None:
-            self._kept.confirm(self.number)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, InboundMessage)
-            and self.sender == other.sender
-            and self.sequence == other.sequence
-            and self.payload == other.payload
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.sender, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"Message(sender={self.sender!r}, sequence={self.sequence}, {self.payload!r})"
 
 
 @final
@@ -115,8 +71,10 @@ class Inbox:
         if self._kept is None:
             self.messages.append(InboundMessage(session.name, number, payload))
         else:
-            place = self._kept.inbound(session.id, session.name, number, last, payload)
-            self._settle_later(session.name, number, payload, place)
+            name, written = session.name, session.written_name
+            self._unsettled.append(
+                self._kept.deliver(session.id, name, written, number, last, payload)
+            )
 
     def put_own(self, name: str, number: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself; `number` is that of the whole payload."""
@@ -133,8 +91,8 @@ class Inbox:
         if self._kept is None:
             self.messages.append(InboundMessage(name, number, payload))
         else:
-            place = self._kept.inbound(ME, name, number, last, payload)
-            self._settle_later(name, number, payload, place)
+            message = self._kept.deliver(ME, name, name.encode(), number, last, payload)
+            self._unsettled.append(message)
 
     def unsettled(self) -> int:
         """How many deliveries are not on disk."""
@@ -161,17 +119,9 @@ class Inbox:
         """Whether a peer may have to wait until somebody takes messages."""
         return any(session.credit.holds_up() for session in self.unread)
 
-    def _settle_later(self, sender: str, sequence: i64, payload: bytes, number: i64) -> None:
-        self._unsettled.append(InboundMessage(sender, sequence, payload, number, self._kept))
-
     def _recall(self, kept: Kept) -> None:
         """What was delivered before a crash, and not confirmed, comes again."""
-        for found in kept.pending():
-            self.messages.append(
-                InboundMessage(
-                    found.sender, found.sequence, found.payload, found.number, kept, True
-                )
-            )
+        self.messages += kept.handling.pending()
         for piece in kept.pieces(ME):
             self._own.keep(piece, self._payload_limit)
 

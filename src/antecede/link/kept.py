@@ -3,43 +3,46 @@
 Each thing that happens to this state is a record, as in the core, whose kinds are below `LINK`: who
 this node is, which number each peer has in the core and which incarnation of it was met, who is
 expelled, which messages are parts of a payload, what was delivered and is not confirmed by the
-application, and what the application wrote down itself.
+application, what was given up and is not told, and what the application wrote down itself.
 
 Not kept: tokens, keys, datagram numbers, credit, and how far anybody is in leaving. Who comes back
 agrees on those anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.core.records import RecordReader, record, record_of_four
+from antecede.core.ledger import Ledger
+from antecede.core.records import RecordReader, record
+from antecede.link.inbound import Handling, InboundMessage
+from antecede.link.record_kinds import (
+    CONFIRMED,
+    COUNTS,
+    DROPPED,
+    ENDED,
+    FORGOTTEN,
+    INBOUND,
+    LARGE,
+    LARGE_GONE,
+    LIFE,
+    LINK,
+    LOST,
+    NUMBERED,
+    OVER,
+    PART,
+    PEER,
+    PIECE,
+    PUT,
+    REMOVED,
+    STONE,
+    TOLD,
+    WHOLE,
+)  # fmt: skip
+from antecede.link.untold import Untold, loss_record, read_loss
 from antecede.wire.fence import Tombstone
-
-LINK: Final = 64
-"""Records of the core have kinds below this one."""
-
-LIFE: Final = 64
-PEER: Final = 65
-OVER: Final = 66
-FORGOTTEN: Final = 67
-STONE: Final = 68
-COUNTS: Final = 69
-PART: Final = 70
-WHOLE: Final = 71
-LARGE: Final = 72
-LARGE_GONE: Final = 73
-PIECE: Final = 74
-DROPPED: Final = 75
-INBOUND: Final = 76
-CONFIRMED: Final = 77
-PUT: Final = 78
-REMOVED: Final = 79
-ENDED: Final = 80
-NUMBERED: Final = 81
-"""Kinds of records."""
 
 
 @final
@@ -78,52 +81,29 @@ class KeptLarge:
 
 
 @final
-class KeptMessage:
-    """A message that was delivered and not confirmed."""
-
-    __slots__ = ("number", "payload", "sender", "sender_id", "sequence")
-
-    def __init__(
-        self, number: i64, sender_id: i64, sender: str, sequence: i64, payload: bytes
-    ) -> None:
-        self.number: Final[i64] = number
-        self.sender_id: Final[i64] = sender_id
-        self.sender: Final = sender
-        self.sequence: Final[i64] = sequence
-        self.payload: Final = payload
-
-
-@final
 class Kept:
     """The durable state of one link; each change is also a record."""
 
     __slots__ = (
-        "_confirmed_from",
-        "_confirmed_to",
         "_formers",
-        "_held",
         "_ids",
         "_large",
+        "_ledger",
         "_peers",
-        "_pending",
         "_pieces",
-        "_quiet",
-        "_records",
         "_sent_written",
-        "delivered",
         "ended",
+        "handling",
         "incarnation",
         "last_id",
         "name",
         "numbers",
         "order",
         "parts",
-        "pass_on",
         "resumed",
         "sent",
         "stones",
-        "values",
-        "wake",
+        "untold",
         "wholes",
     )
 
@@ -135,12 +115,9 @@ class Kept:
         self.resumed = False
         # Why it is over, if it is: the node has left, or was expelled.
         self.ended = ""
-        # To be called when something changes that nobody else would notice.
-        self.wake: Callable[[], None] | None = None
-        self._quiet = True
-        # Where other threads confirm: passes a number on to the thread in which everything runs.
-        self.pass_on: Callable[[int], None] | None = None
-        self._records: list[bytes] = []
+        # Where all changes are written, and the part of them that the application makes.
+        self._ledger: Final = Ledger()
+        self.handling: Final = Handling(self._ledger)
         # The newest incarnation of each peer, by its id in the core.
         self._peers: dict[int, KeptPeer] = {}
         self._ids: dict[str, int] = {}
@@ -156,60 +133,53 @@ class Kept:
         # By its first id: the last id of a large payload, and its number.
         self.numbers: dict[int, tuple[int, int]] = {}
         self._large: KeptLarge | None = None
-        # How many payloads were delivered, parts of the next ones by sender, and by its number
-        # each that is not confirmed: the very record that brings it back.
-        self.delivered: i64 = 0
+        # Parts of the next payloads, by sender.
         self._pieces: dict[int, list[bytes]] = {}
-        self._pending: dict[int, bytes] = {}
-        self._confirmed_from: i64 = 0
-        self._confirmed_to: i64 = 0
-        # What the application wrote down.
-        self.values: dict[str, bytes] = {}
-        # What is to be written with the next confirmation; None: struck out.
-        self._held: dict[str, bytes | None] = {}
+        # What was given up and the application may not know.
+        self.untold: Final = Untold()
 
     # What happens.
 
     def met(self, local_id: i64, name: str, incarnation: i64, process: i64, stranger: bool) -> None:
         """A peer has this id in the core, and is this incarnation if it was met."""
         self._put_peer(KeptPeer(local_id, name, incarnation, process, stranger))
-        self._records.append(peer_record(self._peers[local_id]))
+        self._ledger.put(peer_record(self._peers[local_id]))
 
     def over(self, local_id: i64) -> None:
         """That incarnation of a peer delivers nothing more."""
         if local_id in self._peers:
             self._peers[local_id].over = True
-            self._records.append(record(OVER, [local_id]))
+            self._ledger.put(record(OVER, [local_id]))
 
     def forgotten(self, local_id: i64) -> None:
         """That is no peer any more."""
         self._forget(local_id)
-        self._records.append(record(FORGOTTEN, [local_id]))
+        self._ledger.put(record(FORGOTTEN, [local_id]))
 
     def expelled(self, local_id: i64, stone: Tombstone) -> None:
         """An incarnation is expelled."""
         self._put_stone(local_id, stone)
-        self._records.append(stone_record(local_id, stone))
+        self._ledger.put(stone_record(local_id, stone))
 
     def part(self, sequence: i64) -> None:
         """A message of ours is part, and not the last, of a payload."""
         self.parts[sequence] = True
-        self._records.append(record(PART, [sequence]))
+        self._ledger.put(record(PART, [sequence]))
 
     def whole(self, sequence: i64, targets: list[int], size: i64) -> None:
         """The last part of a payload of this size will be that message."""
         self.wholes[sequence] = (list(targets), int(size))
-        self._records.append(record(WHOLE, [sequence, size, *targets]))
+        self._ledger.put(record(WHOLE, [sequence, size, *targets]))
 
     def numbered(self, first: i64, last: i64, number: i64) -> None:
         """The messages with these ids are one payload, and have one number."""
         self.numbers[first] = (int(last), int(number))
-        self._records.append(record(NUMBERED, [first, last, number]))
+        self._ledger.put(record(NUMBERED, [first, last, number]))
 
     def unfinished(self, large: KeptLarge) -> None:
         """The rest of a payload waits for room."""
         self._large = large
-        self._records.append(large_record(large))
+        self._ledger.put(large_record(large))
 
     def withdrawn(self, last: i64) -> None:
         """Nobody is left for whom the rest of the newest payload would be, after this id."""
@@ -217,75 +187,47 @@ class Kept:
             self.numbered(first, last, self.numbers[first][1])
         if self._large is not None:
             self._large = None
-            self._records.append(record(LARGE_GONE, []))
+            self._ledger.put(record(LARGE_GONE, []))
 
     def piece(self, sender: i64, payload: bytes) -> None:
         """Part of a payload was delivered, and more follows."""
         self._pieces.setdefault(int(sender), []).append(payload)
-        self._records.append(record(PIECE, [sender], payload))
+        self._ledger.put(record(PIECE, [sender], payload))
 
     def dropped(self, sender: i64) -> None:
         """A payload turned out too large, and is not delivered."""
         self._pieces.pop(sender, None)
-        self._records.append(record(DROPPED, [sender]))
+        self._ledger.put(record(DROPPED, [sender]))
 
-    def inbound(self, sender: i64, name: str, sequence: i64, last: bytes, whole: bytes) -> i64:
-        """A payload was delivered, of which `last` came last; its number."""
-        self.delivered += 1
-        number = self.delivered
-        written = inbound_record(number, sender, sequence, name, last)
-        self._records.append(written)
-        if self._pieces and self._pieces.pop(sender, None) is not None:
-            written = inbound_record(number, sender, sequence, name, whole)
-        self._pending[number] = written
-        return number
-
-    def confirm(self, number: i64) -> None:
-        """The application is done with a payload; once is enough."""
-        if self.pass_on is not None:
-            self.pass_on(number)
-        else:
-            self.confirm_here(number)
-
-    def confirm_here(self, number: i64) -> None:
-        """The same, in the thread in which everything runs."""
-        if self._pending.pop(number, None) is None:
-            return
-        if number != self._confirmed_to + 1:
-            self._write_confirmed()
-            self._confirmed_from = number
-        self._confirmed_to = number
-        if self._held:
-            self._write_held()
-        self._has_changed()
-
-    def put(self, key: str, value: bytes | None, during: i64) -> None:
-        """The application writes something down, or strikes it out with None.
-
-        If it does so during the handling of a payload (its number, or 0), that is written when it
-        confirms one.
-        """
-        self._held[key] = value
-        if during == 0 or during not in self._pending:
-            self._write_held()
-
-    def value(self, key: str) -> bytes | None:
-        """What the application wrote down last."""
-        return self._held[key] if key in self._held else self.values.get(key)
-
-    def keys(self) -> list[str]:
-        """All keys under which something is written down."""
-        names = [key for key in self.values if key not in self._held]
-        return names + [key for key, value in self._held.items() if value is not None]
+    def deliver(
+        self,
+        sender: i64,
+        name: str,
+        written_name: bytes,
+        sequence: i64,
+        last: bytes,
+        whole: bytes,
+    ) -> InboundMessage:
+        """A payload was delivered, of which `last` came last."""
+        if self._pieces:
+            self._pieces.pop(sender, None)
+        return self.handling.deliver(sender, name, written_name, sequence, last, whole)
 
     def end(self, why: str) -> None:
         """This life is over: the next one that opens the journal begins a new one."""
         self.ended = why
-        self._records.append(record(ENDED, [], why.encode()))
+        self._ledger.put(record(ENDED, [], why.encode()))
 
-    def pending(self) -> list[KeptMessage]:
-        """What was delivered and is not confirmed, in order."""
-        return [read_inbound(RecordReader(found)) for found in self._pending.values()]
+    def given_up(self, name: str, sequences: list[int], expelled: i64, unreceived: i64) -> None:
+        """Messages to a peer are given up, perhaps because an incarnation is expelled."""
+        loss = self.untold.add(name, sequences, expelled, unreceived)
+        self._ledger.put(loss_record(LOST, loss))
+
+    def told(self, numbers: list[int]) -> None:
+        """The application knows what was given up under these numbers."""
+        self.untold.strike_out(numbers)
+        self._ledger.put_end(record(TOLD, numbers))
+        self.handling.has_changed()
 
     def peers(self) -> list[KeptPeer]:
         """Who the peers are."""
@@ -311,26 +253,31 @@ class Kept:
 
     # Records.
 
-    def changes(self, sent: i64) -> list[bytes]:
-        """What has changed since the last call, if our messages have ids up to `sent` by now."""
-        self._write_confirmed()
-        self._quiet = True
+    def note_changes(self, sent: i64) -> None:
+        """Write down what is not yet, if our messages have ids up to `sent` by now."""
+        self.handling.is_taken()
         self.sent = sent
         if sent != self._sent_written:
             self._sent_written = sent
-            self._records.append(record(COUNTS, [self.last_id, sent, self.delivered]))
-        records = self._records
-        self._records = []
-        return records
+            self._ledger.put(record(COUNTS, [self.last_id, sent, self.handling.delivered]))
+
+    def are_urgent(self) -> bool:
+        """Whether the changes must be on disk before anything shows."""
+        return self._ledger.urgent
+
+    def take_changes(self) -> bytes:
+        """What has been written down since the last call."""
+        return self._ledger.take()
 
     def snapshot(self, oldest: i64, sent: i64) -> list[bytes]:
         """Everything, if our messages below `oldest` are delivered everywhere."""
-        self.changes(sent)
+        self.note_changes(sent)
+        self._ledger.take()
         self.parts = {part: True for part in self.parts if part >= oldest}
         self.wholes = {last: whole for last, whole in self.wholes.items() if last >= oldest}
         self._forget_numbers(oldest)
         records = [life_record(self.name, self.order, self.incarnation)]
-        records.append(record(COUNTS, [self.last_id, sent, self.delivered]))
+        records.append(record(COUNTS, [self.last_id, sent, self.handling.delivered]))
         for peer in [*self._formers.values(), *self._peers.values()]:
             records.append(peer_record(peer))
             if peer.over:
@@ -344,14 +291,16 @@ class Kept:
         large = self.large()
         if large is not None:
             records.append(large_record(large))
+        # Pieces belong to the payload that comes after them, so these first.
+        records += self.handling.snapshot()
         for sender, pieces in self._pieces.items():
             records += [record(PIECE, [sender], piece) for piece in pieces]
-        records += self._pending.values()
-        records += [value_record(key, value) for key, value in self.values.items()]
+        records += [loss_record(LOST, loss) for loss in self.untold.losses.values()]
         return records
 
     def begin_anew(self, incarnation: i64) -> None:
         """A new life: of the former one only what the application needs is left."""
+        self.untold.begin_life(self.incarnation)
         self.incarnation = incarnation
         self.resumed = False
         self.ended = ""
@@ -367,7 +316,7 @@ class Kept:
         self.numbers = {}
         self._large = None
         self._pieces = {}
-        self._records = []
+        self._ledger.take()
 
     def replay(self, records: Sequence[bytes]) -> list[bytes]:
         """Take over what a journal holds; answers with the records of the core."""
@@ -377,7 +326,7 @@ class Kept:
             if reader.kind < LINK:
                 core.append(written)
             else:
-                self._take(reader, written)
+                self._take(reader)
         self.resumed = self.incarnation > 0
         self._sent_written = self.sent
         return core
@@ -389,29 +338,6 @@ class Kept:
         done = [first for first, (last, _) in self.numbers.items() if last < oldest]
         for first in done[:-1]:
             del self.numbers[first]
-
-    def _write_held(self) -> None:
-        for key, value in self._held.items():
-            if value is None:
-                self.values.pop(key, None)
-                self._records.append(record(REMOVED, [], key.encode()))
-            else:
-                self.values[key] = value
-                self._records.append(value_record(key, value))
-        self._held = {}
-        self._has_changed()
-
-    def _has_changed(self) -> None:
-        """Nobody else notices: say so, once until it is asked for."""
-        if self._quiet and self.wake is not None:
-            self._quiet = False
-            self.wake()
-
-    def _write_confirmed(self) -> None:
-        if self._confirmed_from > 0:
-            self._records.append(record(CONFIRMED, [self._confirmed_from, self._confirmed_to]))
-        self._confirmed_from = 0
-        self._confirmed_to = -1
 
     def _put_peer(self, peer: KeptPeer) -> None:
         before = self._ids.get(peer.name)
@@ -440,19 +366,15 @@ class Kept:
         if local_id > self.last_id:
             self.last_id = local_id
 
-    def _take(self, reader: RecordReader, written: bytes) -> None:
+    def _take(self, reader: RecordReader) -> None:
         """One of our own records happens again."""
         kind = reader.kind
-        if kind == INBOUND:
-            self._take_inbound(reader, written)
-        elif kind == CONFIRMED:
-            first, last = reader.number(), reader.number()
-            for number in range(first, last + 1):
-                self._pending.pop(number, None)
+        if kind in (INBOUND, CONFIRMED, PUT, REMOVED):
+            self.handling.take(reader, self._pieces)
         elif kind == COUNTS:
             self.last_id = max(int(self.last_id), reader.number())
             self.sent = reader.number()
-            self.delivered = reader.number()
+            self.handling.delivered = reader.number()
         elif kind == PIECE:
             self._pieces.setdefault(reader.number(), []).append(reader.rest())
         elif kind == DROPPED:
@@ -463,21 +385,12 @@ class Kept:
             self._take_peer(reader)
         elif kind in (PART, WHOLE, NUMBERED, LARGE, LARGE_GONE):
             self._take_own(reader)
-        elif kind in (PUT, REMOVED):
-            self._take_value(reader)
+        elif kind == LOST:
+            self.untold.put(read_loss(reader))
+        elif kind == TOLD:
+            self.untold.strike_out(reader.numbers())
         else:
             raise LocalError(f"a record of kind {kind}, which this version does not know")
-
-    def _take_inbound(self, reader: RecordReader, written: bytes) -> None:
-        message = read_inbound(reader)
-        pieces = self._pieces.pop(message.sender_id, None)
-        if pieces is not None:
-            whole = b"".join(pieces) + message.payload
-            written = inbound_record(
-                message.number, message.sender_id, message.sequence, message.sender, whole
-            )
-        self._pending[int(message.number)] = written
-        self.delivered = message.number
 
     def _take_life(self, reader: RecordReader) -> None:
         if reader.kind == ENDED:
@@ -509,35 +422,18 @@ class Kept:
             self.parts[reader.number()] = True
         elif kind == WHOLE:
             last, size = reader.number(), reader.number()
-            targets: list[int] = []
-            while reader.left() > 0:
-                targets.append(reader.number())
-            self.wholes[last] = (targets, size)
+            self.wholes[last] = (reader.numbers(), size)
         elif kind == NUMBERED:
             first = reader.number()
             self.numbers[first] = (reader.number(), reader.number())
         else:
             self._large = read_large(reader)
 
-    def _take_value(self, reader: RecordReader) -> None:
-        if reader.kind == REMOVED:
-            self.values.pop(reader.rest().decode(), None)
-            return
-        size = reader.number()
-        text = reader.rest()
-        self.values[text[:size].decode()] = text[size:]
-
 
 def life_record(name: str, order: str, incarnation: i64) -> bytes:
     """Who this node is."""
     written = name.encode()
     return record(LIFE, [incarnation, len(written)], written + order.encode())
-
-
-def value_record(key: str, value: bytes) -> bytes:
-    """What the application wrote down."""
-    name = key.encode()
-    return record(PUT, [len(name)], name + value)
 
 
 def peer_record(peer: KeptPeer) -> bytes:
@@ -573,16 +469,3 @@ def read_large(reader: RecordReader) -> KeptLarge:
     first, last, part_size = reader.number(), reader.number(), reader.number()
     targets = [reader.number() for _ in range(reader.number())]
     return KeptLarge(targets, first, last, part_size, reader.rest())
-
-
-def inbound_record(number: i64, sender: i64, sequence: i64, name: str, payload: bytes) -> bytes:
-    """A payload that was delivered, or its last part."""
-    written = name.encode()
-    return record_of_four(INBOUND, number, sender, sequence, len(written), written + payload)
-
-
-def read_inbound(reader: RecordReader) -> KeptMessage:
-    """What `inbound_record` wrote."""
-    number, sender, sequence, size = [reader.number() for _ in range(4)]
-    text = reader.rest()
-    return KeptMessage(number, sender, text[:size].decode(), sequence, text[size:])

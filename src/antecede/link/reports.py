@@ -58,10 +58,15 @@ class PeerLeft:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Undeliverable:
-    """These messages may never have been delivered to a peer that is gone."""
+    """These messages may never have been delivered to a peer that is gone.
+
+    With a journal: told again after a crash that came before it was known to be told.
+    """
 
     name: str
     sequences: tuple[int, ...]
+    life: int | None = None
+    """The incarnation of this node that had sent them, if it was one before this one."""
 
 
 @final

@@ -44,6 +44,7 @@ class Sending:
         "_sizes",
         "_surplus",
         "_wholes",
+        "accepts",
         "bytes_held",
         "copies",
         "sent",
@@ -82,6 +83,8 @@ class Sending:
         self.unwritten: i64 = 0
         self.sent: i64 = 0
         self.copies: i64 = 0
+        # Whether a message may just be sent: not if there is no disk for it, or we are expelled.
+        self.accepts = True
 
     # What the application asks for.
 
@@ -104,6 +107,8 @@ class Sending:
             return 0
         contact = self._directory.by_name.get(target)
         if contact is None or self.unwritten > FLUSH_BYTES or not self.has_room():
+            return 0
+        if not self.accepts:
             return 0
         session = contact.session
         if contact.expelled or session.is_gone() or len(payload) > session.largest:
@@ -163,8 +168,8 @@ class Sending:
 
     # What survives a crash.
 
-    def changes(self) -> list[bytes]:
-        """What has changed of the link since the last call."""
+    def note_changes(self) -> None:
+        """Let what has changed of the link be written down, as far as it is not yet."""
         assert self._kept is not None, "asked for only where records are kept"
         large = self._large
         if large is not None and large.sequence != self._large_kept:
@@ -178,12 +183,12 @@ class Sending:
                     large.rest(),
                 )
             )
-        return self._kept.changes(self._next_sequence - 1)
+        self._kept.note_changes(self._next_sequence - 1)
 
     def snapshot(self) -> list[bytes]:
         """Everything about the link."""
         assert self._kept is not None, "asked for only where records are kept"
-        self.changes()
+        self.note_changes()
         return self._kept.snapshot(self._process.oldest(), self._next_sequence - 1)
 
     def resume(self, now_ns: i64) -> None:

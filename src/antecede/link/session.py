@@ -95,6 +95,7 @@ class Session:
         "token_in",
         "token_out",
         "unnoted",
+        "written_name",
     )
 
     def __init__(
@@ -110,6 +111,7 @@ class Session:
     ) -> None:
         self.id: Final[i64] = local_id
         self.name: Final = name
+        self.written_name: Final = name.encode()
         self.path = Path(datagram_size, 16 * datagram_size)
         self.receipts = Receipts()
         self.credit = Credit(window)

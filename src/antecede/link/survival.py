@@ -11,6 +11,8 @@ from antecede.core.process import NodeProcess
 from antecede.link.contacts import Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.kept import Kept, KeptPeer
+from antecede.link.losses import untold_reports
+from antecede.link.reports import Report
 from antecede.link.sending import Sending
 from antecede.link.session import Session
 
@@ -19,13 +21,15 @@ from antecede.link.session import Session
 class Survival:
     """Joins the core, the sessions and what is kept of both."""
 
-    __slots__ = ("_core", "_kept", "_process", "_sending")
+    __slots__ = ("_core", "_kept", "_process", "_sending", "urgent")
 
     def __init__(self, kept: Kept | None, core: CoreDriver, sending: Sending) -> None:
         self._kept: Final = kept
         self._core: Final = core
         self._process: Final[NodeProcess] = core.process
         self._sending: Final = sending
+        # Whether what `changes` has answered with must be on disk before anything shows.
+        self.urgent = False
 
     # What is written down.
 
@@ -50,9 +54,16 @@ class Survival:
         if self._kept is not None:
             self._kept.end(why)
 
-    def changes(self) -> list[bytes]:
-        """What must be on disk before anything that happened until now shows."""
-        return self._sending.changes() + self._process.changes()
+    def untold(self) -> list[Report]:
+        """What a process that crashed may not have told the application."""
+        return [] if self._kept is None else untold_reports(self._kept)
+
+    def changes(self) -> bytes:
+        """Records of all that has changed since the last call, each behind its length."""
+        assert self._kept is not None, "asked for only where records are kept"
+        self._sending.note_changes()
+        self.urgent = self._kept.are_urgent() or self._process.changes_are_urgent()
+        return self._kept.take_changes() + self._process.changes_in_a_row()
 
     def snapshot(self) -> list[bytes]:
         """All that must be on disk, instead of everything before; `changes` goes on from here."""

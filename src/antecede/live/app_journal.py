@@ -33,7 +33,7 @@ class AppJournal:
 
     def __init__(self, keeper: Keeper, deliveries: Deliveries, plan: Callable[[], None]) -> None:
         self._keeper: Final = keeper
-        self._kept: Final = keeper.kept
+        self._kept: Final = keeper.kept.handling
         self._deliveries: Final = deliveries
         # To be called when there is something to write.
         self._plan: Final = plan
@@ -66,6 +66,13 @@ class AppJournal:
     def keys(self) -> list[str]:
         """The keys under which something is kept."""
         return sorted(self._kept.keys())
+
+    def told_when(self, after: Callable[[Callable[[], None]], None]) -> None:
+        """What is given up counts as told when `after`, called with an action then, does that.
+
+        By default it does when the listeners have returned.
+        """
+        self._keeper.after_telling = after
 
     def serve_threads(self) -> None:
         """From now on messages are confirmed by hand, and from any thread."""

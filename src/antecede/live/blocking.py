@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from antecede.core.errors import AntecedeError, LocalError
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.reports import Refused, Report, Stranger
 from antecede.live.addresses import Address
 from antecede.live.errors import NodeClosed, Stranded

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from antecede.core.errors import LocalError
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.errors import BadConfiguration, BadPayload
 from antecede.live.node import Node
 

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from antecede.core.errors import LocalError
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import Handling, InboundMessage
 from antecede.link.kept import Kept
 from antecede.live.errors import NodeClosed
 from antecede.live.waiting import Notifier, one_turn
@@ -40,11 +40,10 @@ class Deliveries:
         consumed: Callable[[], None],
         kept: Kept | None = None,
     ) -> None:
-        # With a journal: what each task has in hand, and what a plain function is called with.
-        self._kept: Final = kept
+        # With a journal: what each task has in hand, and who knows the same of a plain function.
+        self._handling: Final = None if kept is None else kept.handling
         self._in_hand: WeakKeyDictionary[asyncio.Task[object], list[InboundMessage]]
         self._in_hand = WeakKeyDictionary()
-        self._called_with: InboundMessage | None = None
         self.confirms_by_asking = True
         """Whether who asks for the next message is done with the one before."""
         self._name: Final = name
@@ -72,7 +71,7 @@ class Deliveries:
         return self
 
     async def __anext__(self) -> InboundMessage:
-        if self._kept is not None:
+        if self._handling is not None:
             return await self._next_kept()
         if self._ready or await self._refill(None):
             return self._ready.pop()
@@ -102,31 +101,33 @@ class Deliveries:
         """The number of the message that whoever asks is handling, or 0."""
         task = asyncio.current_task(self._loop)
         if task is None:
-            return 0 if self._called_with is None else self._called_with.number
+            called_with = None if self._handling is None else self._handling.in_hand
+            return 0 if called_with is None else called_with.number
         messages = self._in_hand.get(task)
         return messages[-1].number if messages else 0
 
     async def next_message(self, timeout: float | None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
-        if self._kept is not None:
+        if self._handling is not None:
             self._confirm_in_hand()
         if self._ready or await self._refill(timeout):
-            return self._handed([self._ready.pop()])[0] if self._kept else self._ready.pop()
+            return self._handed([self._ready.pop()])[0] if self._handling else self._ready.pop()
         raise NodeClosed(self._name)
 
     def take_ready(self) -> list[InboundMessage]:
         """Everything that is there already, in order."""
         self._consumer = asyncio.current_task(self._loop)
-        if self._kept is not None:
+        if self._handling is not None:
             self._confirm_in_hand()
         taken = self._ready[::-1]
         taken.extend(reversed(self._later))
-        self._ready, self._later = [], []
+        self._ready = []
+        self._later.clear()  # In place: a handler that calls this is being called with the rest.
         self._take()
         taken.extend(reversed(self._later))
         self._later = []
         self._caught_up()
-        return self._handed(taken) if self._kept is not None else taken
+        return self._handed(taken) if self._handling is not None else taken
 
     def take_ahead(self, limit: int) -> bool:
         """Take what has come although nobody asks for it yet, so that its senders get credit.
@@ -250,18 +251,41 @@ class Deliveries:
         if self._handler is None:
             return  # It has turned out not to be one since this call was planned.
         self._take()
-        for _ in range(TURN_MESSAGES):
-            if not self._later:
-                break
-            message = self._later.pop()
-            result = self._handled(handler, message)
-            if result is not None and inspect.isawaitable(result):
-                # Not a plain function: from now on a task awaits it for every message.
-                self._handler = None
-                self._handler_task = self._loop.create_task(self._feed(handler, message, result))
-                return
+        if self._handling is not None:
+            self._call_kept(handler, self._handling)
+        else:
+            for _ in range(TURN_MESSAGES):
+                if not self._later:
+                    break
+                message = self._later.pop()
+                if self._is_awaited(handler, message, self._handled(handler, message)):
+                    return
+        if self._handler is None:
+            return
         if self._later or self._endpoint.inbox.messages:
             self._loop.call_soon(self._call, handler)
+
+    def _call_kept(self, handler: Handler, handling: Handling) -> None:
+        """The same with a journal: what a plain function has returned from is confirmed."""
+        last = len(self._later) - TURN_MESSAGES
+        while self._handler is not None and (left := len(self._later) - max(0, last)) > 0:
+            try:
+                result = handling.hand_over(self._later, handler, left)
+            except (Exception, asyncio.CancelledError):
+                self._has_failed(handling.in_hand)
+                continue
+            message = handling.in_hand
+            if message is not None and not self._is_awaited(handler, message, result):
+                message.done()
+        handling.in_hand = None
+
+    def _is_awaited(self, handler: Handler, message: InboundMessage, result: object) -> bool:
+        """Whether it is no plain function: from now on a task awaits it for every message."""
+        if result is None or not inspect.isawaitable(result):
+            return False
+        self._handler = None
+        self._handler_task = self._loop.create_task(self._feed(handler, message, result))
+        return True
 
     async def _feed(
         self, handler: Handler, first: InboundMessage, result: Awaitable[None] | None
@@ -271,32 +295,30 @@ class Deliveries:
         self._handed([first])
         await self._finished(first, result)
         async for message in self:
-            await self._finished(message, self._handled(handler, message))
+            await self._finished(message, self._begun(handler, message))
 
-    def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
-        if self._kept is not None:
-            return self._handled_kept(handler, message)
-        try:
-            return handler(message)
-        except (Exception, asyncio.CancelledError):
-            self.failures += 1
-            log.exception("%s: the message handler failed for %r", self._name, message)
-            return None
-
-    def _handled_kept(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
-        """The same with a journal: what a plain function has returned from is confirmed."""
-        self._called_with = message
+    def _begun(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        """Call `handler` once; if it leaves nothing to be awaited, that was all."""
         try:
             result = handler(message)
         except (Exception, asyncio.CancelledError):
-            self.failures += 1
-            log.exception("%s: the message handler failed for %r", self._name, message)
+            self._has_failed(message)
             return None
-        finally:
-            self._called_with = None
         if result is None or not inspect.isawaitable(result):
             message.done()
+            return None
         return result
+
+    def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        try:
+            return handler(message)
+        except (Exception, asyncio.CancelledError):
+            self._has_failed(message)
+            return None
+
+    def _has_failed(self, message: InboundMessage | None) -> None:
+        self.failures += 1
+        log.exception("%s: the message handler failed for %r", self._name, message)
 
     async def _finished(self, message: InboundMessage, result: Awaitable[None] | None) -> None:
         if result is None:

@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from antecede.journal.disk import Disk
+from antecede.journal.disk import Disk, SyncedDisk
 from antecede.journal.journal import Journal
 from antecede.link.kept import Kept
 from antecede.link.tokens import Tokens
@@ -28,8 +28,13 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
         raise BadConfiguration(
             f"the order {settings.order!r} keeps no journal; {', '.join(KEPT_ORDERS)} do"
         )
+    if disk is None:
+        kind = SyncedDisk if settings.durable == "sync" else Disk
+        disk, threaded = kind(settings.journal), settings.durable == "sync"
+    else:
+        threaded = False
     journal = Journal(
-        Disk(settings.journal) if disk is None else disk,
+        disk,
         durable=settings.durable,
         limit_bytes=settings.journal_limit,
     )
@@ -46,7 +51,6 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
             settings.name,
             journal.torn_bytes,
         )
-    threaded = disk is None and settings.durable == "sync"
     return Keeper(journal, kept, core, threaded=threaded)
 
 

@@ -21,7 +21,7 @@ from typing import BinaryIO, Final, TextIO
 
 from antecede.core.errors import AntecedeError, Fenced, LocalError
 from antecede.journal.errors import JournalFull
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.notation import duration_text
 from antecede.link.reports import (
     NodeFenced,
@@ -126,7 +126,9 @@ async def serve_lines(
         loop.add_signal_handler(number, leave, node, lines, signalled, number)
     if reread is not None:
         loop.add_signal_handler(signal.SIGHUP, reload, node, reread, output)
-    output.put({"event": "ready", "name": node.name, "address": str(node.address)})
+    output.put(ready_record(node))
+    if node.settings.journal is not None:
+        node.journal.told_when(output.after)
     node.on_event(lambda report: tell(report, output, lines))
     answering = loop.create_task(answer_lines(node, lines, output))
     deliveries = loop.create_task(write_deliveries(node, output))
@@ -146,6 +148,12 @@ async def serve_lines(
     node.check_journal()
     if node.fenced is not None:
         raise Fenced(fenced_sentence(node.name, node.fenced))
+
+
+def ready_record(node: Node) -> dict[str, object]:
+    """The first line: the node listens."""
+    record = {"event": "ready", "name": node.name, "address": str(node.address)}
+    return record | {"incarnation": node.incarnation}
 
 
 def reload(node: Node, reread: Callable[[], Settings], output: OutputLines) -> None:

@@ -17,11 +17,10 @@ from functools import partial
 from typing import Final
 
 from antecede.core.errors import AntecedeError
-from antecede.core.protocols.hybrid_node import ACKED, PERMITTED
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.journal.journal import Journal
 from antecede.link.endpoint import Endpoint
-from antecede.link.kept import CONFIRMED, Kept
+from antecede.link.kept import Kept
 from antecede.link.reports import Report
 from antecede.link.writer import Datagram
 from antecede.live.deliveries import Deliveries
@@ -36,23 +35,23 @@ FULL_SECONDS: Final = 0.2
 LATER_SECONDS: Final = 0.05
 """How long what may wait does wait, if nothing else is written."""
 
-MAY_WAIT: Final = frozenset({ACKED, PERMITTED, CONFIRMED})
-"""Records that something is over: who has lost one goes through its end once more. So a turn that
-has no others shows at once."""
-
 log = logging.getLogger(__name__)
 
 
 class Group:
     """What may show when one write is on disk."""
 
-    __slots__ = ("datagrams", "deliveries", "records", "reports", "then")
+    __slots__ = ("body", "datagrams", "deliveries", "losses", "reports", "snapshot", "then")
 
     def __init__(self) -> None:
-        self.records: list[bytes] = []
+        # What is written: records in a row, or all that there is, into a new file.
+        self.body = b""
+        self.snapshot: list[bytes] | None = None
         self.datagrams: list[Datagram] = []
         self.reports: list[Report] = []
         self.then: list[Callable[[], None]] = []
+        # What its reports say is given up, by number: struck out when they were told.
+        self.losses: list[int] = []
         self.deliveries = 0
 
 
@@ -94,15 +93,17 @@ class Keeper:
         self._done = 0
         self._wanted = False
         # What may wait until something else is written, and whether it must not any more.
-        self._later: list[bytes] = []
+        self._later = b""
         self._hurry = False
         # Why nothing new is accepted although what has begun goes on; empty if there is room.
         self._short = ""
         self._shown = Notifier(self._loop)
         self._writing: Group | None = None
         self._closed = False
-        self.accepts = True
-        """Whether anything new is accepted; if not, `check` says why."""
+        # What the former process may not have told: kept until somebody listens.
+        self._untold: list[Report] = []
+        self.after_telling: Callable[[Callable[[], None]], None] = do_now
+        """Called with an action to do once the application has everything that was told."""
         self.full: JournalFull | None = None
         """Why nothing is accepted at the moment."""
         self.failed: AntecedeError | None = None
@@ -117,7 +118,24 @@ class Keeper:
             endpoint = node.endpoint
             endpoint.survival.resume(self._core, endpoint.sessions(), node.transport.now_ns())
         self._core = []
+        self._untold = node.endpoint.survival.untold()
         self._journal.begin_anew(node.endpoint.survival.snapshot())
+
+    def tell_untold(self) -> None:
+        """Somebody listens: tell soon what the former process may not have told."""
+        if self._untold:
+            self._loop.call_soon(self._tell_untold, list(self.kept.untold.losses))
+
+    def _tell_untold(self, numbers: list[int]) -> None:
+        untold, self._untold = self._untold, []
+        if untold and not self._closed and self._node is not None:
+            self._node.tell(untold)
+            self._strike_out(numbers)
+
+    def _strike_out(self, losses: list[int]) -> None:
+        """When the application has what it was told, it need not be told again after a crash."""
+        if losses:
+            self.after_telling(partial(self.kept.told, losses))
 
     # What the node asks.
 
@@ -135,7 +153,14 @@ class Keeper:
 
     def _say_room(self, short: str) -> None:
         self._short = short
-        self.accepts = not short and self.full is None and self.failed is None
+        self._accept()
+
+    def _accept(self) -> None:
+        """Accept new messages, or do not; then `check` says why."""
+        assert self._node is not None, "it has begun"
+        endpoint = self._node.endpoint
+        has_disk = not self._short and self.full is None and self.failed is None
+        endpoint.sending.accepts = has_disk and endpoint.fenced is None
 
     def failure(self) -> str | None:
         """Why nothing can be accepted, or None."""
@@ -193,7 +218,7 @@ class Keeper:
             self._thread.stop()
         try:
             if write and self._node is not None and self.failed is None and self.full is None:
-                self._journal.commit(self._later + self._node.endpoint.survival.changes())
+                self._journal.commit_body(self._later + self._node.endpoint.survival.changes())
         except AntecedeError as error:
             log.error("%s", error)
         finally:
@@ -210,22 +235,26 @@ class Keeper:
         self._begun += 1
         self._wanted = False
         self._writing = group
+        # All that is written now, and only that, may show when it is.
+        group.reports += endpoint.reports
+        endpoint.reports.clear()
+        group.losses = self.kept.untold.take_fresh()
         group.deliveries = endpoint.inbox.unsettled()
         survival = endpoint.survival
-        anew = self._journal.outgrown()
-        if anew:
-            group.records = survival.snapshot()
+        if self._journal.outgrown():
+            group.snapshot = survival.snapshot()
         else:
-            group.records = self._later + survival.changes()
-            if not group.records or not (self._hurry or must_be_written(group.records)):
-                self._write_later(group.records)
+            group.body = self._later + survival.changes()
+            if not group.body or not (self._hurry or survival.urgent):
+                # That something is over may wait, and everything else shows at once.
+                self._write_later(group.body)
                 self._has_been_kept()
                 return
-        self._later = []
+        self._later = b""
         self._hurry = False
-        self._attempt(anew)
+        self._attempt()
 
-    def _write_later(self, records: list[bytes]) -> None:
+    def _write_later(self, records: bytes) -> None:
         """These are written with whatever comes next, or after a while."""
         if records and not self._later:
             self._loop.call_later(LATER_SECONDS, self._write_what_waits)
@@ -236,26 +265,26 @@ class Keeper:
             self._hurry = True
             self.collect(self._node.endpoint.reports)
 
-    def _attempt(self, anew: bool) -> None:
+    def _attempt(self) -> None:
         """Write, here or in the thread."""
         group = self._writing
         assert group is not None, "there is something to write"
         if self._thread is None:
             try:
-                self._say_room(self._put_on_disk(group.records, anew))
+                self._say_room(self._put_on_disk(group))
             except AntecedeError as error:
                 self._could_not(error)
             else:
                 self._has_been_kept()
             return
-        self._thread.do(partial(self._put_on_disk, group.records, anew), self._has_tried)
+        self._thread.do(partial(self._put_on_disk, group), self._has_tried)
 
-    def _put_on_disk(self, records: list[bytes], anew: bool) -> str:
+    def _put_on_disk(self, group: Group) -> str:
         """In the thread: write, then look whether there is room for more; why not, if so."""
-        if anew:
-            self._journal.begin_anew(records)
+        if group.snapshot is not None:
+            self._journal.begin_anew(group.snapshot)
         else:
-            self._journal.commit(records)
+            self._journal.commit_body(group.body)
         return self._journal.is_short_of_room()
 
     def _has_tried(self, result: str | Exception) -> None:
@@ -279,7 +308,7 @@ class Keeper:
             return
         log.critical("%s", error)
         self.failed = error
-        self.accepts = False
+        self._accept()
         self._shown.notify()
         assert self._node is not None, "it has begun"
         self._node.stop()
@@ -295,10 +324,9 @@ class Keeper:
         """The same again; or everything, if that takes less room than what is there."""
         if self._closed or self._writing is None or self._node is None:
             return
-        anew = self._journal.would_shrink()
-        if anew:
-            self._writing.records = self._node.endpoint.survival.snapshot()
-        self._attempt(anew)
+        if self._journal.would_shrink():
+            self._writing.snapshot = self._node.endpoint.survival.snapshot()
+        self._attempt()
 
     def _has_been_kept(self) -> None:
         """What was written may show; then the next group has its turn."""
@@ -327,12 +355,13 @@ class Keeper:
             action()
         if group.reports:
             node.tell(group.reports)
+            self._strike_out(group.losses)
         if node.endpoint.inbox.messages:
             node.deliveries.announce()
         if node.progress.awaited:
             node.progress.notify()
 
 
-def must_be_written(records: list[bytes]) -> bool:
-    """Whether one of these may not wait."""
-    return any(record[0] not in MAY_WAIT for record in records)
+def do_now(action: Callable[[], None]) -> None:
+    """Listeners have seen what they were told when they return."""
+    action()

@@ -131,6 +131,12 @@ class OutputLines:
                 self._then.append(then)
             self._wanted.set()
 
+    def after(self, action: Callable[[], None]) -> None:
+        """Do this once everything put so far is written."""
+        if self.failure is None:
+            self._then.append(action)
+            self._wanted.set()
+
     async def room(self) -> None:
         """Wait while too much is unwritten."""
         while len(self._waiting) > OUTPUT_LIMIT and not self._task.done():

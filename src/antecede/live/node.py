@@ -16,7 +16,7 @@ from typing import Final, Literal, Self, TypeAlias
 from antecede.core.errors import BufferFull, Fenced, LocalError
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.reports import (
     NodeFenced,
     PeerBack,
@@ -25,7 +25,6 @@ from antecede.link.reports import (
     PeerSilent,
     Report,
     Stranger,
-    Undeliverable,
 )
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
@@ -118,6 +117,11 @@ class Node:
     def name(self) -> str:
         """What this node is called."""
         return self.settings.name
+
+    @property
+    def incarnation(self) -> int:
+        """Which life of this name it is: with a journal the same after a crash, else a new one."""
+        return self._endpoint.incarnation
 
     @property
     def address(self) -> Address:
@@ -228,10 +232,6 @@ class Node:
 
     async def send_buffered(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
-        keeper = self._keeper
-        if keeper is not None and (not keeper.accepts or self._endpoint.fenced is not None):
-            self._check_open()
-            keeper.check()
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
             return await self._send_with_care(target, payload)
@@ -249,8 +249,6 @@ class Node:
 
     def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
         """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
-        if self._keeper is not None:
-            self._keeper.check()
         sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
         if sequence == 0:
             contacts, to_self = self._resolve(target, payload)
@@ -262,7 +260,7 @@ class Node:
             if to_self:
                 self._deliveries.notify()
             if self._endpoint.sending.wants_flush():
-                self._flush()
+                self._write_out()
         if not self._flush_planned:
             self._plan_flush()
         return sequence
@@ -310,6 +308,8 @@ class Node:
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with everything worth knowing about peers: `antecede.link.reports`."""
         self._listeners.add(listener)
+        if self._keeper is not None:
+            self._keeper.tell_untold()
 
     # Looking inside.
 
@@ -506,6 +506,8 @@ class Node:
     def _resolve(self, target: object, payload: object) -> tuple[list[Contact], bool]:
         """Whom a message is for, if it can be sent."""
         self._check_open()
+        if self._keeper is not None:
+            self._keeper.check()
         self._skipped = []
         directory = self._endpoint.directory
         return chosen_targets(directory, target, payload, self.settings, self._skipped)
@@ -519,7 +521,7 @@ class Node:
         self._endpoint.await_return(contacts, now_ns)
         sequence = self._endpoint.sending.send(contacts, to_self, payload, now_ns)
         for name in self._skipped:
-            self._endpoint.reports.append(Undeliverable(name=name, sequences=(sequence,)))
+            self._endpoint.losses.tell(name, [sequence])
         if self._skipped:
             self._skipped = []
             self._after_step()
@@ -536,6 +538,13 @@ class Node:
         self._flush_planned = False
         if not self._closed:
             self._flush_at(self._now())
+
+    def _write_out(self) -> None:
+        """So much was sent in this turn that it leaves; with a journal a turn is one commit."""
+        if self._keeper is None:
+            self._flush()
+        else:
+            self._endpoint.write(self._now())
 
     def _flush_at(self, now_ns: int) -> None:
         endpoint = self._endpoint
@@ -687,5 +696,5 @@ class Node:
                 stop=self.abandon,
             )
         )
-        keeper.kept.wake = self._plan_flush
+        keeper.kept.handling.wake = self._plan_flush
         return AppJournal(keeper, self._deliveries, self._plan_flush)

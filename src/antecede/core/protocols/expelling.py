@@ -16,8 +16,10 @@ from antecede.core.alarms import Alarms
 from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.fence import Fence, ToldPeer
+from antecede.core.ledger import Ledger
 from antecede.core.packets import Expulsion, Noted, Notice
 from antecede.core.process import EffectList, NodeProcess, Outbox
+from antecede.core.records import split
 from antecede.core.reports import Report
 from antecede.core.values import Packet
 
@@ -33,7 +35,7 @@ class ExpellingNode(NodeProcess):
         self._fence = Fence(me)
         self._met: list[ToldPeer] = []
         # What must survive a crash and has not been asked for; None as long as nobody keeps it.
-        self._kept: list[bytes] | None = None
+        self._kept: Ledger | None = None
 
     # What a protocol says of itself.
 
@@ -157,8 +159,10 @@ class ExpellingNode(NodeProcess):
     # What survives a crash.
 
     def changes(self) -> list[bytes]:
-        if not self._kept:
-            return []
-        kept = self._kept
-        self._kept = []
-        return kept
+        return split(self.changes_in_a_row()) or []
+
+    def changes_in_a_row(self) -> bytes:
+        return b"" if self._kept is None else self._kept.take()
+
+    def changes_are_urgent(self) -> bool:
+        return self._kept is not None and self._kept.urgent

@@ -101,7 +101,7 @@ class FactsProcess(FactsNode):
         if self._fence.expelled:
             remote = self._fence.spared(remote, self._window.next)
         if self._kept is not None:
-            self._kept.append(record(SUBMITTED, [now_ns, len(targets), *targets], payload))
+            self._kept.put(record(SUBMITTED, [now_ns, len(targets), *targets], payload))
         entry = self._window.add(remote, len(payload))
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
@@ -124,7 +124,7 @@ class FactsProcess(FactsNode):
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         self._arrive(source, packet, now_ns, outbox)
         if self._kept is not None:
-            self._kept.append(record(ARRIVED, [now_ns, source], written(packet)))
+            self._kept.put(record(ARRIVED, [now_ns, source], written(packet)))
 
     def _arrive(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         if self._fence.barring and self._fence.bars(source, packet, outbox):
@@ -168,7 +168,7 @@ class FactsProcess(FactsNode):
 
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
         if self._kept is not None:
-            self._kept.append(record(EXPIRED, [now_ns]))
+            self._kept.put(record(EXPIRED, [now_ns]))
         for alarm in self._alarms.ringing(now_ns):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)

@@ -30,6 +30,7 @@ from antecede.core.effects import Effect
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.fact_packets import FactsMessage
 from antecede.core.fence import ToldPeer
+from antecede.core.ledger import Ledger
 from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox
 from antecede.core.protocols.expelling import ExpellingNode
 from antecede.core.protocols.facts_checks import check_limits
@@ -269,7 +270,7 @@ class FactsNode(ExpellingNode):
         if self._peer(process) is None:
             raise LocalError(f"process {process} is not one of the others")
         if self._kept is not None and self._met:
-            self._kept.append(record(MET, [now_ns, process]))
+            self._kept.put(record(MET, [now_ns, process]))
         self._greet_met(now_ns, outbox)
 
     # Whom packets name.
@@ -279,13 +280,13 @@ class FactsNode(ExpellingNode):
 
     def introduce(self, process: int, key: int) -> None:
         if self._kept is not None:
-            self._kept.append(record(INTRODUCED, [process, key]))
+            self._kept.put(record(INTRODUCED, [process, key]))
         self._truths.filter.set_key(process, key)
         self._past.unnamed[process] = self._truths.filter.bit(process)
 
     def identify_into(self, process: int, alias: int, now_ns: i64, outbox: Outbox) -> None:
         if self._kept is not None:
-            self._kept.append(record(IDENTIFIED, [now_ns, process, alias + 1]))
+            self._kept.put(record(IDENTIFIED, [now_ns, process, alias + 1]))
         if alias >= 0:
             self._rename(alias, process)
         self._past.identified(process)
@@ -318,7 +319,7 @@ class FactsNode(ExpellingNode):
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
         if self._kept is not None:
-            self._kept.append(record(FORGOT, [now_ns, target]))
+            self._kept.put(record(FORGOT, [now_ns, target]))
         undelivered = self._abandon(peer)
         self._truths.gone(target)
         self._go_on_without([target], now_ns, outbox)
@@ -363,7 +364,7 @@ class FactsNode(ExpellingNode):
 
     def _keep_decision(self, process: i64, now_ns: i64) -> None:
         if self._kept is not None:
-            self._kept.append(record(DECIDED, [now_ns, process]))
+            self._kept.put(record(DECIDED, [now_ns, process]))
 
     def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
@@ -400,10 +401,10 @@ class FactsNode(ExpellingNode):
     # What survives a crash.
 
     def snapshot(self) -> list[bytes]:
-        self._kept = []
+        self._kept = Ledger()
         if self._restored_ns >= 0:
             # Whoever keeps its old journal goes through this, too.
-            self._kept.append(record(RESUMED, [self._restored_ns]))
+            self._kept.put(record(RESUMED, [self._restored_ns]))
         given = self._truths.filter.given_keys()
         keys = [record(INTRODUCED, [process, key]) for process, key in given]
         return [*keys, record(DUMPED, [], dumped(self, self.DURABLE))]

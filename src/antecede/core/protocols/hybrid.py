@@ -52,7 +52,6 @@ from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import Outbox
 from antecede.core.protocols.hybrid_node import (
     CSPS,
-    DELIVERED,
     ORDERED,
     RECEIVE_LIMIT,
     RESEND_BATCH,
@@ -62,8 +61,8 @@ from antecede.core.protocols.hybrid_node import (
     HybridNode,
     Rule,
 )
+from antecede.core.protocols.hybrid_records import DELIVERED
 from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer, note_due
-from antecede.core.records import record
 from antecede.core.sliding import find_copy
 from antecede.core.values import Message, Packet
 
@@ -147,7 +146,7 @@ class HybridProcess(HybridNode):
                 self._expect(peer, PERMITS, now_ns)
                 self._missing.add(peer.permits_owed(), sequence)
             if self._kept is not None:
-                self._kept.append(record(DELIVERED, [peer.id, sequence, int(missing)]))
+                self._kept.three(DELIVERED, peer.id, sequence, 1 if missing else 0)
             outbox.deliver(following.carried)
             following = None if peer.early is None else peer.early.pop(sequence, None)
         if peer.early is not None and not peer.early:

@@ -21,10 +21,23 @@ from antecede.core.checks import (
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.in_order import check_chain
+from antecede.core.ledger import Ledger
 from antecede.core.packets import DataPacket, Permit
 from antecede.core.permits import MissingPermit, MissingPermits
 from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox
 from antecede.core.protocols.expelling import ExpellingNode
+from antecede.core.protocols.hybrid_records import (
+    ACKED,
+    DELIVERED,
+    EXPELLED,
+    MISSING,
+    NUMBERED,
+    PEER,
+    PERMITTED,
+    POSITION,
+    SUBMITTED,
+    submission_record,
+)  # fmt: skip
 from antecede.core.protocols.hybrid_state import (
     ACKS,
     PERMITS,
@@ -32,7 +45,7 @@ from antecede.core.protocols.hybrid_state import (
     Peer,
     holding_back,
 )
-from antecede.core.records import RecordReader, record, record_of_four
+from antecede.core.records import RecordReader, record
 from antecede.core.sliding import SlidingArray, find_from
 from antecede.core.values import Message, Packet
 
@@ -55,18 +68,6 @@ SPS: Final = "sps"
 CSPS: Final = "csps"
 RULES: Final = (ORDERED, SPS, CSPS)
 """When a copy may leave: `hybrid`, `hybrid-sps` and `hybrid-csps` of the catalogue."""
-
-
-NUMBERED: Final = 1
-SUBMITTED: Final = 2
-DELIVERED: Final = 3
-ACKED: Final = 4
-PERMITTED: Final = 5
-EXPELLED: Final = 6
-PEER: Final = 7
-MISSING: Final = 8
-POSITION: Final = 9
-"""Kinds of records. The last three occur in snapshots only: they stand for what is long past."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -228,7 +229,7 @@ class HybridNode(ExpellingNode):
         for entry in given_up:
             self._acknowledged(entry, peer)
         if self._kept is not None:
-            self._kept.append(record(ACKED, [peer.id, peer.acked]))
+            self._kept.put_end(record(ACKED, [peer.id, peer.acked]))
         self._advance(outbox)
         self._release(now_ns, outbox)
         return [int(entry.sequence) for entry in given_up]
@@ -269,9 +270,9 @@ class HybridNode(ExpellingNode):
         peer.has_come(what, now_ns)
         if self._kept is not None:
             if what == ACKS:
-                self._kept.append(record(ACKED, [peer.id, peer.acked]))
+                self._kept.put_end(record(ACKED, [peer.id, peer.acked]))
             elif what == PERMITS:
-                self._kept.append(record(PERMITTED, [peer.id, peer.permitted]))
+                self._kept.put_end(record(PERMITTED, [peer.id, peer.permitted]))
 
     # What is submitted, and what is forgotten.
 
@@ -360,7 +361,7 @@ class HybridNode(ExpellingNode):
     def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
             if self._kept is not None:
-                self._kept.append(record(EXPELLED, [process]))
+                self._kept.put(record(EXPELLED, [process]))
             self._write_off(process)
         self._advance(outbox)
         for process in processes:
@@ -404,7 +405,7 @@ class HybridNode(ExpellingNode):
     # What survives a crash.
 
     def snapshot(self) -> list[bytes]:
-        self._kept = []
+        self._kept = Ledger()
         records = [
             record(PEER, [peer.id, peer.delivered, peer.acked, peer.last_submitted])
             for peer in self._roster
@@ -415,10 +416,9 @@ class HybridNode(ExpellingNode):
         for entry in self._unacked:
             message = entry.message
             if message is not None:
-                waited_for = [
-                    place for place in entry.targets if self._roster[place].acked < entry.sequence
-                ]
-                records.append(self._submission(message, entry.permits_before, waited_for))
+                targets = [self._roster[place] for place in entry.targets]
+                waited_for = [int(peer.id) for peer in targets if peer.acked < entry.sequence]
+                records.append(submission_record(message, entry.permits_before, waited_for))
         records.append(record(NUMBERED, [self._next_sequence - 1]))
         records += [record(EXPELLED, [process]) for process in self._fence.expelled]
         return records
@@ -434,19 +434,15 @@ class HybridNode(ExpellingNode):
 
     def _keep_submission(self, message: Message, places: list[int]) -> None:
         assert self._kept is not None, "asked for only where records are kept"
-        if places:
-            self._kept.append(self._submission(message, self._missing.next, places))
-        else:
-            self._kept.append(record(NUMBERED, [message.sequence]))
-
-    def _submission(self, message: Message, permits_before: i64, places: list[int]) -> bytes:
+        sequence, payload = message.sequence, message.payload
         if len(places) == 1:
             target = self._roster[places[0]].id
-            sequence = message.sequence
-            return record_of_four(SUBMITTED, sequence, permits_before, 1, target, message.payload)
-        numbers = [int(message.sequence), int(permits_before), len(places)]
-        numbers += [int(self._roster[place].id) for place in places]
-        return record(SUBMITTED, numbers, message.payload)
+            self._kept.four(SUBMITTED, sequence, self._missing.next, 1, target, b"", payload)
+        elif places:
+            targets = [int(self._roster[place].id) for place in places]
+            self._kept.put(submission_record(message, self._missing.next, targets))
+        else:
+            self._kept.put(record(NUMBERED, [sequence]))
 
     def _replay(self, reader: RecordReader) -> None:
         """What happened before the crash happens again, but nothing leaves."""

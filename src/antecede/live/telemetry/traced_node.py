@@ -18,7 +18,7 @@ from opentelemetry import metrics, trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, TraceState
 
 from antecede import __version__
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
 from antecede.live.telemetry.envelope import NOTHING, Context, put_in, take_out
 

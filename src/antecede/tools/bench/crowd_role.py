@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
 from antecede.live.opening import open_node
 from antecede.tools.bench.load import payload_of

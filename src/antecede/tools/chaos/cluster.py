@@ -140,13 +140,14 @@ class Cluster:
         """A new life begins, or one with a journal goes on."""
         life = self._asleep.pop(name, None)
         number = len(self.witness.lives) if life is None else life.number
-        options = ["--journal", f"{self._folder}/{name}-{number}"] if self._journal else []
+        folder = f"{self._folder}/{name}-{number}" if life is None else life.folder
+        options = ["--journal", folder] if self._journal else []
         born_us = time.time_ns() // 1_000
         with interrupts_held():
             child = start_node(name, self._proxy.peers_of(name), options)
             self._stack.callback(end_child, child)
         if life is None:
-            life = Life(name, number, born_us, child)
+            life = Life(name, number, born_us, child, folder)
             self.witness.lives.append(life)
         else:
             life.child = child
@@ -180,11 +181,19 @@ class Cluster:
     def _listen(self) -> None:
         for life in list(self._at.values()):
             for line in life.child.lines():
+                if life.incarnation and line.get("event") == "ready":
+                    life = self._recognised(life, int(line["incarnation"]))
                 self.witness.hears(life, line)
                 if "from" in line and self._replying and self._random.random() < REPLIES:
                     self._send(life)
             if life.child.status() is not None and not life.over:
                 self._has_ended(life)
+
+    def _recognised(self, life: Life, incarnation: int) -> Life:
+        """Who has come back: as a rule the one that was killed."""
+        if incarnation != life.incarnation:
+            life = self._at[life.name] = self.witness.is_reborn(life, incarnation)
+        return life
 
     def _has_ended(self, life: Life) -> None:
         """A process has ended by itself: if it was expelled, that is how it should be."""

@@ -32,6 +32,10 @@ class Life:
     born_us: int
     """Its incarnation is a time: it is after this, and before the next life of that name."""
     child: Child
+    folder: str = ""
+    """Where its journal is, if it has one."""
+    incarnation: int = 0
+    """What it says that it is, once it is ready."""
     ready: bool = False
     paused: bool = False
     over: bool = False
@@ -122,6 +126,7 @@ class Witness:
             self._refuses(life, line)
         elif event == "ready":
             life.ready = True
+            life.incarnation = int(line["incarnation"])
         elif event == "fenced":
             self.fenced += 1
             self.departures.gone.add(life.number)
@@ -129,12 +134,21 @@ class Witness:
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
             self._gives_up(life, str(line["peer"]), line["undelivered"])
         elif event == "undeliverable":
-            self._gives_up(life, str(line["peer"]), line["sequences"])
+            # What an earlier life had sent is told by the one after it, if it was not told before.
+            sender = self.life_of(life.name, int(line["life"])) if "life" in line else life
+            self._gives_up(sender, str(line["peer"]), line["sequences"])
 
     def crashed(self, life: Life) -> None:
         """A life has ended without a word."""
         life.over = True
         self.departures.gone.add(life.number)
+
+    def is_reborn(self, life: Life, incarnation: int) -> Life:
+        """A process that was killed has come back as somebody new: it had been expelled before."""
+        self.crashed(life)
+        born = Life(life.name, len(self.lives), incarnation, life.child, life.folder)
+        self.lives.append(born)
+        return born
 
     def falls_asleep(self, life: Life) -> None:
         """A process was killed, and its journal will let it go on."""

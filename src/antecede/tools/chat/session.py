@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.link.faults import Faults
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.link.reports import (
     PeerBack,
     PeerLeft,

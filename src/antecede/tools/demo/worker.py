@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from antecede.core.errors import AntecedeError
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.lines import InputLines
 from antecede.live.node import Node
 from antecede.live.opening import open_node

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from antecede.link.inbox import InboundMessage
+from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
 from antecede.live.opening import open_node
 from antecede.live.security.keys import SecretKey

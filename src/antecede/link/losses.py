@@ -1,0 +1,66 @@
+"""Telling the application what is given up; with a journal, once more after a crash."""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.link.kept import Kept
+from antecede.link.reports import PeerExpelled, Report, Undeliverable
+from antecede.link.session import Session
+from antecede.wire.fence import Tombstone
+
+
+@final
+class Losses:
+    """What one node has given up."""
+
+    __slots__ = ("_kept", "_reports")
+
+    def __init__(self, reports: list[Report], kept: Kept | None) -> None:
+        self._reports: Final = reports
+        self._kept: Final = kept
+
+    def tell(self, name: str, sequences: list[int]) -> None:
+        """These messages of ours may never be delivered to a peer; nothing if there are none."""
+        if sequences:
+            self._reports.append(Undeliverable(name=name, sequences=tuple(sequences)))
+            if self._kept is not None:
+                self._kept.given_up(name, sequences, 0, 0)
+
+    def tell_expulsion(
+        self, session: Session, stone: Tombstone, sequences: list[int], unreceived: i64
+    ) -> None:
+        """A peer is expelled, and what it may have missed."""
+        self._reports.append(expulsion(session.incarnation, stone, sequences, unreceived))
+        if sequences:
+            self._reports.append(Undeliverable(name=session.name, sequences=tuple(sequences)))
+        if self._kept is not None:
+            self._kept.given_up(session.name, sequences, session.id, unreceived)
+
+
+def untold_reports(kept: Kept) -> list[Report]:
+    """What a process that crashed may not have told."""
+    reports: list[Report] = []
+    for loss in kept.untold.losses.values():
+        stone = kept.stones.get(int(loss.expelled))
+        if loss.expelled > 0 and stone is not None:
+            reports.append(expulsion(stone.incarnation, stone, loss.sequences, loss.unreceived))
+        if loss.sequences:
+            life = None if loss.life == 0 else int(loss.life)
+            sequences = tuple(loss.sequences)
+            reports.append(Undeliverable(name=loss.name, sequences=sequences, life=life))
+    return reports
+
+
+def expulsion(
+    incarnation: i64, stone: Tombstone, sequences: list[int], unreceived: i64
+) -> PeerExpelled:
+    """That an incarnation is expelled."""
+    return PeerExpelled(
+        name=stone.name,
+        incarnation=int(incarnation),
+        by=stone.by,
+        reason=stone.reason,
+        undelivered=tuple(sequences),
+        unreceived=int(unreceived),
+    )

@@ -1,0 +1,26 @@
+"""The kinds of records that a link writes; those of a core are below `LINK`."""
+
+from typing import Final
+
+LINK: Final = 64
+
+LIFE: Final = 64
+PEER: Final = 65
+OVER: Final = 66
+FORGOTTEN: Final = 67
+STONE: Final = 68
+COUNTS: Final = 69
+PART: Final = 70
+WHOLE: Final = 71
+LARGE: Final = 72
+LARGE_GONE: Final = 73
+PIECE: Final = 74
+DROPPED: Final = 75
+INBOUND: Final = 76
+CONFIRMED: Final = 77
+PUT: Final = 78
+REMOVED: Final = 79
+ENDED: Final = 80
+NUMBERED: Final = 81
+LOST: Final = 82
+TOLD: Final = 83

@@ -1,0 +1,82 @@
+"""What a link keeps, written and read again."""
+
+from antecede import Message
+from antecede.core.ledger import Ledger
+from antecede.core.records import RecordReader, joined, record, split
+from antecede.link.kept import Kept
+from tests.journal.crashing_group import CrashingGroup, run
+
+ANN = 1
+
+
+def read_again(kept: Kept) -> Kept:
+    """What another process makes of a snapshot."""
+    again = Kept(kept.name, kept.order, 0)
+    assert again.replay(kept.snapshot(1, 0)) == []
+    return again
+
+
+def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None:
+    """One payload is not confirmed and half of the next one is there when a new file is begun."""
+    kept = Kept("bob", "hybrid", 7)
+    kept.deliver(ANN, "ann", b"ann", 1, b"whole", b"whole")
+    kept.piece(ANN, b"half of the")
+    again = read_again(kept)
+    assert [message.payload for message in again.handling.pending()] == [b"whole"]
+    assert again.pieces(ANN) == [b"half of the"]
+
+
+def test_a_ledger_says_what_single_records_say() -> None:
+    ledger = Ledger()
+    ledger.put_end(record(4, [1, 300]))
+    assert not ledger.urgent
+    ledger.three(3, 1, 1 << 40, 0)
+    ledger.four(2, 7, 0, 1, 200, b"name", b"payload" * 50)
+    assert ledger.urgent
+    twin = ledger.clone()
+    expected = [
+        record(4, [1, 300]),
+        record(3, [1, 1 << 40, 0]),
+        record(2, [7, 0, 1, 200], b"name" + b"payload" * 50),
+    ]
+    assert split(ledger.take()) == expected
+    assert (ledger.take(), ledger.urgent) == (b"", False)
+    assert twin.urgent
+    assert twin.take() == joined(expected)
+    assert RecordReader(expected[0]).numbers() == [1, 300]
+
+
+def test_records_that_are_cut_short_are_not_split() -> None:
+    body = joined([b"one", b"three"])
+    assert [split(body[:size]) is None for size in (0, 3, 6, 7, 9, len(body) - 1)] == [
+        False, True, True, False, True, True,
+    ]  # fmt: skip
+    assert split(b"\xff\xff\xff\xff") is None
+
+
+def test_all_that_a_handler_does_is_one_commit_however_much_it_sends() -> None:
+    """Bob answers one message with more than leaves at once; his disk fails at every step."""
+    answers = [bytes([number]) * 1_000 for number in range(160)]
+
+    def begins_with(name: str) -> list[tuple[list[str], bytes]]:
+        return [(["bob"], b"ask")] if name == "ann" else []
+
+    def passes_on(name: str, message: Message) -> list[tuple[list[str], bytes]]:
+        asked = name == "bob" and message.payload == b"ask"
+        return [(["ann"], answer) for answer in answers] if asked else []
+
+    def story(crash_at: int | None) -> int:
+        group = CrashingGroup(["ann", "bob"], begins_with=begins_with, passes_on=passes_on)
+        group.disks["bob"].crash_at = crash_at
+
+        async def whole() -> None:
+            await group.open_all()
+            await group.settle()
+            assert [entry[2] for entry in group.log("bob")] == ["ask"]
+            assert [entry[1] for entry in group.log("ann")] == list(range(1, 1 + len(answers)))
+
+        run(whole())
+        return group.disks["bob"].steps
+
+    for crash_at in range(6, story(None) + 1):
+        story(crash_at)
