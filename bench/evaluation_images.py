@@ -1,9 +1,7 @@
-"""The figures of docs/EVALUATION.md, drawn from its recorded tables: `make images`.
+"""The figures of docs/EVALUATION.md, drawn from its recorded tables; no simulation is run.
 
-    python -m bench.evaluation_images                     from bench/figures, into docs/images
-    python -m bench.evaluation_images ANSWERS.csv OUT     from another evaluation's answers
-
-No simulation is run: `antecede evaluate` draws the same figures from the same table.
+python -m bench.evaluation_images            from bench/figures, into docs/images
+python -m bench.evaluation_images OUT        into another folder
 """
 
 import csv
@@ -18,16 +16,17 @@ from antecede.pipeline.evaluate.answer import Answer
 from antecede.pipeline.evaluate.plots import added_plot, metadata_plot
 from antecede.pipeline.evaluate.settings import Setting
 from antecede.pipeline.profile.drawing import LOOKS
+from bench.reproduce import ROOT, read_claims
 
-ROOT = Path(__file__).parent.parent
-ANSWERS = ROOT / "bench" / "figures" / "evaluation.csv"
 IMAGES = ROOT / "docs" / "images"
+CLAIMED = "evaluation-"
+"""What the claims are called whose figures are drawn, in their order."""
 
 Row = Mapping[str, str]
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """The rows of an evaluation's `answers.csv`."""
+    """The rows of an evaluation's answers."""
     with path.open(encoding="utf-8", newline="") as file:
         return [answer_of(row) for row in csv.DictReader(file)]
 
@@ -69,9 +68,14 @@ def estimate_of(row: Row, name: str) -> Estimate | None:
     return Estimate(mean=float(row[name]), half_width=half, samples=int(row["seeds"]))
 
 
-def draw(answers: Path, folder: Path) -> None:
+def recorded() -> list[Answer]:
+    """Everything that the document claims, in its order."""
+    claims = [claim for name, claim in read_claims().items() if name.startswith(CLAIMED)]
+    return [answer for claim in claims for answer in read_answers(claim.file)]
+
+
+def draw(found: list[Answer], folder: Path) -> None:
     """Write both figures."""
-    found = read_answers(answers)
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(LOOKS):
         for name, figure in (("added", added_plot(found)), ("metadata", metadata_plot(found))):
@@ -79,5 +83,4 @@ def draw(answers: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    given = [Path(word) for word in sys.argv[1:3]]
-    draw(given[0] if given else ANSWERS, given[1] if len(given) > 1 else IMAGES)
+    draw(recorded(), Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

@@ -48,8 +48,14 @@ class Claim:
     """The columns that say which figure a row is."""
     ignored: tuple[str, ...] = ()
     """Columns, or keys of JSON, that are not figures: times of one machine."""
+    told: tuple[str, ...] = ()
+    """Columns that are kept and not compared: intervals, and what figures are drawn from."""
     tolerance: float = 0.0
     """How far a figure may be from what is claimed, as a share of it."""
+    least: float = 0.0
+    """Differences up to this one are none, however small the figures."""
+    unrecorded: str = ""
+    """Why there are no figures to compare with."""
     needs: tuple[str, ...] = field(default=())
     """What the machine must have: `data` (ANTECEDE_DATA), `compiled`, `root`."""
 
@@ -57,6 +63,14 @@ class Claim:
     def file(self) -> Path:
         """Where the claimed figures are."""
         return FIGURES / f"{self.name}.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a command left: several claims may come of one."""
+
+    folder: Path
+    printed: str
 
 
 def read_claims(path: Path = CLAIMS) -> dict[str, Claim]:
@@ -86,9 +100,27 @@ def missing(claim: Claim) -> str:
     return ""
 
 
-def reproduce(claim: Claim, out: Path) -> list[Row]:
-    """Run the command of a claim; the figures that come of it."""
-    folder = out / claim.name
+def reproduce(claim: Claim, out: Path, done: dict[str, Run] | None = None) -> list[Row]:
+    """Run the command of a claim, unless that is `done`; the figures that come of it."""
+    ran = None if done is None else done.get(claim.command)
+    if ran is None:
+        ran = run(claim, out / claim.name)
+        if done is not None:
+            done[claim.command] = ran
+    if not claim.table:
+        return rows_of_json(json.loads(ran.printed.splitlines()[-1]), claim)
+    text = (ran.folder / claim.table).read_text(encoding="utf-8")
+    if claim.table.endswith(".json"):
+        return rows_of_json(json.loads(text), claim)
+    rows = csv.DictReader(text.splitlines())
+    return [
+        {name: short(value) for name, value in row.items() if name not in claim.ignored}
+        for row in rows
+    ]
+
+
+def run(claim: Claim, folder: Path) -> Run:
+    """Run the command of a claim in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     words = [word.replace("{out}", str(folder)) for word in claim.command.split()]
     if words[0] == "antecede":
@@ -99,19 +131,21 @@ def reproduce(claim: Claim, out: Path) -> list[Row]:
     )
     if ran.returncode:
         raise RuntimeError(f"{claim.command} failed:\n{ran.stderr[-2000:]}")
-    if not claim.table:
-        return rows_of_json(json.loads(ran.stdout.splitlines()[-1]), claim)
-    text = (folder / claim.table).read_text(encoding="utf-8")
-    if claim.table.endswith(".json"):
-        return rows_of_json(json.loads(text), claim)
-    rows = list(csv.DictReader(text.splitlines()))
-    return [{k: v for k, v in row.items() if k not in claim.ignored} for row in rows]
+    return Run(folder=folder, printed=ran.stdout)
+
+
+def short(value: str) -> str:
+    """A figure with six digits at most; anything else as it is."""
+    try:
+        return value if value.lstrip("-").isdecimal() else f"{float(value):.6g}"
+    except ValueError:
+        return value
 
 
 def rows_of_json(answer: object, claim: Claim) -> list[Row]:
     """An object as a table of keys and values."""
     return [
-        {"key": key, "value": str(value)}
+        {"key": key, "value": short(str(value))}
         for key, value in flat(answer, "")
         if not any(part in claim.ignored for part in key.split("."))
     ]
@@ -139,7 +173,7 @@ def drift(claim: Claim, claimed: list[Row], found: list[Row]) -> list[str]:
     for key in before.keys() & after.keys():
         for column, value in before[key].items():
             now = after[key].get(column, "")
-            if not alike(value, now, claim.tolerance):
+            if column not in claim.told and not alike(value, now, claim.tolerance, claim.least):
                 said.append(f"{key}: {column} was {value}, is {now}")
     return sorted(said)
 
@@ -149,7 +183,7 @@ def key_of(row: Row, claim: Claim) -> str:
     return " ".join(row[column] for column in claim.keys)
 
 
-def alike(before: str, now: str, tolerance: float) -> bool:
+def alike(before: str, now: str, tolerance: float, least: float = 0.0) -> bool:
     """Whether two figures are the same, as far as it matters."""
     if before == now:
         return True
@@ -157,7 +191,7 @@ def alike(before: str, now: str, tolerance: float) -> bool:
         one, other = float(before), float(now)
     except ValueError:
         return False
-    return abs(one - other) <= tolerance * max(abs(one), abs(other))
+    return abs(one - other) <= max(least, tolerance * max(abs(one), abs(other)))
 
 
 def read_figures(path: Path) -> list[Row]:
@@ -177,19 +211,26 @@ def write_figures(path: Path, rows: list[Row]) -> None:
 
 def table(claims: dict[str, Claim]) -> str:
     """Claim, command, minutes: for a document."""
-    lines = ["| claim | in | command | minutes | may differ by |", "|---|---|---|---|---|"]
+    lines = [
+        "| | claim | in | command | minutes | may differ by | recorded |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for claim in claims.values():
         command = claim.command.replace(" --out {out}", "")
         differ = f"{claim.tolerance:.0%}" if claim.tolerance else "nothing"
         page = f"[{Path(claim.page).name}](../{claim.page})"
-        lines.append(f"| {claim.says} | {page} | `{command}` | {claim.minutes:g} | {differ} |")
+        recorded = claim.unrecorded or f"[yes](../bench/figures/{claim.file.name})"
+        lines.append(
+            f"| `{claim.name}` | {claim.says} | {page} | `{command}` | {claim.minutes:g} | "
+            f"{differ} | {recorded} |"
+        )
     return "\n".join(lines) + "\n"
 
 
-def check(claim: Claim, accept: bool) -> bool:
+def check(claim: Claim, accept: bool, done: dict[str, Run]) -> bool:
     """Check one claim and say what came of it; False if it has drifted."""
     begun = time.monotonic()
-    found = reproduce(claim, OUT)
+    found = reproduce(claim, OUT, done)
     write_figures(OUT / f"{claim.name}.csv", found)
     took = f"{(time.monotonic() - begun) / 60:.1f} min"
     if accept:
@@ -222,6 +263,7 @@ def main() -> None:
         print(table(claims), end="")
         return
     good = True
+    done: dict[str, Run] = {}
     for name in chosen.names or claims:
         claim = claims[name]
         if chosen.minutes is not None and claim.minutes > chosen.minutes:
@@ -229,7 +271,7 @@ def main() -> None:
         elif reason := missing(claim):
             print(f"{name}: left out: {reason}", flush=True)
         else:
-            good = check(claim, chosen.accept) and good
+            good = check(claim, chosen.accept, done) and good
     sys.exit(0 if good else 1)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from antecede.cli.main import SUBCOMMANDS
 from bench import reproduce
-from bench.reproduce import Claim, alike, drift, read_claims, read_figures, table
+from bench.reproduce import Claim, alike, drift, key_of, read_claims, read_figures, short, table
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = read_claims()
@@ -34,6 +34,26 @@ def test_every_file_of_figures_belongs_to_a_claim() -> None:
     assert kept <= CLAIMS.keys()
 
 
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
+def test_a_claim_has_figures_or_says_why_not(claim: Claim) -> None:
+    assert claim.file.is_file() != bool(claim.unrecorded)
+    if claim.file.is_file():
+        kept = read_figures(claim.file)
+        names = [key_of(row, claim) for row in kept]
+        assert len(set(names)) == len(names) > 0, "each figure has a name of its own"
+        assert {*claim.told} <= {*kept[0]}
+
+
+def test_the_figures_of_the_evaluation_are_drawn_from_what_is_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[lab]'")
+    from bench.evaluation_images import IMAGES, draw, recorded
+
+    draw(recorded(), tmp_path)
+    for file in sorted(tmp_path.iterdir()):
+        kept = (IMAGES / file.name).read_bytes()
+        assert file.read_bytes() == kept, "run: python -m bench.evaluation_images"
+
+
 def test_a_cheap_claim_holds(tmp_path: Path) -> None:
     claim = CLAIMS["comparison-network"]
     found = reproduce.reproduce(claim, tmp_path)
@@ -57,6 +77,22 @@ def test_drift_is_told_in_words() -> None:
         "c: is not there any more",
         "d: is new",
     ]
+
+
+def test_what_is_only_told_does_not_drift_and_tiny_differences_are_none() -> None:
+    claim = Claim(name="x", page="-", says="-", command="-", minutes=1, told=("width",), least=0.01)
+    claimed = [{"key": "a", "share": "0.001", "width": "5"}]
+    found = [{"key": "a", "share": "0.002", "width": "9"}]
+    assert drift(claim, claimed, found) == []
+    assert drift(claim, claimed, [{**found[0], "share": "0.02"}]) == ["a: share was 0.001, is 0.02"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [("0.123456789", "0.123457"), ("1234567890", "1234567890"), ("-5", "-5"), ("O(n)", "O(n)")],
+)
+def test_figures_are_kept_with_six_digits(value: str, kept: str) -> None:
+    assert short(value) == kept
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_long_log_is_refused_with_what_to_install(
     ("name", "status", "said"),
     [
         ("run.jsonl", 0, "1 message was delivered before one that caused it"),
-        ("run.parquet", 2, "pip install antecede[lab]"),
+        ("run.parquet", 2, "pip install 'antecede[lab]'"),
         ("traces.json", 2, "antecede ingest"),
     ],
 )

@@ -117,6 +117,7 @@ def test_ks_experiment_prints_shares_with_intervals(tmp_path: Path) -> None:
         (["--protocols", "no_such_module:INFO"], "cannot load the protocol"),
         (["--only", "beauty"], "nothing is called 'beauty'; there are network, space"),
         (["--ks", "--protocols", "rst"], "--ks measures KS alone"),
+        (["--sizes", "10,many"], "is no number of processes from 3 to 10,000"),
         (["--seeds", "0"], "Invalid value for '--seeds'"),
     ],
 )
@@ -124,6 +125,19 @@ def test_mistake_is_one_clear_sentence(arguments: list[str], complaint: str) -> 
     result = compare("--quick", *arguments)
     assert result.exit_code == 2
     assert complaint in result.output
+
+
+def test_numbers_of_processes_can_be_chosen(tmp_path: Path) -> None:
+    space = ["--quick", "--only", "space", "--protocols", "hybrid", "--sizes", "7,6"]
+    assert compare(*space, "--out", str(tmp_path)).exit_code == 0
+    with (tmp_path / "readings.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["quantity"] == "integers per message"]
+    assert {float(row["at"]) for row in rows} == {6.0, 7.0}
+    assert "--sizes 7,6" in (tmp_path / "comparison.md").read_text(encoding="utf-8")
+    ks = compare("--ks", "--quick", "--sizes", "6", "--out", str(tmp_path))
+    assert ks.exit_code == 0
+    with (tmp_path / "ks.csv").open(encoding="utf-8") as file:
+        assert {row["processes"] for row in csv.DictReader(file)} == {"6"}
 
 
 def test_help_teaches_by_examples() -> None:

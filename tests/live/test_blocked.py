@@ -35,7 +35,7 @@ def test_health_is_blocked_with_the_reason_and_the_remedy_helps() -> None:
         assert health.status == "blocked"
         assert bool(health), "a restart of this node would not help"
         assert health.blocked == (
-            "1 messages wait for permits that bob owes, which is silent or gone; "
+            "1 message waits for permits that bob owes, which is silent or gone; "
             "if it is gone for good: await node.expel('bob')",
         )
         assert "message 1 to cat waits for a permit of bob" in str(ann.explain())

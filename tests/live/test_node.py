@@ -196,7 +196,7 @@ def test_flush_names_who_has_not_delivered() -> None:
         alice.add_peer("carol", None)
         await alice.send(["bob", "carol"], b"x")
         await bob.receive(30)
-        with pytest.raises(TimedOut, match="carol has not been met yet; 1 messages wait") as caught:
+        with pytest.raises(TimedOut, match="carol has not been met yet; 1 message waits") as caught:
             await alice.flush(timeout=0.5)
         assert "bob has not" not in str(caught.value)
 

@@ -222,7 +222,7 @@ def test_what_nobody_reads_is_told_of_at_the_end(caplog: pytest.LogCaptureFixtur
             await alice.send("alice", b"x")
 
     asyncio.run(story())
-    assert "alice: closed with 1 messages that nobody has read" in caplog.text
+    assert "alice: closed with 1 message that nobody has read" in caplog.text
     assert logging.WARNING in [record.levelno for record in caplog.records]
 
 

@@ -6,6 +6,7 @@ It leaves what any audit leaves, the tables as JSON lines instead of Parquet.
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from antecede.audit.summary import (
 from antecede.core.errors import LocalError
 from antecede.trace import EventLog, read_runs
 from antecede.trace.atomic import blaming, replacing_together
+from antecede.trace.datasets import find_runs
+from antecede.trace.leftovers import find_leftovers, torn_file, with_leftovers
 from antecede.trace.processes import read_processes
 
 MESSAGES_MAX: Final = 20_000
@@ -36,28 +39,76 @@ MESSAGES_MAX: Final = 20_000
 Rows = list[dict[str, Any]]
 
 
+@dataclass(slots=True, kw_only=True)
+class Known:
+    """What is known where logs break off, and how much is not."""
+
+    ends: dict[str, dict[str, int | None]] = field(default_factory=dict)
+    """By run and process: the last submission or delivery that is known."""
+    unknown: dict[str, int] = field(default_factory=lambda: {"losses": 0, "inventions": 0})
+
+    def judged(self, run: str, log: EventLog, cut: set[int], verdict: Verdict) -> Verdict:
+        """The verdict without what may be due to logs that break off."""
+        if not cut:
+            return verdict
+        self.ends[run] = {str(process): end_of(log, process) for process in sorted(cut)}
+        losses = [one for one in verdict.losses if one.target not in cut]
+        inventions = [one for one in verdict.inventions if one.message.sender not in cut]
+        self.unknown["losses"] += len(verdict.losses) - len(losses)
+        self.unknown["inventions"] += len(verdict.inventions) - len(inventions)
+        return replace(verdict, losses=losses, inventions=inventions)
+
+
 def audit_plain(
     paths: Sequence[str], out: str, *, order: Order | None = None, explain: int = 0
 ) -> Audit:
     """Audit these logs; `LocalError` if that takes more than this can do."""
-    logs = {(path, run): log for path in paths for run, log in read_runs(path).items()}
+    found = {(path, run): one for path in paths for run, one in read_logs(path).items()}
+    logs = {key: log for key, (log, _) in found.items()}
     names = run_names(list(logs))
     for key, log in logs.items():
         check_size(names[key], log)
     traced = any(event.trace_id for log in logs.values() for event in log)
     chosen = order or (TRACE if traced else PROCESS)
-    verdicts = {
-        names[key]: check_log(log, order=chosen, witnesses=bool(explain))
-        for key, log in logs.items()
-    }
+    known = Known()
+    verdicts = {}
+    for key, (log, cut) in found.items():
+        verdict = check_log(log, order=chosen, witnesses=bool(explain))
+        verdicts[names[key]] = known.judged(names[key], log, cut, verdict)
     events = sum(len(log) for log in logs.values())
     by_order = {each: len(all_violations(logs.values(), each)) for each in ORDERS}
     summary = summarised(verdicts, events, chosen, by_order)
+    summary = replace(summary, cut_off=known.ends, unknown=known.unknown)
     write_tables(Path(out), tables_of(verdicts), summary)
-    found = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
-    worst = sorted(found, key=rank)[:explain]
+    early = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
+    worst = sorted(early, key=rank)[:explain]
     people = {names[path, run]: read_processes(path, run_or_none(path, run)) for path, run in logs}
     return Audit(summary=summary, worst=worst, names=people)
+
+
+def read_logs(path: str) -> dict[str, tuple[EventLog, set[int]]]:
+    """Every log at `path` by its run, and the processes whose part of it breaks off."""
+    place = Path(path)
+    torn = torn_file(place) if place.is_file() else None
+    logs = read_runs(path) if torn is None else {}
+    found: dict[str, tuple[EventLog, set[int]]] = {}
+    for run, files in find_runs(place).items():
+        unfinished = find_leftovers(files[0].parent) if place.is_dir() else []
+        if torn is not None:
+            unfinished = [torn]
+        log = with_leftovers(logs.get(run, EventLog()), unfinished)
+        found[run] = log, {one.process for one in unfinished if one.process is not None}
+    return found
+
+
+def end_of(log: EventLog, process: int) -> int | None:
+    """The last submission or delivery of a process that is known."""
+    times_ns = [
+        event.time_ns
+        for event in log
+        if event.process == process and event.kind in ("submitted", "delivered")
+    ]
+    return times_ns[-1] if times_ns else None
 
 
 def run_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:

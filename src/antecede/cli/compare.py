@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,8 @@ from antecede.sim.run import CORE, NODE
 SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000
 TRIALS_MAX: Final = 1_000_000
+PROCESSES_MIN: Final = 3
+PROCESSES_MAX: Final = 10_000
 
 LABEL_WIDTH: Final = 26
 CELL_WIDTH: Final = 22
@@ -79,6 +82,11 @@ verdict that is not a plain confirmation is explained below it, with the command
 )
 @click.option("--quick", is_flag=True, help="Small runs: seconds.")
 @click.option("--full", is_flag=True, help="Large runs: an hour, compiled.")
+@click.option(
+    "--sizes",
+    default="",
+    help="These numbers of processes, separated by commas, for metadata, state and --ks.",
+)
 @click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True)
 @click.option(
     "--seeds",
@@ -108,6 +116,7 @@ def command(
     families: str,
     quick: bool,
     full: bool,
+    sizes: str,
     seed: int,
     seeds: int | None,
     trials: int | None,
@@ -129,15 +138,19 @@ def command(
             "--only": families or None,
             "--quick": "" if quick else None,
             "--full": "" if full else None,
+            "--sizes": sizes or None,
             "--seed": str(seed),
             "--seeds": None if seeds is None else str(seeds),
             "--trials": None if trials is None else str(trials),
         }
     )
     effort = chosen_effort(quick, full)
+    numbers = chosen_sizes(sizes)
     if host == NODE:
-        if ks or families or out is not None:
-            raise LocalError("--host node has a table of its own; leave out --ks, --only and --out")
+        if ks or families or sizes or out is not None:
+            raise LocalError(
+                "--host node has a table of its own; leave out --ks, --only, --sizes and --out"
+            )
         names = chosen_protocols(protocols) if protocols else []
         messages = QUICK_MESSAGES if quick else MESSAGES
         console.print(hosts_table(host_rows(for_nodes(names), messages, seed)))
@@ -146,13 +159,13 @@ def command(
         if protocols or families:
             raise LocalError("--ks measures KS alone; leave out --protocols and --only")
         make_folder(out)
-        rows = ks_experiment(console, effort.name, seed, seeds)
+        rows = ks_experiment(console, effort.name, numbers, seed, seeds)
         if out is not None:
             tell_files(write_ks(out, rows, typed))
         return
     campaign = Campaign(
         entrants_of(chosen_protocols(protocols)),
-        effort,
+        replace(effort, sizes=numbers) if numbers else effort,
         chosen_families(families),
         seed,
         seeds,
@@ -203,6 +216,18 @@ def chosen_effort(quick: bool, full: bool) -> Effort:
     if quick:
         return QUICK
     return FULL if full else USUAL
+
+
+def chosen_sizes(text: str) -> tuple[int, ...]:
+    """The numbers of processes asked for, in ascending order; none: the usual ones."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if not word.isdecimal() or not PROCESSES_MIN <= int(word) <= PROCESSES_MAX:
+            raise LocalError(
+                f"--sizes: {word!r} is no number of processes from {PROCESSES_MIN} to "
+                f"{PROCESSES_MAX:,}"
+            )
+    return tuple(sorted({int(word) for word in words}))
 
 
 def chosen_families(text: str) -> tuple[str, ...]:
@@ -326,9 +351,13 @@ def tell_files(paths: list[Path]) -> None:
     click.echo(f"Written: {', '.join(str(path) for path in paths)}", err=True)
 
 
-def ks_experiment(console: Console, effort: str, seed: int, seeds: int | None) -> list[KsRow]:
+def ks_experiment(
+    console: Console, effort: str, sizes: tuple[int, ...], seed: int, seeds: int | None
+) -> list[KsRow]:
     """Run the experiment with KS, and print its table."""
     grid = {QUICK.name: KS_QUICK, USUAL.name: KS_USUAL, FULL.name: KS_FULL}[effort]
+    if sizes:
+        grid = replace(grid, sizes=sizes)
     with progress_bar() as show:
         rows = run_ks_experiment(grid, seed, seeds, show)
     console.print(rich_table(ks_table(rows)))

@@ -95,6 +95,11 @@ def parse_count(text: str) -> int:
     return int(count)
 
 
+def messages_text(count: int) -> str:
+    """`1 message`, `2,000 messages`."""
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
 def duration_text(duration_ns: float) -> str:
     """A duration for people, to three digits: `1.25 ms`."""
     if duration_ns == 0:

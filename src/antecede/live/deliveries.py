@@ -19,6 +19,7 @@ from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import Handling, InboundMessage
 from antecede.link.kept import Kept
+from antecede.link.notation import messages_text
 from antecede.live.errors import NodeClosed
 from antecede.live.waiting import Notifier, one_turn
 
@@ -188,7 +189,8 @@ class Deliveries:
         self._ended = True
         unread = self.unread()
         if unread and not self._seekers and self._handler is None and self._handler_task is None:
-            log.warning("%s: closed with %d messages that nobody has read", self._name, unread)
+            left = messages_text(unread)
+            log.warning("%s: closed with %s that nobody has read", self._name, left)
         self.notify()
 
     async def handed_over(self, seconds: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from antecede.link.endpoint import Endpoint
-from antecede.link.notation import duration_text
+from antecede.link.notation import duration_text, messages_text
 from antecede.link.session import Session
 
 SHOWN = 20
@@ -56,7 +56,10 @@ class PeerState:
         if not self.met and self.gone:
             return said  # It is expelled, and not back.
         if not self.met:
-            waiting = f"; {self.undelivered} messages wait for it" if self.undelivered else ""
+            waits = "waits" if self.undelivered == 1 else "wait"
+            waiting = (
+                f"; {messages_text(self.undelivered)} {waits} for it" if self.undelivered else ""
+            )
             why = "has left and is not back" if self.away else "has not been met yet"
             how = f"; {remedy(self.name)}" if self.away and self.undelivered else ""
             said.append(f"{self.name} {why}{waiting}{how}")
@@ -65,7 +68,7 @@ class PeerState:
             silence = duration_text(self.silent_ns)
             said.append(f"{self.name} has been silent for {silence}; {remedy(self.name)}")
         if self.undelivered:
-            said.append(f"{self.name} has not acknowledged {self.undelivered} messages")
+            said.append(f"{self.name} has not acknowledged {messages_text(self.undelivered)}")
         if self.early:
             said.append(
                 f"{self.early} messages of {self.name} wait here for the one after {self.after}"
@@ -89,7 +92,9 @@ class Explanation:
     def __str__(self) -> str:
         if not self.buffered and not any(peer.reasons() for peer in self.peers):
             return "nothing is waiting"
-        lines = [f"{self.buffered} messages ({self.buffered_bytes:,} bytes) are not delivered yet"]
+        are = "is" if self.buffered == 1 else "are"
+        held = f"{messages_text(self.buffered)} ({self.buffered_bytes:,} bytes)"
+        lines = [f"{held} {are} not delivered yet"]
         lines += [reason for peer in self.peers for reason in peer.reasons()]
         lines += [str(held) for held in self.held[:SHOWN]]
         if len(self.held) > SHOWN:
@@ -138,7 +143,8 @@ def blocked_by(endpoint: Endpoint) -> list[str]:
                 name = endpoint.name_of(owner)
                 waiting[name] = waiting.get(name, 0) + 1
     said = [
-        f"{count:,} messages wait for permits that {name} owes, which is silent or gone; "
+        f"{messages_text(count)} {'waits' if count == 1 else 'wait'} for permits that {name} "
+        "owes, which is silent or gone; "
         f"{remedy(name)}"
         for name, count in waiting.items()
     ]

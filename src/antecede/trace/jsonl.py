@@ -45,6 +45,11 @@ class JsonLinesSink(FileSink):
         with blaming(self.path, "write"):
             self._file.write(lines)
 
+    def push(self) -> None:
+        """Hand what was written to the operating system: it can be read as far as it goes."""
+        with blaming(self.path, "write"):
+            self._file.flush()
+
 
 def json_lines(rows: bytes, packet_kinds: Sequence[str], contexts: Contexts) -> bytes:
     """A line for each packed row."""

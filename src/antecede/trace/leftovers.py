@@ -8,6 +8,8 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,8 +17,10 @@ from typing import Final
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import PARTITION, SUFFIXES, suffix_of
+from antecede.trace.log import EventLog
 from antecede.trace.processes import FOLDER as PROCESSES
 from antecede.trace.processes import read_files
+from antecede.trace.restore import builder_of, restore_into
 
 NAME: Final = re.compile(
     rf"\.(?P<stem>.+)-[0-9]+(?P<suffix>{'|'.join(map(re.escape, SUFFIXES))})\.[0-9]+\.partial"
@@ -47,6 +51,19 @@ def find_leftovers(folder: Path) -> list[Leftover]:
                 process = process_called(folder, name["stem"], name["suffix"])
             found.append(Leftover(path=path, process=process, lines=lines))
     return found
+
+
+def with_leftovers(log: EventLog, leftovers: Sequence[Leftover]) -> EventLog:
+    """The log and what was left unfinished of it, as far as that goes on where the log ends."""
+    for one in leftovers:
+        if one.lines:
+            rows = [json.loads(line) for line in one.lines.splitlines() if line.strip()]
+            builder = builder_of(log)
+            # A file of another life of the process, say, does not: the log is right without it.
+            with suppress(LocalError):
+                restore_into(builder, enumerate(rows, start=1), f"{one.path}, line")
+                log = builder.log
+    return log
 
 
 def torn_file(file: Path) -> Leftover | None:

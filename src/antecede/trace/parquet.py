@@ -48,7 +48,7 @@ def load(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        raise LocalError("Parquet files need pyarrow: pip install antecede[lab]") from error
+        raise LocalError("Parquet files need pyarrow: pip install 'antecede[lab]'") from error
 
 
 def event_schema() -> ArrowSchema:

@@ -66,6 +66,7 @@ class PartFiles(LogFiles):
         if self._part is None:
             self._part = self._open_part()
         self._part.write_rows(rows, packet_kinds, contexts)
+        self._part.push()
         if self.unsettled_rows >= self._rotate_rows:
             self.settle()
 

@@ -98,10 +98,15 @@ def restore_into(builder: LogBuilder, rows: Iterable[tuple[int, Fields]], where:
 
 def log_of(events: Iterable[Event]) -> EventLog:
     """A log of these events; `LocalError` if no run can have made them."""
+    return builder_of(events).log
+
+
+def builder_of(events: Iterable[Event]) -> LogBuilder:
+    """What has taken these events, and takes those that follow."""
     builder = LogBuilder()
     for event in events:
         builder.add({column: getattr(event, column) for column in ALL_COLUMNS})
-    return builder.log
+    return builder
 
 
 def kind_code(fields: Fields) -> int:

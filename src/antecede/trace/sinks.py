@@ -32,6 +32,10 @@ class FileSink(RowSink):
         with blaming(self.path, "write"):
             self._stack.__exit__(error_type, error, traceback)
 
+    def push(self) -> None:
+        """Let what was written so far survive the end of this process, if the format allows."""
+        return
+
     @abstractmethod
     def _open(self, partial: Path, stack: ExitStack) -> None:
         """Open `partial` for writing, with its closing on the stack."""

@@ -1,13 +1,16 @@
 """The log of a node that was killed: what is left counts, and nobody is blamed for the rest."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from antecede.audit.plain import audit_plain
 from antecede.audit.summary import Audit
 from antecede.pipeline.audit.small_job import audit_small
 from antecede.trace import write_events
 from antecede.trace.leftovers import find_leftovers
+from antecede.trace.parts import PartFiles
 from antecede.trace.processes import processes_folder, write_processes
 from antecede.trace.restore import log_of
 from tests.audit.stories import ALICE, BOB, CAROL, Story
@@ -40,13 +43,25 @@ def written(folder: Path, kept: int, suffix: str) -> Path:
     return run
 
 
-def audited(folder: Path) -> Audit:
-    found = audit_small([str(folder)], str(folder / "found"))
+def plainly(path: Path, out: Path) -> Audit:
+    return audit_plain([str(path)], str(out))
+
+
+def at_once(path: Path, out: Path) -> Audit:
+    found = audit_small([str(path)], str(out))
     assert found is not None
     return found
 
 
-def test_lines_that_were_written_count_and_the_rest_is_not_known(tmp_path: Path) -> None:
+Judge = Callable[[Path, Path], Audit]
+JUDGES = pytest.mark.parametrize("judge", [plainly, at_once])
+"""The audit of an install without extras, and the one with them."""
+
+
+@JUDGES
+def test_lines_that_were_written_count_and_the_rest_is_not_known(
+    judge: Judge, tmp_path: Path
+) -> None:
     run = written(tmp_path, 1, ".jsonl")
     bobs = [event for event in story().log if event.process == BOB]
     write_events(tmp_path / "bob.jsonl", log_of(bobs))
@@ -54,46 +69,72 @@ def test_lines_that_were_written_count_and_the_rest_is_not_known(tmp_path: Path)
     torn = b"".join(lines[1:2]) + lines[2][:20]
     (run / ".bob-000002.jsonl.4711.partial").write_bytes(torn)
 
-    summary = audited(tmp_path).summary
+    summary = judge(tmp_path / "events", tmp_path / "found").summary
 
     assert (summary.losses, summary.inventions, summary.messages) == (0, 0, 3)
     assert summary.cut_off == {"1": {str(BOB): 3_000}}
     assert summary.unknown == {"losses": 1, "inventions": 1}
 
 
+@JUDGES
 def test_an_unfinished_parquet_file_cannot_be_read_but_says_whose_log_breaks_off(
-    tmp_path: Path,
+    judge: Judge, tmp_path: Path
 ) -> None:
     run = written(tmp_path, 0, ".parquet")
     (run / ".bob-000001.parquet.4711.partial").write_bytes(b"PAR1 and no end")
 
-    summary = audited(tmp_path).summary
+    summary = judge(tmp_path / "events", tmp_path / "found").summary
 
     assert summary.cut_off == {"1": {str(BOB): None}}
     assert (summary.losses, summary.inventions) == (0, 0)
     assert summary.unknown == {"losses": 2, "inventions": 2}
 
 
-def test_without_an_unfinished_file_somebody_is_to_blame(tmp_path: Path) -> None:
+@JUDGES
+def test_without_an_unfinished_file_somebody_is_to_blame(judge: Judge, tmp_path: Path) -> None:
     written(tmp_path, 1, ".jsonl")
 
-    summary = audited(tmp_path).summary
+    summary = judge(tmp_path / "events", tmp_path / "found").summary
 
     assert (summary.losses, summary.inventions) == (1, 2)
     assert (summary.cut_off, summary.unknown) == ({}, {"losses": 0, "inventions": 0})
 
 
-def test_a_single_file_whose_last_line_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
+@JUDGES
+def test_a_single_file_whose_last_line_breaks_off_is_read_up_to_there(
+    judge: Judge, tmp_path: Path
+) -> None:
     bobs = [event for event in story().log if event.process == BOB]
     write_events(tmp_path / "bob.jsonl", log_of(bobs))
     data = (tmp_path / "bob.jsonl").read_bytes()
     (tmp_path / "bob.jsonl").write_bytes(data[:-5])
 
-    found = audit_small([str(tmp_path / "bob.jsonl")], str(tmp_path / "found"))
+    found = judge(tmp_path / "bob.jsonl", tmp_path / "found")
 
-    assert found is not None
     assert found.summary.events == len(bobs) - 1
     assert found.summary.cut_off == {"bob": {str(BOB): bobs[-2].time_ns}}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_what_a_node_was_writing_when_it_was_killed_can_be_read(
+    suffix: str, kept: int, tmp_path: Path
+) -> None:
+    """Rows are handed over about once a second: those are not lost with the process."""
+    run = written(tmp_path, kept, ".jsonl")
+    parts = PartFiles(run, "bob", suffix, 1_000)
+    bobs = [event for event in story().log if event.process == BOB]
+    log = log_of(bobs)
+    if kept:
+        (run / "bob-000001.jsonl").unlink()
+    for block, contexts in zip(log.blocks(), log.contexts(), strict=True):
+        parts.write_rows(block, log.packet_kinds, contexts)
+
+    summary = plainly(tmp_path / "events", tmp_path / "found").summary
+
+    assert summary.cut_off == {"1": {str(BOB): bobs[-1].time_ns}}
+    assert (summary.losses, summary.inventions, summary.unknown["losses"]) == (0, 0, 0)
+    parts.close()
 
 
 @pytest.mark.parametrize("name", ["notes.partial", ".claim", ".bob-000001.csv.1.partial"])
