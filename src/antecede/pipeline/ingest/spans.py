@@ -1,15 +1,12 @@
 """The stages between spans and copies: trace by trace in Python, links between traces in SQL."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
-from antecede.pipeline.ingest.calls import calls_of_trace
-from antecede.pipeline.ingest.formats.records import CONSUMER, LINE, PRODUCER, Span
+from antecede.pipeline.ingest.call_columns import call_batches
+from antecede.pipeline.ingest.formats.records import CONSUMER, LINE, PRODUCER
 from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN, STORED_SPANS
 
 STORED_AS: Final = {"trace": "trace_id", "span": "span_id", "parent": "parent_id"}
@@ -29,21 +26,6 @@ def calls_of_spans(records: DataFrame) -> DataFrame:
     spans = records.where(F.col("span").isNotNull()).select("part", "ordinal", "span.*")
     by_trace = spans.repartition("trace").sortWithinPartitions("trace", "part", "ordinal")
     return by_trace.select(*SPAN.names).mapInArrow(call_batches, CALLS)
-
-
-def call_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The messages of spans that are sorted by trace."""
-    return batches_of(call_rows(rows_of(batches, SPAN.names)), CALLS)
-
-
-def call_rows(rows: Iterable[Row]) -> Iterator[Row]:
-    """The messages of all the traces, and in the end what was counted."""
-    tally: Counter[str] = Counter()
-    for _, group in groups_of(rows, 1):
-        for call in calls_of_trace([Span(*row) for row in group], tally):
-            yield *call, None, None
-    for name, count in tally.items():
-        yield *[None] * len(COPIES.names), name, count
 
 
 def linked_calls(records: DataFrame) -> DataFrame:
