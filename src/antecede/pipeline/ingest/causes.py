@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
+from antecede.pipeline.ingest.arrow_rows import Batch, Row, at_rest, batches_of, groups_of, rows_of
 from antecede.pipeline.ingest.layouts import LONG, table
 from antecede.pipeline.ingest.order import SUBMITTED
 from antecede.pipeline.schemas import WORKLOAD
@@ -98,9 +98,9 @@ class Memory:
     def submit(self, copies: list[Local]) -> Row:
         """What the message with these copies waits for, as a row of the workload."""
         event = copies[0]
-        named = [label for copy in copies for label in copy.causes or []]
         unknown = 0
         if event.causes is not None:
+            named = [label for copy in copies for label in copy.causes or []]
             # In the order of delivery: copies come in any order.
             causes = sorted(self._labelled[label] for label in named if label in self._labelled)
             unknown = len(named) - len(causes)
@@ -112,14 +112,14 @@ class Memory:
             if event.scope is not None:
                 self._asked[event.message] = self._count
         cut, self._cut = self._cut, 0
-        since_ns = max([cause.time_ns for cause in causes], default=self._first_ns)
+        since_ns = max([cause.time_ns for cause in causes]) if causes else self._first_ns
         return (
             event.message_id,
             event.process,
-            list(dict.fromkeys(copy.target for copy in copies)),
-            list(dict.fromkeys(cause.message_id for cause in causes)),
+            without_repeats([copy.target for copy in copies]),
+            without_repeats([cause.message_id for cause in causes]),
             event.time_ns - since_ns,
-            max(copy.payload_bytes for copy in copies),
+            max([copy.payload_bytes for copy in copies]),
             unknown,
             cut,
         )
@@ -133,6 +133,11 @@ class Memory:
             self._cut += 1
         earlier.append(heard)
         return earlier
+
+
+def without_repeats(numbers: list[int]) -> list[int]:
+    """The numbers, each where it stands first; most lists have one."""
+    return numbers if len(numbers) < 2 else list(dict.fromkeys(numbers))
 
 
 def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
@@ -175,4 +180,4 @@ def planned_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
         for _, group in groups
         for row in planned_messages((Local(*values) for values in group), first_ns)
     )
-    return batches_of(rows, PLANNED)
+    return at_rest(batches_of(rows, PLANNED))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, rows_of
+from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, at_rest, rows_of
 from antecede.pipeline.ingest.containers import HEAD_BYTES, Damage, contents
 from antecede.pipeline.ingest.formats import parquet_tables
 from antecede.pipeline.ingest.formats.catalogue import (
@@ -120,7 +120,8 @@ def content_batches(
 def read_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
     """The records of the parts in these batches, as batches."""
     parts = (Part(*row) for row in rows_of(batches, PARTS.names))
-    return record_batches(record for part in parts for record in read_together(part, manner))
+    records = (record for part in parts for record in read_together(part, manner))
+    return at_rest(record_batches(records))
 
 
 def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:

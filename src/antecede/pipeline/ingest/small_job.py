@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from antecede.pipeline.arrow_files import write_together
 from antecede.pipeline.ingest import known, sources
-from antecede.pipeline.ingest.arrow_rows import Row, arrow_schema
+from antecede.pipeline.ingest.arrow_rows import Row, arrow_schema, collector_at_rest
 from antecede.pipeline.ingest.calls import Call
 from antecede.pipeline.ingest.causes import COUNTED, Local, planned_messages
 from antecede.pipeline.ingest.constraints import repaired_clocks
@@ -123,6 +123,7 @@ class Records:
         )
 
 
+@collector_at_rest()
 def ingest_small(
     paths: Sequence[str],
     out: str,
