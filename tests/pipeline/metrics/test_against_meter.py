@@ -14,6 +14,7 @@ from antecede.link.latency import Exponential, Lognormal, Uniform
 from antecede.pipeline.metrics.figures import MEASURED
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
+from antecede.pipeline.metrics.small_job import measure_small
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.sweep.measured import measured_fields
 from antecede.sim.run import RunResult, simulate
@@ -110,15 +111,19 @@ def results() -> dict[str, RunResult]:
 
 
 @pytest.fixture(scope="module")
-def rows(
-    spark: SparkSession, results: dict[str, RunResult], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, dict[str, Any]]:
-    """What Spark finds, by the name of the case."""
+def dataset(results: dict[str, RunResult], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logs of all cases."""
     dataset = tmp_path_factory.mktemp("meter") / "events"
     for name, result in results.items():
         assert result.log is not None
         write_events(dataset, result.log, name)
     write_events(dataset, log_of(INGESTED), "ingested")
+    return dataset
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession, dataset: Path) -> dict[str, dict[str, Any]]:
+    """What Spark finds, by the name of the case."""
     return measured(spark, dataset)
 
 
@@ -148,6 +153,22 @@ def test_log_and_meter_agree(
         if not alike(found[column], value)
     }
     assert different == {}
+
+
+@pytest.mark.parametrize("name", [*CASES, "ingested"])
+def test_what_is_measured_without_spark_is_the_same(
+    rows: dict[str, dict[str, Any]], dataset: Path, name: str
+) -> None:
+    small = measure_small([str(dataset / f"run_id={name}")])
+    assert small is not None
+    [found] = small
+    different = {
+        column: (found[column], value)
+        for column, value in rows[name].items()
+        if not alike(found[column], value)
+    }
+    assert different == {}
+    assert list(found) == ["run_id", *rows[name]]
 
 
 def alike(found: object, expected: object) -> bool:
