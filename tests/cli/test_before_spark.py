@@ -49,3 +49,22 @@ def test_what_is_right_gets_as_far_as_java(tmp_path: Path, monkeypatch: pytest.M
     result = CliRunner().invoke(main, ["profile", str(tmp_path)], prog_name="antecede")
     assert result.exit_code == 2
     assert "Java" in result.output
+
+
+def test_what_is_small_needs_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a table of messages to its profile, its figures and its verdict."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTECEDE_JAVA", "none")
+    lines = ["sender,receiver,time,received", "a,b,1,5", "b,c,6,7", "a,c,2,9"]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    for arguments in (
+        ["ingest", "a.csv", "--time-unit", "ms", "--out", "in"],
+        ["profile", "in", "--no-plots"],
+        ["metrics", "in", "--out", "figures"],
+        ["audit", "in", "--out", "found"],
+    ):
+        result = CliRunner().invoke(main, arguments, prog_name="antecede")
+        assert result.exit_code == 0, result.output
+    assert (tmp_path / "in" / "profile" / "summary.json").is_file()
+    assert (tmp_path / "figures" / "metrics.csv").is_file()
+    assert (tmp_path / "found" / "summary.json").is_file()

@@ -20,6 +20,7 @@ from antecede.link.latency import Constant
 from antecede.pipeline.profile.distributions import Distribution
 from antecede.pipeline.profile.job import NOMINAL, RECORDED, profile
 from antecede.pipeline.profile.measures import MEASURES
+from antecede.pipeline.profile.small_job import profile_small
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Replay
 from antecede.trace.files import write_events
@@ -109,6 +110,8 @@ def test_every_distribution_is_that_of_plain_python(
     with TemporaryDirectory() as folder:
         source = record(Path(folder) / "in", named)
         found = profile(spark, source, f"{folder}/out")
+        assert profile_small(source, f"{folder}/small") == found
+        assert tables_in(Path(folder) / "small") == tables_in(Path(folder) / "out")
     assert [run.run_id for run in found] == sorted(named)
     for run in found:
         rows = named[run.run_id]
@@ -140,6 +143,8 @@ def test_with_an_event_log_times_are_the_recorded_ones(
     spark: SparkSession, reviewed: str, tmp_path: Path
 ) -> None:
     [run] = profile(spark, reviewed, str(tmp_path / "out"))
+    assert profile_small(reviewed, str(tmp_path / "small")) == [run]
+    assert tables_in(tmp_path / "small") == tables_in(tmp_path / "out")
     assert (run.times, run.processes, run.channels) == (RECORDED, 9, 11)
     assert (run.first_ns, run.last_ns) == (5 * MS, 21 * MS)
     assert run.distributions["flight_ns"] == distribution([MS] * 11)
@@ -182,6 +187,7 @@ def test_what_can_never_leave_is_counted(spark: SparkSession, tmp_path: Path) ->
     """A message whose cause is missing, one that waits for it, and one that is all right."""
     rows = [row(0, 0, [1], [9]), row(1, 1, [0], [0]), row(2, 0, [1])]
     [run] = profile(spark, record(tmp_path, {"a": rows}), str(tmp_path / "out"))
+    assert profile_small(str(tmp_path), str(tmp_path / "small")) == [run]
     assert (run.messages, run.stuck, run.spontaneous) == (3, 2, 1)
     assert run.distributions["depth"] == distribution([0])
 
@@ -192,3 +198,22 @@ def test_a_folder_without_a_workload_is_refused(spark: SparkSession, tmp_path: P
     record(tmp_path, {"a": REVIEW})
     with pytest.raises(LocalError, match="has no messages of run 'b'"):
         profile(spark, str(tmp_path), str(tmp_path / "out"), run_id="b")
+    with pytest.raises(LocalError, match="has no messages of run 'b'"):
+        profile_small(str(tmp_path), str(tmp_path / "out"), run_id="b")
+
+
+def test_what_is_large_or_elsewhere_is_left_to_spark(tmp_path: Path) -> None:
+    record(tmp_path, {"a": REVIEW})
+    out = str(tmp_path / "out")
+    assert profile_small(str(tmp_path), out, rows_max=len(REVIEW) - 1) is None
+    assert profile_small(f"hdfs://{tmp_path}", out) is None
+    assert profile_small(str(tmp_path / "nothing"), out) is None
+    assert not Path(out).exists()
+
+
+def tables_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The tables that a profile leaves, in an order of their own."""
+    return {
+        name: sorted(pq.read_table(folder / name).to_pylist(), key=str)
+        for name in ("processes", "channels", "distributions", "timeline")
+    }
