@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from antecede.cli.main import SUBCOMMANDS
-from bench import reproduce
+from bench import comparison_tables, reproduce
 from bench.reproduce import Claim, alike, drift, key_of, read_claims, read_figures, short, table
 
 ROOT = Path(__file__).parent.parent
@@ -110,3 +110,21 @@ def test_figures_are_compared_as_figures(
     before: str, now: str, tolerance: float, same: bool
 ) -> None:
     assert alike(before, now, tolerance) is same
+
+
+def test_the_tables_of_the_comparison_say_what_is_recorded() -> None:
+    compared, differing = comparison_tables.differences()
+    assert compared > 250
+    told = [f"{cell.where}: {cell.text}, but {cell.recorded}" for cell in differing]
+    assert told == [], "run: python -m bench.comparison_tables --mend"
+
+
+def test_a_figure_that_is_not_what_is_recorded_is_mended_where_it_stands(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    text = comparison_tables.PAGE.read_text(encoding="utf-8")
+    right, wrong = "| hybrid | integers | 2 (2) |", "| hybrid | integers | 3 (2) |"
+    assert text.count(right) == 1
+    page.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert len(comparison_tables.differences(page)[1]) == 1
+    comparison_tables.mend(page)
+    assert page.read_text(encoding="utf-8") == text
