@@ -74,7 +74,8 @@ def recorded() -> Known:
 
 def cells(lines: list[str], known: Known) -> Iterator[Cell]:
     """Every cell about which something is recorded."""
-    heading, head = "", []
+    heading = ""
+    head: list[str] = []
     for number, line in enumerate(lines):
         if line.startswith("## "):
             heading, head = line, []

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from antecede import Node, open_node
+from antecede import Node, Peer, open_node
 from antecede.live.discovery import Discovery, dns_peers, peer_name, toml_peers
+from antecede.live.errors import BadConfiguration
+from antecede.live.security.keys import new_secret
 from antecede.live.settings import AddressLike
 
 SECONDS = 20.0
@@ -172,3 +174,60 @@ def test_a_source_may_be_asynchronous() -> None:
             return alice_knows
 
     assert asyncio.run(story()) == ("bob",)
+
+
+def test_the_file_may_bring_keys_along(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nodes with keys of their own find each other, and a peer without one is not let in."""
+    keys = {name: new_secret() for name in ("alice", "bob")}
+    file = tmp_path / "peers.toml"
+
+    async def story() -> bytes:
+        async with open_node("bob", key=keys["bob"]) as bob:
+            line = f'bob = {{ address = "{bob.address}", keys = ["{keys["bob"].public}"] }}\n'
+            file.write_text(f"[peers]\n{line}", encoding="utf-8")
+            async with (
+                open_node("alice", key=keys["alice"]) as alice,
+                Discovery(alice, toml_peers(file), every=60) as found,
+            ):
+                bob.add_peer("alice", alice.address, keys["alice"].public)
+                await alice.send("bob", b"sealed")
+                payload = (await bob.receive(SECONDS)).payload
+                file.write_text(f'[peers]\n{line}carol = "127.0.0.1:9"\n', encoding="utf-8")
+                with caplog.at_level(logging.WARNING):
+                    await found.look()
+                assert alice.peers == ("bob",)
+                changed = line.replace(str(keys["bob"].public), str(keys["alice"].public))
+                file.write_text(f"[peers]\n{changed}", encoding="utf-8")
+                with caplog.at_level(logging.WARNING):
+                    await found.look()
+                    await found.look()
+            return payload
+
+    assert asyncio.run(story()) == b"sealed"
+    said = [record.message for record in caplog.records if record.name.endswith("discovery")]
+    assert ["carol cannot be introduced: there is no key" in said[0], len(said)] == [True, 2]
+    assert "the keys of bob have changed; node.reload()" in said[1]
+
+
+def test_a_function_may_return_peers_with_keys() -> None:
+    key, other = new_secret(), new_secret().public
+
+    async def story() -> tuple[str, ...]:
+        source = lambda: {"bob": Peer("127.0.0.1:9", keys=other)}  # noqa: E731 - a function in place
+        async with open_node("alice", key=key) as alice, Discovery(alice, source, every=60):
+            known = alice.peers
+            alice.remove_peer("bob")
+            return known
+
+    assert asyncio.run(story()) == ("bob",)
+
+
+def test_dns_tells_no_keys_and_says_so() -> None:
+    async def story(**keys: object) -> None:
+        async with open_node("alice", **keys) as alice:  # type: ignore[arg-type] # any settings
+            Discovery(alice, dns_peers("shop.default.svc:9000"))
+
+    with pytest.raises(BadConfiguration, match="DNS tells no keys"):
+        asyncio.run(story(key=new_secret()))
+    asyncio.run(story(cluster_key=new_secret()))
+    asyncio.run(story())

@@ -1,8 +1,8 @@
 """Peers that come and go: a source says who there is, again and again, and a node follows.
 
-A source is any function, plain or async, that returns names and addresses. `dns_peers` asks a DNS
-name with several addresses, such as a headless service of Kubernetes; `toml_peers` reads a file
-that somebody may edit meanwhile.
+A source is any function, plain or async, that returns names and addresses, or names and `Peer`s,
+which have keys, too. `dns_peers` asks a DNS name with several addresses, such as a headless service
+of Kubernetes; `toml_peers` reads a file that somebody may edit meanwhile.
 
     async with open_node(...) as node, Discovery(node, dns_peers("shop.default.svc:9000")):
         ...
@@ -25,11 +25,13 @@ from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.live.addresses import Address, parse_text
+from antecede.live.addresses import parse_text
+from antecede.live.errors import BadConfiguration
 from antecede.live.node import Node
-from antecede.live.settings import AddressLike
+from antecede.live.peers import Peer, PeerLike, read_peer
 
-Found: TypeAlias = Mapping[str, AddressLike | None]
+Found: TypeAlias = Mapping[str, PeerLike | Mapping[str, object]]
+"""Who there is: addresses, peers, or tables with `address` and `keys` as a file has them."""
 Source: TypeAlias = Callable[[], Found | Awaitable[Found]]
 
 EVERY_SECONDS: Final = 5.0
@@ -45,25 +47,37 @@ def peer_name(label: str, address: str) -> str:
     return f"{label}-{address.replace('.', '-').replace(':', '-').replace('%', '-')}"
 
 
-def dns_peers(place: str, label: str = "") -> Source:
+def dns_peers(place: str, label: str = "") -> "DnsSource":
     """Everybody at the addresses of a DNS name, `host:port`; called by `peer_name`.
 
-    The label is the first word of the host, if none is given.
+    The label is the first word of the host, if none is given. DNS tells no keys: the nodes that are
+    found so share a cluster key, or are on a network that needs none.
     """
     host, port = parse_text(place)
-    word = label or host.partition(".")[0]
+    return DnsSource(host, port, label or host.partition(".")[0])
 
-    async def ask() -> Found:
+
+class DnsSource:
+    """What `dns_peers` returns."""
+
+    def __init__(self, host: str, port: int, label: str) -> None:
+        self._host: Final = host
+        self._port: Final = port
+        self._label: Final = label
+
+    async def __call__(self) -> Found:
+        """Ask once."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM)
         addresses = dict.fromkeys(str(entry[4][0]) for entry in found)
-        return {peer_name(word, address): Address(address, port) for address in addresses}
-
-    return ask
+        return {peer_name(self._label, one): Peer((one, self._port)) for one in addresses}
 
 
 def toml_peers(path: str | os.PathLike[str], table: str = "peers") -> Source:
-    """The names and addresses in a table of a file, which is read again every time."""
+    """The names and addresses in a table of a file, which is read again every time.
+
+    With keys: `bob = { address = "10.0.0.2:9000", keys = ["…"] }`.
+    """
 
     def read() -> Found:
         with Path(path).open("rb") as file:
@@ -86,13 +100,21 @@ class Discovery:
         every: float = EVERY_SECONDS,
         expel_after: float | None = None,
     ) -> None:
+        if isinstance(source, DnsSource) and node.settings.key is not None:
+            raise BadConfiguration(
+                "DNS tells no keys: nodes that are found by it share a cluster_key, or have a list "
+                "of names, addresses and keys (toml_peers, or a function that returns Peers)"
+            )
         self._node: Final = node
         self._source: Final = source
+        self._known: Final[dict[str, Peer]] = {}
         self._every: Final = every
         self._expel_after: Final = expel_after
         self._followed: Final[set[str]] = set()
         self._missing_since: Final[dict[str, float]] = {}
-        self._said = ""
+        # What the last look warned of, and what this one does.
+        self._told: set[str] = set()
+        self._said: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -113,29 +135,33 @@ class Discovery:
 
     async def look(self) -> None:
         """Ask the source once, and follow it; one that fails is asked again later."""
+        self._told, self._said = self._said, set()
         try:
             answer = self._source()
             found = await answer if inspect.isawaitable(answer) else answer
         except (OSError, LocalError, ValueError) as error:
             self._say(f"cannot find out who there is: {error}")
             return
-        self._said = ""
-        for name, address in found.items():
-            self._welcome(name, address)
+        for name, value in found.items():
+            try:
+                self._welcome(name, read_peer(value))
+            except LocalError as error:
+                self._say(f"{name} cannot be introduced: {error}")
         for name in [name for name in self._followed if name not in found]:
             await self._miss(name)
 
-    def _welcome(self, name: str, address: AddressLike | None) -> None:
+    def _welcome(self, name: str, peer: Peer) -> None:
         self._missing_since.pop(name, None)
-        if name == self._node.name or name in self._node.peers:
+        if name == self._node.name:
             return
-        try:
-            self._node.add_peer(name, address)
-        except LocalError as error:
-            self._say(f"{name} cannot be introduced: {error}")
-        else:
-            self._followed.add(name)
-            log.info("%s: %s is there, at %s", self._node.name, name, address)
+        if name in self._node.peers:
+            if self._known.get(name, peer).keys != peer.keys:
+                self._say(f"the keys of {name} have changed; node.reload() takes new ones over")
+            return
+        self._node.add_peer(name, peer.address, peer.keys)
+        self._followed.add(name)
+        self._known[name] = peer
+        log.info("%s: %s is there, at %s", self._node.name, name, peer.address)
 
     async def _miss(self, name: str) -> None:
         """Forget somebody who is not listed any more, if nothing can be missed by it."""
@@ -154,6 +180,7 @@ class Discovery:
         if known:
             self._node.remove_peer(name)
         self._followed.discard(name)
+        self._known.pop(name, None)
         self._missing_since.pop(name, None)
         log.info("%s: %s is gone", self._node.name, name)
 
@@ -165,6 +192,6 @@ class Discovery:
 
     def _say(self, sentence: str) -> None:
         """Warn once of what goes on being wrong."""
-        if sentence != self._said:
+        if sentence not in self._told:
             log.warning("%s: %s; trying again", self._node.name, sentence)
-            self._said = sentence
+        self._said.add(sentence)
