@@ -9,9 +9,9 @@ and beside the same flood of the hub. The floods, each as fast as one process ca
 - `joined`: the same, 64 datagrams in a call;
 - `hellos`: a stranger sends hellos that are made up.
 
-What a flood costs the processor is not the question, but what it costs the hub: it runs at the
-lowest priority, and the hub and the quiet one, if the operating system lets them, at a real-time
-priority (`--plain`: at the usual one).
+What a flood costs the processor is not the question, but what it costs the hub. So the hub has a
+core of its own, and the flood shares the other with the quiet one, which goes before it, if the
+operating system allows that (`--plain`: everybody runs wherever, and nobody goes first).
 """
 
 import argparse
@@ -50,18 +50,24 @@ def settings(mtu: str, sealed: str) -> dict[str, object]:
     return {"mtu": size, **({"cluster_key": SHARED_KEY} if sealed == "yes" else {})}
 
 
-def hurry(how: str) -> None:
-    """Go before everything else on this machine, or behind it."""
-    if how == "first":
-        with suppress(OSError):
+def settle(how: str) -> None:
+    """Choose a core and a priority: that of the hub, of the quiet one, or of a flood."""
+    cores = sorted(os.sched_getaffinity(0))
+    with suppress(OSError):
+        if how == "hub":
+            os.sched_setaffinity(0, cores[:1])
+            os.nice(-20)
+        elif how == "quiet":
+            os.sched_setaffinity(0, cores[1:] or cores)
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
-    elif how == "last":
-        os.nice(19)
+        elif how == "flood":
+            os.sched_setaffinity(0, cores[1:] or cores)
+            os.nice(19)
 
 
 async def hub(how: str, mtu: str, sealed: str) -> None:
     """Answer the quiet one, count the other."""
-    hurry(how)
+    settle(how)
     peers = {QUIET: None, FLOOD: None}
     counted = 0
     async with open_node(HUB, peers=peers, linger=0.1, settings=settings(mtu, sealed)) as node:
@@ -82,7 +88,7 @@ async def hub(how: str, mtu: str, sealed: str) -> None:
 
 async def quiet(how: str, address: str, seconds: str, mtu: str, sealed: str) -> None:
     """Send one message after the other, and take the time until each is back."""
-    hurry(how)
+    settle(how)
     loop = asyncio.get_running_loop()
     trips: list[float] = []
     async with open_node(QUIET, peers={HUB: address}, settings=settings(mtu, sealed)) as node:
@@ -97,9 +103,9 @@ async def quiet(how: str, address: str, seconds: str, mtu: str, sealed: str) -> 
     say(p50=trips[len(trips) // 2], p99=trips[len(trips) * 99 // 100], count=len(trips))
 
 
-async def member(address: str, mtu: str, sealed: str) -> None:
+async def member(how: str, address: str, mtu: str, sealed: str) -> None:
     """Send as much as the hub takes, until somebody ends this."""
-    hurry("last")
+    settle(how)
     payload = bytes(FLOOD_BYTES)
     node = await open_node(FLOOD, peers={HUB: address}, settings=settings(mtu, sealed))
     sent = 0
@@ -113,9 +119,9 @@ async def member(address: str, mtu: str, sealed: str) -> None:
         await node.send(HUB, payload)
 
 
-async def stranger(kind: str, address: str) -> None:
+async def stranger(how: str, kind: str, address: str) -> None:
     """Send datagrams that nobody wants, until somebody ends this."""
-    hurry("last")
+    settle(how)
     datagrams = made_up(kind)
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect(tuple(parse_address(address)))
@@ -158,37 +164,41 @@ def part(*words: str) -> Child:
     return Child.python("bench.fairness", *words, name=words[0])
 
 
-def flooded(stack: ExitStack, kind: str, address: str, common: list[str]) -> Child:
+def flooded(stack: ExitStack, kind: str, plain: bool, address: str, common: list[str]) -> Child:
     """A process that floods whoever is there."""
-    words = ["member", address, *common] if kind == "member" else ["stranger", kind, address]
+    how = "plain" if plain else "flood"
+    member_words = ["member", how, address, *common]
+    words = member_words if kind == "member" else ["stranger", how, kind, address]
     flood = stack.enter_context(part(*words))
     stack.callback(flood.kill)
     return flood
 
 
-def elsewhere(stack: ExitStack, kind: str, common: list[str]) -> str:
+def elsewhere(stack: ExitStack, kind: str, plain: bool, common: list[str]) -> str:
     """Somebody else to flood: another hub, or a socket that nobody reads."""
     if kind == "member":
-        return str(stack.enter_context(part("hub", "last", *common)).hear()["address"])
+        other = part("hub", "plain" if plain else "flood", *common)
+        return str(stack.enter_context(other).hear()["address"])
     sock = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     sock.bind(("127.0.0.1", 0))
     host, port = sock.getsockname()
     return f"{host}:{port}"
 
 
-def measure(kind: str, where: str, seconds: float, how: str, common: list[str]) -> dict[str, float]:
+def measure(
+    kind: str, where: str, seconds: float, plain: bool, common: list[str]
+) -> dict[str, float]:
     """One round: nobody floods, or somebody floods the hub, or somebody else."""
     with ExitStack() as stack:
-        middle = stack.enter_context(part("hub", how, *common))
+        middle = stack.enter_context(part("hub", "plain" if plain else "hub", *common))
         address = str(middle.hear()["address"])
-        flood = None
-        if where == "elsewhere":
-            flood = flooded(stack, kind, elsewhere(stack, kind, common), common)
-        elif where == "here":
-            flood = flooded(stack, kind, address, common)
-        rate = {} if flood is None else dict(flood.hear(60))
-        words = ("quiet", how, address, str(seconds), *common)
-        figures = dict(stack.enter_context(part(*words)).hear(60 + seconds)) | rate
+        rate = {}
+        if where != "alone":
+            target = address if where == "here" else elsewhere(stack, kind, plain, common)
+            rate = dict(flooded(stack, kind, plain, target, common).hear(60))
+        how = "plain" if plain else "quiet"
+        member = stack.enter_context(part("quiet", how, address, str(seconds), *common))
+        figures = dict(member.hear(60 + seconds)) | rate
         middle.tell({})
         return figures | dict(middle.hear())
 
@@ -201,15 +211,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mtu", default="1400")
     parser.add_argument("--sealed", action="store_true", help="everybody has a key")
-    parser.add_argument("--plain", action="store_true", help="no real-time priority")
+    parser.add_argument("--plain", action="store_true", help="no cores, no priorities")
     chosen = parser.parse_args()
-    how = "plain" if chosen.plain else "first"
     common = [chosen.mtu, "yes" if chosen.sealed else "no"]
     for kind in chosen.flood or ["member"]:
         ratios: dict[str, list[float]] = {"alone": [], "elsewhere": []}
         for _ in range(chosen.rounds):
             found = {
-                where: measure(kind, where, chosen.seconds, how, common)
+                where: measure(kind, where, chosen.seconds, chosen.plain, common)
                 for where in ("alone", "elsewhere", "here")
             }
             for where, figures in ratios.items():

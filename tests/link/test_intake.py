@@ -7,6 +7,7 @@ from antecede.link.intake import (
     LANE_BYTES,
     LANE_DATAGRAMS,
     QUANTUM,
+    STRANGERS_FEW,
     STRANGERS_QUANTUM,
     Intake,
 )
@@ -46,6 +47,16 @@ def written(post: Post, node: Endpoint, payload: bytes) -> bytes:
     return data
 
 
+def shared() -> tuple[Post, dict[str, Endpoint], Intake]:
+    """The same when cat has lately heard of both others."""
+    post, nodes, intake = trio()
+    for name in (ANN, BOB):
+        intake.receive(address_of(name), written(post, nodes[name], b"early"), post.now_ns)
+    intake.read(post.now_ns)
+    assert len(nodes[CAT].take_inbox()) == 2
+    return post, nodes, intake
+
+
 def came(nodes: dict[str, Endpoint], name: str) -> int:
     """Datagrams of a peer that cat has read."""
     return int(session_of(nodes[CAT], name).receipts.datagrams)
@@ -53,10 +64,9 @@ def came(nodes: dict[str, Endpoint], name: str) -> int:
 
 def test_who_floods_does_not_keep_another_waiting() -> None:
     """However much of ann waits, bob's message is read first in the next round."""
-    post, nodes, intake = trio()
+    post, nodes, intake = shared()
     flood, message = written(post, nodes[ANN], b"x" * 1000), written(post, nodes[BOB], b"urgent")
     before = came(nodes, ANN)
-    intake.receive(address_of(BOB), b"\xa0" + bytes(20), post.now_ns)  # a stranger was heard, too
     for _ in range(700):
         intake.receive(address_of(ANN), flood, post.now_ns)
     intake.receive(address_of(BOB), message, post.now_ns)
@@ -92,6 +102,20 @@ def test_who_is_alone_is_read_at_once() -> None:
     assert len(nodes[CAT].take_inbox()) == 50
 
 
+def test_greetings_are_nobody_to_take_turns_with_and_a_flood_of_strangers_is() -> None:
+    post, nodes, intake = trio()
+    for _ in range(STRANGERS_FEW):
+        intake.receive("elsewhere", b"?", post.now_ns)
+        intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
+        assert not intake.waits()
+        post.now_ns += MS
+    post.now_ns += MS
+    for _ in range(STRANGERS_FEW):
+        intake.receive("elsewhere", b"?", post.now_ns)
+    intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
+    assert intake.waits()
+
+
 def test_who_is_alone_again_need_not_take_turns() -> None:
     post, nodes, intake = trio()
     intake.receive(address_of(ANN), written(post, nodes[ANN], b"1"), post.now_ns)
@@ -109,9 +133,8 @@ def test_who_is_alone_again_need_not_take_turns() -> None:
 
 
 def test_what_waits_of_one_peer_is_bounded_and_costs_nobody_else() -> None:
-    post, nodes, intake = trio()
+    post, nodes, intake = shared()
     flood = written(post, nodes[ANN], b"x" * 1000)
-    intake.receive(address_of(BOB), b"", post.now_ns)
     fit = LANE_BYTES // len(flood)
     intake.receive(address_of(ANN), flood, post.now_ns)
     intake.receive(address_of(BOB), b"?", post.now_ns)  # Somebody else waits, too.
@@ -128,8 +151,7 @@ def test_what_waits_of_one_peer_is_bounded_and_costs_nobody_else() -> None:
 
 def test_nothing_is_lost_while_nobody_else_waits() -> None:
     """Who was heard of lately and has nothing to say costs nobody anything."""
-    post, nodes, intake = trio()
-    intake.receive(address_of(BOB), b"", post.now_ns)
+    post, nodes, intake = shared()
     flood = written(post, nodes[ANN], b"x" * 1000)
     before = came(nodes, ANN)
     fit = LANE_BYTES // len(flood)
@@ -158,10 +180,9 @@ def test_what_came_joined_is_read_at_once_where_nobody_else_is_heard_of() -> Non
 
 
 def test_what_came_joined_is_cut_in_its_turn() -> None:
-    post, nodes, intake = trio()
+    post, nodes, intake = shared()
     urgent = written(post, nodes[BOB], b"urgent")
     data, size = joined(post, nodes[ANN], 10)
-    intake.receive(address_of(BOB), b"", post.now_ns)
     intake.receive_joined(address_of(ANN), data, size, post.now_ns)
     intake.receive(address_of(BOB), urgent, post.now_ns)
     intake.read(post.now_ns)
@@ -171,12 +192,11 @@ def test_what_came_joined_is_cut_in_its_turn() -> None:
     while intake.waits():
         intake.read(post.now_ns)
     assert [m.payload[:4] for m in nodes[CAT].take_inbox()] == ordered[1 + share :]
-    assert nodes[CAT].malformed == 1  # the empty one
+    assert nodes[CAT].malformed == 0
 
 
 def test_what_came_joined_counts_as_the_datagrams_it_is() -> None:
-    post, nodes, intake = trio()
-    intake.receive(address_of(BOB), b"", post.now_ns)
+    post, nodes, intake = shared()
     intake.receive("elsewhere", b"?", post.now_ns)
     intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
     many = b"?" * 1000

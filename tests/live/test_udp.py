@@ -1,12 +1,14 @@
 """The socket of a node: what leaves joined arrives as the datagrams it was made of."""
 
 import asyncio
+from collections.abc import Iterable
+from itertools import cycle, islice, takewhile
 
 import pytest
 
 from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
-from antecede.live.udp import LONE_TURNS, UdpTransport
+from antecede.live.udp import DRAIN, DRAIN_ASIDE, LONE_TURNS, UdpTransport
 
 ANYWHERE = Address("127.0.0.1", 0)
 
@@ -14,7 +16,8 @@ ANYWHERE = Address("127.0.0.1", 0)
 class Collected:
     """A receiver that keeps what comes, and remembers how many came in each turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, aside: bool = False) -> None:
+        self._aside = aside
         self.datagrams: list[bytes] = []
         self.after_turns: list[int] = []
 
@@ -25,7 +28,12 @@ class Collected:
         self.datagrams += [data[start : start + size] for start in range(0, len(data), size)]
 
     def puts_aside(self) -> bool:
-        return False
+        return self._aside
+
+    def most(self) -> int:
+        """How many came in one turn, at most."""
+        turns = zip([0, *self.after_turns], self.after_turns, strict=False)
+        return max((after - before for before, after in turns), default=0)
 
     def on_input_end(self, _now_ns: int) -> None:
         self.after_turns.append(len(self.datagrams))
@@ -34,7 +42,7 @@ class Collected:
         raise AssertionError("no timer was asked for")
 
 
-def carried(batches: list[list[bytes]], gso: str) -> Collected:
+def carried(batches: Iterable[list[bytes]], gso: str, collected: Collected) -> Collected:
     """What one transport gets when another sends these, a batch at a time."""
 
     async def main() -> Collected:
@@ -42,9 +50,8 @@ def carried(batches: list[list[bytes]], gso: str) -> Collected:
         source, sink = (UdpTransport(ANYWHERE, 1400, loop, gso, stay_awake=False) for _ in "ab")
         if gso == "on" and not source.joins:
             pytest.skip("the kernel has no UDP GSO and GRO, which Linux has since 5.0")
-        collected, ignored = Collected(), Collected()
         sink.start(collected)
-        source.start(ignored)
+        source.start(Collected())
         address = sink.resolve(sink.address)
         expected = 0
         for batch in batches:
@@ -68,15 +75,25 @@ def test_datagrams_arrive_as_they_were_sent_joined_or_not(gso: str) -> None:
         [b"x" * 700, b"y" * 900, b"z" * 900],
     ]
 
-    assert carried(batches, gso).datagrams == [data for batch in batches for data in batch]
+    assert carried(batches, gso, Collected()).datagrams == [
+        data for batch in batches for data in batch
+    ]
 
 
 def test_datagrams_that_come_together_are_taken_in_one_turn_sooner_or_later() -> None:
     """While they come alone nobody looks for a second one, but it is noticed when that changes."""
     alone = [[b"alone"]] * LONE_TURNS
     together = [[bytes([number]) for number in range(8)]] * (LONE_TURNS + 1)
-    turns = carried(alone + together, "off").after_turns
+    collected = carried(alone + together, "off", Collected())
+    assert collected.most() > 1
+    assert len(collected.datagrams) == len(alone) + 8 * len(together)
 
-    taken = [after - before for before, after in zip([0, *turns], turns, strict=False)]
-    assert max(taken) > 1
-    assert sum(taken) == len(alone) + 8 * len(together)
+
+def test_a_turn_is_short_unless_datagrams_are_only_put_aside() -> None:
+    many = [[b"%d" % number for number in range(4 * DRAIN)]] * 20
+    read_at_once = carried(many, "off", Collected())
+    assert read_at_once.most() <= DRAIN
+
+    aside = Collected(aside=True)
+    until_seen = takewhile(lambda _: aside.most() <= DRAIN, cycle(many))
+    assert DRAIN < carried(islice(until_seen, 10_000), "off", aside).most() <= DRAIN_ASIDE

@@ -12,7 +12,7 @@ from antecede.core.values import Message, Packet
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class DataPacket(Packet):
     """A message, the id of its predecessor to the same process, and whether a permit follows."""
 
@@ -50,7 +50,7 @@ class DataPacket(Packet):
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Ack(Packet):
     """Delivered: the message with this id (and, where acks are cumulative, all before it)."""
 
@@ -77,7 +77,7 @@ class Ack(Packet):
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Permit(Packet):
     """What depended on the message with this id may leave (cumulative: and on all before it)."""
 

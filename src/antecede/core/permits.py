@@ -15,7 +15,7 @@ from antecede.core.sliding import SlidingArray
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class MissingPermit:
     """A delivered message whose permit has not come."""
 

@@ -11,7 +11,7 @@ from mypy_extensions import i64, mypyc_attr
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Message:
     """What one process said: its `sequence` counts that sender's messages from 1."""
 

@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.link.writer import Datagram
 
@@ -12,6 +12,7 @@ BATCH_BYTES: Final = 64_000
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Batch:
     """Datagrams to one address; all have one size, but perhaps the last, which may be smaller."""
 

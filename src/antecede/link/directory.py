@@ -78,6 +78,7 @@ class Directory:
         "_fences",
         "_foreign_at_ns",
         "_guard",
+        "_heard",
         "_me",
         "_open_to_strangers",
         "_out",
@@ -120,6 +121,8 @@ class Directory:
         # The sessions that pass datagrams, by the token in those to us, and to the peer.
         self.by_token: dict[int, Session] = {}
         self._by_peer_token: dict[int, Session] = {}
+        # The session that was looked for last, which is most often the next one, too.
+        self._heard: Session | None = None
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
         self.stale: i64 = 0
@@ -182,11 +185,21 @@ class Directory:
 
     def begin_session(self, session: Session) -> None:
         """Datagrams of this session are taken from now on."""
+        self._heard = None
         self.by_token[session.token_in] = session
         self._by_peer_token[session.token_out] = session
 
+    def session_with(self, token: i64) -> Session | None:
+        """The session whose datagrams to us have this token, if there is one."""
+        heard = self._heard
+        if heard is None or heard.token_in != token:
+            heard = self.by_token.get(token)
+            self._heard = heard
+        return heard
+
     def end_session(self, session: Session) -> None:
         """Datagrams of this session are refused from now on."""
+        self._heard = None
         self.by_token.pop(session.token_in, None)
         self._by_peer_token.pop(session.token_out, None)
 

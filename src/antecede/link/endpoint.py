@@ -395,7 +395,7 @@ class Endpoint:
 
     def _receive_frames(self, address: object, data: bytes, now_ns: i64) -> None:
         token = read_i64_le(data, TOKEN_AT)
-        session = self.directory.by_token.get(token)
+        session = self.directory.session_with(token)
         candidate = None if session is not None else self.directory.candidate(token)
         if candidate is not None and candidate.must_wait(now_ns):
             return

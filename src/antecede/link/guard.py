@@ -110,6 +110,7 @@ class Offer:
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class SealedDatagram:
     """A datagram whose seal is still to be opened."""
 

@@ -16,7 +16,7 @@ from antecede.link.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class InboundMessage:
     """A message as its receiver sees it."""
 

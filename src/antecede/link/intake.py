@@ -15,8 +15,9 @@ from collections import deque
 from typing import Final, final
 
 from librt.strings import read_i64_le
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
+from antecede.link.allowance import Allowance
 from antecede.link.endpoint import Endpoint
 from antecede.link.session import ME
 from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
@@ -38,11 +39,17 @@ ALONE_NS: Final = 10_000_000_000
 """After so long with one peer only, that one need not take turns with anybody. Peers that have
 nothing to say are heard of more often than that."""
 
+STRANGERS_FEW: Final = 64
+STRANGERS_NS: Final = 1_000_000_000
+"""So few strangers' datagrams in so long are nobody to take turns with: they are most often the
+greetings of peers."""
+
 STRANGERS: Final = ME
 """The lane of datagrams whose token means nothing, and of greetings: no peer has this id."""
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Parcel:
     """Datagrams that came in one buffer: all of one size, but the last, which may be smaller."""
 
@@ -108,7 +115,14 @@ class Lane:
 class Intake:
     """The lanes of one node."""
 
-    __slots__ = ("_endpoint", "_lanes", "_last_lane", "_shared_until_ns", "dropped")
+    __slots__ = (
+        "_endpoint",
+        "_lanes",
+        "_last_lane",
+        "_shared_until_ns",
+        "_strangers",
+        "dropped",
+    )
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
@@ -116,6 +130,7 @@ class Intake:
         # Whose datagram came last, and until when it takes turns with others.
         self._last_lane: i64 = -1
         self._shared_until_ns: i64 = 0
+        self._strangers: Final = Allowance(STRANGERS_FEW, STRANGERS_NS // STRANGERS_FEW)
         self.dropped: i64 = 0
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
@@ -141,7 +156,8 @@ class Intake:
 
     def _is_alone(self, lane_id: i64, now_ns: i64) -> bool:
         """Whether what comes need not wait, because nobody else has been heard of for long."""
-        if lane_id != self._last_lane:
+        few = lane_id == STRANGERS and self._strangers.has_taken(now_ns)
+        if lane_id != self._last_lane and not few:
             if self._last_lane >= 0:
                 self._shared_until_ns = now_ns + ALONE_NS
             self._last_lane = lane_id
@@ -186,5 +202,5 @@ class Intake:
     def _lane_of(self, data: bytes) -> i64:
         if len(data) <= NUMBER_AT or data[0] != DATAGRAM:
             return STRANGERS
-        session = self._endpoint.directory.by_token.get(read_i64_le(data, TOKEN_AT))
+        session = self._endpoint.directory.session_with(read_i64_le(data, TOKEN_AT))
         return STRANGERS if session is None else session.id

@@ -68,7 +68,7 @@ LEAVING_COPIES: Final = 3
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Datagram:
     """What leaves a node: bytes, and where they go."""
 

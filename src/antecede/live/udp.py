@@ -116,8 +116,6 @@ class UdpTransport(Transport):
         self._timer_ns = NEVER_NS
         self._backlog: deque[Datagram] = deque()
         self.unsendable = 0
-        self._view = memoryview(bytearray(RECEIVE_SIZE))
-        self._buffers = [self._view]
         self._crowded = False
         self._turn = 0
 
@@ -279,11 +277,12 @@ class UdpTransport(Transport):
                 if self._receives_joined:
                     taken += self._receive_joined(receiver, now_ns)
                 else:
-                    size, address = self._socket.recvfrom_into(self._view)
+                    # Straight into new bytes: a buffer of our own would be one more copy.
+                    data, address = self._socket.recvfrom(RECEIVE_SIZE)
                     if self._names.sought:
                         self._names.hear(address)
-                    taken += size
-                    receiver.on_datagram(address, bytes(self._view[:size]), now_ns)
+                    taken += len(data)
+                    receiver.on_datagram(address, data, now_ns)
         except BlockingIOError:
             received -= 1
         except OSError:
@@ -300,17 +299,15 @@ class UdpTransport(Transport):
 
         Returns how many bytes these are.
         """
-        length, control, _, address = self._socket.recvmsg_into(
-            self._buffers, segments.CONTROL_BYTES
-        )
+        data, control, _, address = self._socket.recvmsg(RECEIVE_SIZE, segments.CONTROL_BYTES)
         if self._names.sought:
             self._names.hear(address)
         size = segments.segment_size(control) if control else 0
-        if 0 < size < length:
-            receiver.on_joined(address, bytes(self._view[:length]), size, now_ns)
+        if 0 < size < len(data):
+            receiver.on_joined(address, data, size, now_ns)
         else:
-            receiver.on_datagram(address, bytes(self._view[:length]), now_ns)
-        return length
+            receiver.on_datagram(address, data, now_ns)
+        return len(data)
 
     def _on_writable(self) -> None:
         while self._backlog and self._sent(self._backlog[0]):

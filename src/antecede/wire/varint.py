@@ -9,7 +9,7 @@ straight into the writer, with `write` and `append`.
 from typing import Final, final
 
 from librt.strings import BytesWriter
-from mypy_extensions import i64, u8
+from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.errors import LocalError, RemoteError
 
@@ -42,6 +42,7 @@ def varint_size(value: i64) -> i64:
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Reader:
     """Reads the bytes of a peer from the left; `RemoteError` where they make no sense."""
 

@@ -17,7 +17,7 @@ PERMITS: Final = 2
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Entry(Numbered):
     """A message of our own, until every one of its copies is acknowledged.
 

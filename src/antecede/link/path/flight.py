@@ -26,7 +26,7 @@ REORDERING_MOST: Final = 128
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Sent:
     """One datagram that left, and what was in it, so that it can be sent again in another one.
 
