@@ -194,7 +194,7 @@ def work(plan: Plan, name: str, life: int, ready: int) -> None:
 
     async def whole() -> None:
         random = Random(f"{plan.seed} {name} {life}")
-        if random.random() < 0.4:
+        if life <= len(plan.names) or random.random() < 0.4:
             FATE.write, FATE.share = random.randrange(1, 12), random.choice((0.0, 0.5, 1.0))
         setattr(journals, "Disk", DeadlyDisk)  # noqa: B010 mypy would have a class stay what it is
         setattr(journals, "SyncedDisk", DeadlySyncedDisk)  # noqa: B010 as above
@@ -260,6 +260,8 @@ class Storm:
         os.close(writing)
         lasts = self._plan.pause * self._random.random() * 2
         hasty = self._random.random() < 0.1
+        if self._born <= len(self._plan.names):  # The first of each name die in a write.
+            lasts, hasty = self._plan.patience, False
         self._lives[name] = Life(name, pid, reading, lasts, hasty)
         if hasty:
             self._lives[name].doomed_at = time.monotonic() + lasts
