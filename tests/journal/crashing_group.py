@@ -119,10 +119,16 @@ class CrashingGroup:
                 return True
         return False
 
-    async def settle(self, kept_of_the_rest: float = 0.0) -> None:
-        """Until everything is delivered and handled, whoever crashes meanwhile."""
-        quiet = 0
+    async def settle(self, kept_of_the_rest: float = 0.0, most: int | None = None) -> None:
+        """Until everything is delivered and handled, whoever crashes meanwhile.
+
+        `TimeoutError` if that takes more turns of the loop: time here is the network's own.
+        """
+        quiet = turns = 0
         while quiet < 30:
+            turns += 1
+            if most is not None and turns > most:
+                raise TimeoutError(f"not settled after {most} turns")
             await asyncio.sleep(0)
             self.network.go_on()
             busy = any(node.has_undelivered() for node in self.nodes.values())

@@ -7,9 +7,11 @@ import pytest
 
 from antecede import Message
 from antecede.core.errors import AntecedeError
+from antecede.core.protocols import facts_node as facts
 from antecede.core.protocols import hybrid_records as core
 from antecede.link import record_kinds as kept
 from antecede.link.faults import Faults
+from antecede.live.journals import FACTS_ORDER
 from antecede.testing import Uniform
 from tests.journal.crashing_group import CrashingGroup, Sends, run, text_of
 from tests.journal.failing_disk import ForgetfulDisk
@@ -33,8 +35,18 @@ NEEDED = {
     "numbers": kept.NUMBERED,
 }
 
+NEEDED_BY_FACTS = {
+    "submitted": facts.SUBMITTED,
+    "arrived": facts.ARRIVED,
+    "everything": facts.DUMPED,
+    "whom a number means": kept.NAMED,
+}
+
 LARGE = 60_000
 """In datagrams of this network that is more parts than a node has room for at once."""
+
+TURNS = 5_000
+"""Ten times what it takes if nothing is forgotten."""
 
 DAVE = "dave"
 ASK = b"0large indeed?"
@@ -57,7 +69,7 @@ def hands_on(name: str, message: Message) -> Sends:
     return passes_on(name, message)
 
 
-async def story(seed: int, kind: int | None) -> None:
+async def story(seed: int, kind: int | None, order: str) -> None:
     """Many crashes; with a kind: every time records of that kind are forgotten."""
     rng = Random(seed)
     group = CrashingGroup(
@@ -66,7 +78,7 @@ async def story(seed: int, kind: int | None) -> None:
         faults=SLOW,
         begins_with=sends,
         passes_on=hands_on,
-        settings={"send_limit": 24, "patience": 0.2},
+        settings={"send_limit": 24, "patience": 0.2, "order": order},
     )
     if kind is not None:
         group.disks = {name: ForgetfulDisk(kind) for name in group.names}
@@ -76,7 +88,7 @@ async def story(seed: int, kind: int | None) -> None:
             await asyncio.sleep(0)
             group.network.go_on()
         await group.crash(rng.choice(group.names), rng.random())
-    await asyncio.wait_for(group.settle(), 1)
+    await group.settle(most=None if kind is None else TURNS)
     logs = {name: group.log(name) for name in NAMES}
     plain = {name: [e for e in log if "large" not in e[2]] for name, log in logs.items()}
     check_logs(plain, {"3": 3})
@@ -85,10 +97,10 @@ async def story(seed: int, kind: int | None) -> None:
     assert large == [(DAVE, 1, whole), (DAVE, 2, answer)]
 
 
-def fails(seed: int, kind: int | None) -> str:
+def fails(seed: int, kind: int | None, order: str = "hybrid") -> str:
     """What goes wrong, if something does."""
     try:
-        run(story(seed, kind))
+        run(story(seed, kind, order))
     except (AssertionError, AntecedeError, TimeoutError, KeyError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -102,3 +114,13 @@ def test_nothing_is_lost_if_nothing_is_forgotten(seed: int) -> None:
 @pytest.mark.parametrize("item", NEEDED)
 def test_forgetting_any_one_item_is_noticed(item: str) -> None:
     assert any(fails(seed, NEEDED[item]) for seed in range(12))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_lost_under_hybrid_facts(seed: int) -> None:
+    assert fails(seed, None, FACTS_ORDER) == ""
+
+
+@pytest.mark.parametrize("item", NEEDED_BY_FACTS)
+def test_forgetting_any_one_item_is_noticed_under_hybrid_facts(item: str) -> None:
+    assert any(fails(seed, NEEDED_BY_FACTS[item], FACTS_ORDER) for seed in range(12))

@@ -5,9 +5,11 @@ from typing import Final
 
 import click
 
+from antecede.core.protocols import facts_node as facts
 from antecede.core.protocols import hybrid_records as core
 from antecede.journal.inspect import check, contents, repair
 from antecede.link import record_kinds as link
+from antecede.live.journals import FACTS_ORDER
 
 EXAMPLES = """\b
 Examples:
@@ -18,7 +20,7 @@ Examples:
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
-WORDS: Final = {
+HYBRID: Final = {
     core.NUMBERED: "numbered",
     core.SUBMITTED: "submitted",
     core.DELIVERED: "delivered",
@@ -28,6 +30,22 @@ WORDS: Final = {
     core.PEER: "process",
     core.MISSING: "missing permit",
     core.POSITION: "position",
+}
+
+FACTS: Final = {
+    facts.SUBMITTED: "submitted",
+    facts.ARRIVED: "arrived",
+    facts.EXPIRED: "timer",
+    facts.FORGOT: "forgotten",
+    facts.DECIDED: "expelled",
+    facts.MET: "met",
+    facts.INTRODUCED: "introduced",
+    facts.IDENTIFIED: "identified",
+    facts.RESUMED: "resumed",
+    facts.DUMPED: "everything",
+}
+
+LINK: Final = {
     link.LIFE: "this life",
     link.PEER: "peer",
     link.OVER: "peer left",
@@ -48,8 +66,9 @@ WORDS: Final = {
     link.NUMBERED: "number of a large payload",
     link.LOST: "given up",
     link.TOLD: "told",
+    link.NAMED: "whom a number means",
 }
-"""What the kinds of records are called: those of the core, then those of the link."""
+"""What the kinds of records are called: of the cores, then of the link."""
 
 SHOWN_BYTES: Final = 32
 """How much of a record `show` prints."""
@@ -84,11 +103,15 @@ def check_command(folder: Path) -> None:
 @click.argument("folder", type=FOLDER)
 def show_command(folder: Path) -> None:
     """Print the records in FOLDER, a line each: commit, kind, length, and how it begins."""
-    for block in contents(folder):
+    blocks = contents(folder)
+    # The order is at the end of the record of this life.
+    lives = [one for block in blocks for one in block.records if one[:1] == bytes([link.LIFE])]
+    words = {**(FACTS if FACTS_ORDER.encode() in b"".join(lives[-1:]) else HYBRID), **LINK}
+    for block in blocks:
         word = "snapshot" if block.number == 0 else f"commit {block.number}"
         for record in block.records:
             more = " …" if len(record) > SHOWN_BYTES else ""
-            kind = WORDS.get(record[0], "?") if record else "?"
+            kind = words.get(record[0], "?") if record else "?"
             start = record[:SHOWN_BYTES].hex()
             click.echo(f"{word}  {kind:<14}  {len(record):>6} bytes  {start}{more}")
 

@@ -9,6 +9,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.effects import Effect
+from antecede.core.fact_packets import FactsAck
 from antecede.core.packets import Ack, Expulsion, Noted, Notice
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
 from antecede.core.values import Message, Packet
@@ -130,7 +131,9 @@ class CoreDriver(Outbox):
     def begin_anew(self, session: Session, delivered: i64, now_ns: i64) -> None:
         """The session begins anew with a peer that has delivered so much; the rest goes again."""
         if delivered > 0:
-            self.process.arrive_into(session.id, Ack(delivered), now_ns, self)
+            named = self.process.names_others()
+            ack: Packet = FactsAck(delivered, []) if named else Ack(delivered)
+            self.process.arrive_into(session.id, ack, now_ns, self)
         self.process.lost_into(session.id, 1, NEVER_NS - 1, self)
 
     def forget(self, session: Session, now_ns: i64) -> list[int]:

@@ -37,7 +37,7 @@ class Fences:
         kept: Kept | None = None,
     ) -> None:
         # Everybody whom this node has a number for.
-        self.names: Final = Names(name, incarnation)
+        self.names: Final = Names(name, incarnation, kept if core.process.names_others() else None)
         self._name: Final = name
         self._incarnation: Final[i64] = incarnation
         self._core: Final = core

@@ -24,6 +24,7 @@ from antecede.core.fact_packets import (
     translated,
 )
 from antecede.core.values import Packet
+from antecede.link.kept import Kept
 from antecede.wire.naming import Named
 
 SELF: Final = 0
@@ -51,14 +52,20 @@ def name_key(name: str) -> int:
 class Names:
     """Everybody whom one node has a number for, by number, and by name and incarnation."""
 
-    __slots__ = ("_numbers", "_strangers", "_who")
+    __slots__ = ("_kept", "_numbers", "_strangers", "_who")
 
-    def __init__(self, name: str, incarnation: i64) -> None:
+    def __init__(self, name: str, incarnation: i64, kept: Kept | None = None) -> None:
+        # Where numbers are written down, if they must survive a crash.
+        self._kept: Kept | None = None
         self._who: Final[dict[int, Named]] = {}
         self._numbers: Final[dict[str, dict[int, int]]] = {}
         # Those of whom we know by hearsay only.
         self._strangers: Final[dict[int, bool]] = {}
-        self._add(SELF, name, incarnation)
+        self._add(SELF, name, incarnation, False)
+        if kept is not None:
+            for number, known in kept.named.items():
+                self._recall(number, known)
+            self._kept = kept
 
     def number_of(self, name: str, incarnation: i64) -> i64:
         """Our number for an incarnation, or -1."""
@@ -80,7 +87,8 @@ class Names:
     def met(self, number: i64, name: str, incarnation: i64) -> i64:
         """`number` turns out to be this incarnation; the number it had by hearsay, or -1."""
         alias = self.number_of(name, incarnation)
-        self._add(number, name, incarnation)
+        if alias != number:
+            self._add(number, name, incarnation, False)
         if self._strangers.pop(alias, False):
             return alias
         return -1
@@ -90,11 +98,21 @@ class Names:
         if len(self._strangers) >= STRANGERS_MOST:
             raise RemoteError(f"more than {STRANGERS_MOST} processes that nobody has met")
         self._strangers[number] = True
-        self._add(number, name, incarnation)
+        self._add(number, name, incarnation, True)
 
-    def _add(self, number: i64, name: str, incarnation: i64) -> None:
+    def _recall(self, number: i64, known: tuple[str, int, bool]) -> None:
+        """What was written down before a crash, in its order."""
+        name, incarnation, is_stranger = known
+        if is_stranger:
+            self.heard_of(number, name, incarnation)
+        else:
+            self.met(number, name, incarnation)
+
+    def _add(self, number: i64, name: str, incarnation: i64, is_stranger: bool) -> None:
         self._who[number] = Named(number, name, incarnation)
         self._numbers.setdefault(name, {})[incarnation] = number
+        if self._kept is not None:
+            self._kept.introduced(number, name, incarnation, is_stranger)
 
 
 @final
@@ -107,6 +125,14 @@ class Speech:
         self._peer: Final[i64] = peer
         self._known: Final[dict[int, bool]] = {SELF: True}
         self._meant: Final[dict[int, int]] = {SELF: int(peer)}
+
+    def begin_anew(self) -> None:
+        """The peer has crashed and come back: it knows none of our numbers any more.
+
+        Those that it uses have survived with it.
+        """
+        self._known.clear()
+        self._known[SELF] = True
 
     # What we say.
 

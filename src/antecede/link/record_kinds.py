@@ -24,3 +24,4 @@ ENDED: Final = 80
 NUMBERED: Final = 81
 LOST: Final = 82
 TOLD: Final = 83
+NAMED: Final = 84

@@ -249,6 +249,8 @@ class Session:
         self._probing = False
         self.paced_ns = NEVER_NS
         self.noting = []
+        if self.speech is not None:
+            self.speech.begin_anew()
         self.repeat_notices()
 
     def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:

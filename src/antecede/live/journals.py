@@ -11,7 +11,9 @@ from antecede.live.errors import BadConfiguration
 from antecede.live.keeping import Keeper
 from antecede.live.settings import Settings
 
-KEPT_ORDERS: Final = ("hybrid", "hybrid-sps", "hybrid-csps")
+FACTS_ORDER: Final = "hybrid-facts"
+
+KEPT_ORDERS: Final = ("hybrid", "hybrid-sps", "hybrid-csps", FACTS_ORDER)
 """The protocols whose state can be written down."""
 
 log = logging.getLogger(__name__)
@@ -58,22 +60,39 @@ def read_kept(
     settings: Settings, tokens: Tokens, records: list[bytes] | None
 ) -> tuple[Kept, list[bytes]]:
     """What the journal says, and the records of the core; a new life if the last one is over."""
+    order = order_kept(settings)
     if records is None:
-        return Kept(settings.name, settings.order, tokens.incarnation()), []
-    kept = Kept(settings.name, settings.order, 0)
+        return Kept(settings.name, order, tokens.incarnation()), []
+    kept = Kept(settings.name, order, 0)
     core = kept.replay(records)
     if kept.name != settings.name:
         raise BadConfiguration(
             f"the journal {settings.journal} is {kept.name!r}'s, not {settings.name!r}'s; "
             "each node needs one of its own"
         )
-    if kept.order != settings.order:
+    if kept.order != order:
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order {kept.order!r}, not "
-            f"{settings.order!r}; open the node with that one, or with another journal"
+            f"{order!r}; open the node with that one, or with another journal"
         )
     if kept.ended:
         log.info("%s begins a new life: %s", settings.name, kept.ended)
         kept.begin_anew(tokens.incarnation())
         core = []
     return kept, core
+
+
+def order_kept(settings: Settings) -> str:
+    """The order, and of `hybrid-facts` all that its records depend on: they are calls."""
+    if settings.order != FACTS_ORDER:
+        return settings.order
+    words = {
+        "facts": settings.facts,
+        "filter_bits": settings.filter_bits,
+        "hops": settings.hops,
+        "watermarks": settings.watermarks,
+        "exceptions": settings.exceptions,
+        "stalled_after": settings.stalled_after,
+    }
+    said = ", ".join(f"{name} {value}" for name, value in words.items())
+    return f"{settings.order} ({said})"

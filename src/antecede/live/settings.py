@@ -305,10 +305,6 @@ def check_agreement(settings: Settings) -> None:
         raise BadConfiguration(
             f"setting 'peers': {settings.name!r} is this node itself; list the others only"
         )
-    if settings.journal is not None and settings.order == "hybrid-facts":
-        raise BadConfiguration(
-            "setting 'journal': nodes cannot keep one under the order hybrid-facts; choose hybrid"
-        )
     check_keys(settings)
     check_policy(settings)
     if settings.payload_limit > settings.send_bytes:

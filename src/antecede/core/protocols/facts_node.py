@@ -27,7 +27,7 @@ from antecede.core.checks import (
     known_processes,
 )
 from antecede.core.effects import Effect
-from antecede.core.errors import LocalError, RemoteError
+from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.fact_packets import FactsMessage
 from antecede.core.fence import ToldPeer
 from antecede.core.ledger import Ledger
@@ -413,8 +413,11 @@ class FactsNode(ExpellingNode):
         if self._window.next > 1 or self._peers or self._fence.expelled:
             raise LocalError("only a fresh process can be restored")
         ignored = EffectList()
-        for written_down in records:
-            self._replay(RecordReader(written_down), ignored)
+        try:
+            for written_down in records:
+                self._replay(RecordReader(written_down), ignored)
+        except BufferFull as error:
+            raise LocalError("what was written down needs a larger send_limit") from error
         outbox = EffectList()
         self._resume(now_ns, outbox)
         self._restored_ns = now_ns
