@@ -19,6 +19,8 @@ from antecede.link.reports import NodeFenced, PeerMet, PeerRestarted, Report
 from antecede.link.standing import STAYING
 from antecede.live.codecs import JsonCodec, TypedNode
 from antecede.live.errors import BadConfiguration, Stranded
+from antecede.live.exposition import exposition
+from antecede.live.keeping import JournalStats
 from antecede.live.node import Node
 from antecede.live.security.keys import SecretKey
 from antecede.testing import TestNetwork
@@ -544,3 +546,31 @@ def test_a_crash_while_leaving_does_not_end_a_life(tmp_path: Path) -> None:
 
     run(story())
     assert PeerRestarted(name="bob") not in told
+
+
+# Figures.
+
+
+def test_a_journal_has_figures(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with TestNetwork() as network:
+            assert (await network.open_node("ann")).stats().journal == JournalStats()
+            bob = await network.open_node("bob", journal=tmp_path, confirm="done")
+            before = bob.stats().journal
+            await bob.send("bob", b"x" * 1000)
+            message = await bob.receive(5)
+            after = bob.stats().journal
+            assert (before.files, before.unconfirmed, before.commits) == (1, 0, 0)
+            assert after.size_bytes == journal_file(tmp_path).stat().st_size > 1000
+            assert after.commits >= 1
+            assert after.written_bytes - before.written_bytes == (
+                after.size_bytes - before.size_bytes
+            )
+            assert after.write_seconds >= before.write_seconds
+            assert (after.unconfirmed, after.waiting, after.accepting) == (1, 0, True)
+            message.done()
+            assert bob.stats().journal.unconfirmed == 0
+            text = (await exposition(bob, per_peer=False)).decode()
+            assert "antecede_journal_bytes{" in text
+
+    run(story())

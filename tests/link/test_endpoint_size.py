@@ -6,14 +6,24 @@ from zlib import crc32
 
 import pytest
 
-from antecede.core.errors import RemoteError
+from antecede.core.errors import LocalError, RemoteError
 from antecede.link.faults import Faults
 from antecede.link.guard import Guard
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
 from antecede.link.parts import FRAME_MOST, PIECEMEAL_MOST, PIECES_MOST, Pieces
 from antecede.link.path.size import NARROW
-from tests.link.endpoints import ANN, BOB, MS, SECOND, Group, session_of
+from antecede.wire.frames import FRAME_ROOM
+from tests.link.endpoints import (
+    ANN,
+    BOB,
+    MS,
+    SECOND,
+    Group,
+    introduce,
+    make_endpoint,
+    session_of,
+)
 from tests.live.security.guarded import everybody
 
 WIDE = 60_000
@@ -163,3 +173,15 @@ def test_any_cut_in_any_order_makes_the_frame(seed: int) -> None:
     came = [pieces.add(1, len(whole), crc32(whole), start, piece) for start, piece in cut]
     assert whole in came
     assert set(came) <= {None, whole}
+
+
+def test_datagrams_that_have_no_room_for_a_payload_are_refused() -> None:
+    """One byte more than frames may take is slow, and enough."""
+    ann = make_endpoint(ANN)
+    with pytest.raises(LocalError, match=f"at least {FRAME_ROOM + 1} pass"):
+        introduce(ann, BOB, 0, mtu=FRAME_ROOM)
+    group = Group([ANN, BOB], mtu=FRAME_ROOM + 1)
+    group.run_for(SECOND)
+    group.send(ANN, [BOB], b"cut into bytes")
+    group.run_until(group.drained)
+    assert group.payloads(BOB) == [b"cut into bytes"]

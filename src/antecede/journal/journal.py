@@ -16,6 +16,7 @@ import errno
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic_ns
 from typing import Final, Literal, TypeAlias
 
 from antecede.core.records import joined
@@ -70,6 +71,9 @@ class Journal:
         self._failed: str | None = None
         self.torn_bytes = 0
         self.commits = 0
+        self.written_bytes = 0
+        self.write_ns = 0
+        """What was written since it was opened, and how long that took."""
 
     def open(self) -> list[bytes] | None:
         """Take the journal, and answer with everything in it; None if there is nothing yet.
@@ -178,6 +182,11 @@ class Journal:
             with suppress(OSError):  # It is deleted at the next start, if not now.
                 self._disk.remove(file_name(former_number))
 
+    @property
+    def files(self) -> int:
+        """How many files have been begun so far, in all lives."""
+        return self._file
+
     def close(self) -> None:
         """Give the journal up; what was committed stays."""
         if self._descriptor is not None:
@@ -191,6 +200,7 @@ class Journal:
 
     def _append(self, descriptor: int, data: bytes, size: int) -> None:
         """Durable when it returns, as far as that is wanted."""
+        begun_ns = monotonic_ns()
         try:
             if self._durable == "sync":
                 self._disk.append_synced(descriptor, data)
@@ -203,6 +213,8 @@ class Journal:
                     f"no room for the journal {self._disk.folder}: {error.strerror}"
                 ) from error
             raise self._fail("write", error) from error
+        self.written_bytes += len(data)
+        self.write_ns += monotonic_ns() - begun_ns
 
     def _take_back(self, descriptor: int, size: int) -> None:
         """Part of a block may have found room: the next one must begin where it began."""

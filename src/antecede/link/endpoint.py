@@ -50,7 +50,7 @@ from antecede.link.suspicions import Suspicions
 from antecede.link.tokens import Tokens
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone
-from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
+from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.wire.greeting import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
 from antecede.wire.varint import Reader
 
@@ -142,6 +142,8 @@ class Endpoint:
         if name == self._me.name:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
         size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
+        if size <= FRAME_ROOM:
+            raise LocalError(f"datagrams of {size} bytes to {name}: at least {FRAME_ROOM + 1} pass")
         former = self.directory.by_name.get(name)
         if former is not None and former.recalled:
             self.directory.locate(former, address, size, now_ns)

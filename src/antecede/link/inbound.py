@@ -172,6 +172,10 @@ class Handling:
             for old in self._pending.values()
         ]
 
+    def unconfirmed(self) -> int:
+        """How many would come again."""
+        return len(self._pending)
+
     # Values.
 
     def put(self, key: str, value: bytes | None, during: i64) -> None:

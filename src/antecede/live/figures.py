@@ -88,6 +88,21 @@ NODE_COUNTERS: Final = (
         "Greetings of nodes that may not, or cannot, take part.",
         lambda stats: stats.refused,
     ),
+    NodeFigure(
+        "antecede_journal_commits",
+        "Writes to the journal.",
+        lambda stats: stats.journal.commits,
+    ),
+    NodeFigure(
+        "antecede_journal_written_bytes",
+        "Bytes written to the journal.",
+        lambda stats: stats.journal.written_bytes,
+    ),
+    NodeFigure(
+        "antecede_journal_write_seconds",
+        "Time that writes to the journal took, synced if that is wanted.",
+        lambda stats: stats.journal.write_seconds,
+    ),
 )
 
 HEALTHY: Final = ("antecede_healthy", "1 if the node can do its work.")
@@ -124,6 +139,31 @@ NODE_GAUGES: Final = (
         "antecede_peers_silent",
         "Peers not heard for longer than allowed.",
         lambda stats: len(stats.silent_peers),
+    ),
+    NodeFigure(
+        "antecede_journal_bytes",
+        "Bytes of the journal on disk.",
+        lambda stats: stats.journal.size_bytes,
+    ),
+    NodeFigure(
+        "antecede_journal_files",
+        "Files that the journal has begun so far.",
+        lambda stats: stats.journal.files,
+    ),
+    NodeFigure(
+        "antecede_journal_waiting",
+        "Groups of changes that are being written, or wait for that.",
+        lambda stats: stats.journal.waiting,
+    ),
+    NodeFigure(
+        "antecede_journal_unconfirmed_messages",
+        "Deliveries that would come again after a crash.",
+        lambda stats: stats.journal.unconfirmed,
+    ),
+    NodeFigure(
+        "antecede_journal_accepting",
+        "1 if there is room for more, or no journal.",
+        lambda stats: stats.journal.accepting,
     ),
 )
 

@@ -38,6 +38,25 @@ LATER_SECONDS: Final = 0.05
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalStats:
+    """How things stand with a journal."""
+
+    size_bytes: int = 0
+    files: int = 0
+    """How many files were begun, in all lives: one more whenever it had outgrown its snapshot."""
+    commits: int = 0
+    written_bytes: int = 0
+    write_seconds: float = 0.0
+    """How long all writes have taken, synced if that is wanted."""
+    waiting: int = 0
+    """Groups that are being written, or wait for that."""
+    unconfirmed: int = 0
+    """Deliveries that would come again after a crash."""
+    accepting: bool = True
+    """Whether there is room for more."""
+
+
 class Group:
     """What may show when one write is on disk."""
 
@@ -166,6 +185,20 @@ class Keeper:
         """Why nothing can be accepted, or None."""
         error = self.failed or self.full
         return self._short or None if error is None else str(error)
+
+    def figures(self) -> JournalStats:
+        """How things stand with the journal."""
+        journal = self._journal
+        return JournalStats(
+            size_bytes=journal.size,
+            files=journal.files,
+            commits=journal.commits,
+            written_bytes=journal.written_bytes,
+            write_seconds=journal.write_ns / 1e9,
+            waiting=self._begun - self._done + (1 if self._wanted else 0),
+            unconfirmed=self.kept.handling.unconfirmed(),
+            accepting=self.failure() is None,
+        )
 
     async def kept_so_far(self) -> None:
         """Wait until everything that has happened until now is on disk; a write is planned."""

@@ -19,10 +19,6 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import InboundMessage
 from antecede.link.reports import (
     NodeFenced,
-    PeerBack,
-    PeerMet,
-    PeerRestarted,
-    PeerSilent,
     Report,
     Stranger,
 )
@@ -50,6 +46,7 @@ from antecede.live.room import Room
 from antecede.live.security.choosing import check_reload, ring_of
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import PublicKey
+from antecede.live.seeking import follow
 from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Figures, Health, Stats, health_of
 from antecede.live.targets import chosen_targets
@@ -101,7 +98,13 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name)
         self._figures: Final = Figures(
-            settings, endpoint, self._deliveries, self._listeners, transport, self._turns.intake
+            settings,
+            endpoint,
+            self._deliveries,
+            self._listeners,
+            transport,
+            self._turns.intake,
+            keeper,
         )
         self._trace: Final = TraceKeeping(trace, self._loop)
         transport.start(self._turns)
@@ -582,19 +585,9 @@ class Node:
             if isinstance(report, NodeFenced):
                 self._closing = True
                 self._loop.call_soon(self._stop_fenced)
-            self._follow(report)
+            follow(report, self._endpoint.directory, self._transport)
             if not isinstance(report, Stranger) or self._has_let_in(report):
                 self._listeners.tell(report)
-
-    def _follow(self, report: Report) -> None:
-        """Let the transport look for a peer that is missing, for as long as it is."""
-        contact = self._endpoint.directory.by_name.get(report.name)
-        if contact is None or contact.address is None:
-            return
-        if isinstance(report, PeerSilent):
-            self._transport.seek(contact.address)
-        elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
-            self._transport.found(contact.address)
 
     def _has_let_in(self, stranger: Stranger) -> bool:
         """Introduce a stranger, who will say hello again and then be welcome; False if known."""

@@ -12,11 +12,15 @@ from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 from antecede.live.deliveries import Deliveries
+from antecede.live.keeping import JournalStats, Keeper
 from antecede.live.listeners import Listeners
 from antecede.live.settings import Settings
 from antecede.live.transport import Transport
 from antecede.live.waiting import one_turn
 from antecede.trace.datasets import listing
+
+NO_JOURNAL: Final = JournalStats()
+"""Of a node without one."""
 
 PEERS_PER_TURN: Final = 32
 """Peers that are looked at before the loop gets a turn."""
@@ -99,6 +103,7 @@ class Stats:
     handler_failures: int
     """How often the message handler has raised."""
     peers: tuple[PeerStats, ...]
+    journal: JournalStats = NO_JOURNAL
 
     @property
     def datagrams_sent(self) -> int:
@@ -178,7 +183,9 @@ class Figures:
         listeners: Listeners,
         transport: Transport,
         intake: Intake,
+        keeper: Keeper | None,
     ) -> None:
+        self._keeper: Final = keeper
         self._intake: Final = intake
         self._settings: Final = settings
         self._endpoint: Final = endpoint
@@ -224,6 +231,7 @@ class Figures:
             inbox=self._deliveries.unread(),
             handler_failures=self._deliveries.failures,
             peers=tuple(peers),
+            journal=NO_JOURNAL if self._keeper is None else self._keeper.figures(),
         )
 
 
