@@ -164,11 +164,6 @@ class PastReport:
         return repr((self.source, self.sequence, self.told, self.index))
 
 
-def blocker(report: PastReport, truths: Truths, target: i64) -> Fact | None:
-    """Why `report` is not resolved for `target`: a live fact; None if it is not for a fact."""
-    return None if report.ended else report.first_alive(truths, target)
-
-
 def is_resolved(report: PastReport, truths: Truths, target: i64) -> bool:
     """Whether all that `report` speaks of is delivered, but at `target` and of `target`."""
     report.forget_known(truths)
