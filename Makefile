@@ -35,7 +35,7 @@ BOTH_BUILDS := $(addprefix tests/,audit core fuzz lab link papers properties sim
     live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:
-.PHONY: help test test-interpreted test-compiled test-full test-stability coverage mutants check \
+.PHONY: help test test-interpreted test-compiled test-beside test-full test-stability coverage mutants check \
     compile compile-tests wheels proofs demo docs bench reproduce format pin clean
 
 help: ## Show this list
@@ -43,13 +43,18 @@ help: ## Show this list
 
 test: $(INSTALLED) ## Everything that must pass: checks, then the suite; in minutes
 	$(MAKE) --no-print-directory --output-sync=target -j2 check compile-tests
-	$(MAKE) --no-print-directory test-compiled test-interpreted
+	$(MAKE) --no-print-directory -j2 test-compiled test-beside
 
 test-compiled: compile-tests ## Every test, on a compiled build
 	ANTECEDE_EXPECT=compiled ANTECEDE_BUDGET=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
 
 test-interpreted: $(INSTALLED) ## The tests of what is compiled, on the sources as they stand
 	ANTECEDE_EXPECT=interpreted ANTECEDE_BUDGET=interpreted $(VENV)/bin/python $(PYTEST) $(BOTH_BUILDS)
+
+# One more process than cores: live nodes and Spark wait now and then. It says nothing until it is done.
+test-beside: $(INSTALLED)
+	@$(MAKE) --no-print-directory test-interpreted JOBS=1 > build/interpreted.log 2>&1; \
+	    status=$$?; tail -n $$((status ? 200 : 3)) build/interpreted.log; exit $$status
 
 test-full: test compile ## And the rest on both builds, optimised; long campaigns; properties with more examples
 	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) \
