@@ -44,8 +44,8 @@ HYBRID_MUTANTS = [
         "permit-n-plus-1",
         "a permit covers one message more than has been settled",
         (
-            "self._transmit(peer, Permit(peer.due), outbox)",
-            "self._transmit(peer, Permit(peer.due + 1), outbox)",
+            "peer.transmit(Permit(peer.due), outbox)",
+            "peer.transmit(Permit(peer.due + 1), outbox)",
         ),
         caught_by="optimal search",
     ),

@@ -229,12 +229,13 @@ def test_an_output_that_nobody_reads_ends_the_node_with_one_clear_sentence() -> 
             assert alice.stdout is not None
             assert alice.stderr is not None
             assert b"ready" in alice.stdout.readline()
-            alice.stdout.close()
             alice.stdin.write(b'{"to": "bob", "text": "x"}\n')
             alice.stdin.flush()
+            assert bob.receive(WAIT_S).payload == b"x"
+            alice.stdout.close()
+            bob.send("alice", b"a line that cannot be written")
             assert alice.wait(WAIT_S) == 1
             said = alice.stderr.read().decode()
-        assert bob.receive(WAIT_S).payload == b"x"
     assert "Error: the output cannot be written: Broken pipe" in said
     assert "Traceback" not in said
 

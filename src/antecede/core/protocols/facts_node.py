@@ -115,8 +115,8 @@ class FactsNode(ExpellingNode):
         covering: bool = True,
     ) -> None:
         check_limits(facts, filter_bits, hops, watermarks, exceptions, cache_limit)
-        super().__init__(me, patience_ns)
         self._known: Final = known_processes(me, processes)
+        super().__init__(me, patience_ns)
         self._facts: Final[i64] = facts
         self._hops: Final[i64] = hops
         self._watermarks: Final[i64] = watermarks

@@ -93,9 +93,9 @@ class HybridNode(ExpellingNode):
     ) -> None:
         if rule not in RULES:
             raise LocalError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
-        super().__init__(me, patience_ns)
         # Peers come into being at first contact: state follows who talks, not who exists.
         self._known: Final = known_processes(me, processes)
+        super().__init__(me, patience_ns)
         self._rule: Final = rule
         self._ordered: Final = rule == ORDERED
         self._overtakes: Final = rule == SPS
