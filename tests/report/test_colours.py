@@ -37,6 +37,35 @@ def test_green_and_red_differ_in_brightness_too(theme: int) -> None:
     assert contrast(COLOURS["send"][theme], COLOURS["receive"][theme]) > 1.05
 
 
+def seen_without_green(colour: str) -> str:
+    """A colour as somebody with deuteranopia sees it (Machado, Oliveira and Fernandes, 2009)."""
+    linear = []
+    for place in (1, 3, 5):
+        share = int(colour[place : place + 2], 16) / 255
+        linear.append(share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4)
+    matrix = (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    )
+    mixed = [sum(a * b for a, b in zip(row, linear, strict=True)) for row in matrix]
+    shares = [min(1.0, max(0.0, one)) for one in mixed]
+    bytes_ = [
+        round(255 * (12.92 * one if one <= 0.0031308 else 1.055 * one ** (1 / 2.4) - 0.055))
+        for one in shares
+    ]
+    return "#" + "".join(f"{one:02x}" for one in bytes_)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("buffer", ["send", "receive"])
+def test_layers_that_touch_differ_in_brightness_for_everybody(buffer: str, theme: int) -> None:
+    """What waits in a buffer lies beside what is on the way, as areas without a pattern."""
+    beside = COLOURS["way"][theme]
+    assert contrast(COLOURS[buffer][theme], beside) >= 1.6
+    assert contrast(seen_without_green(COLOURS[buffer][theme]), seen_without_green(beside)) >= 1.6
+
+
 def test_dark_is_what_the_system_prefers_or_the_page_says() -> None:
     style = theme_style()
 

@@ -21,7 +21,7 @@ COLOURS: Final[dict[str, tuple[str, str]]] = {
     "bad": ("#b34700", "#f08a4b"),
     "send": ("#009e73", "#2bbd93"),
     "receive": ("#d55e00", "#f0803c"),
-    "way": ("#9aa3ae", "#6d7682"),
+    "way": ("#c0c8d1", "#6d7682"),
     "message": ("#39424d", "#c3cad3"),
     "ack": ("#98a1ab", "#77818d"),
     "permit": ("#6f55c4", "#a893f0"),
