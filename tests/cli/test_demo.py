@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,23 @@ def demo(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["demo", *arguments], prog_name="antecede")
 
 
-def run_demo(out: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+SMALL = replace(QUICK, orders=25, per_second=50.0, protocols=("rst", "hybrid"), families=(SPACE,))
+
+SMALL_DEMO = """
+from antecede.cli import demo
+from antecede.cli.main import main
+from tests.cli.test_demo import SMALL
+demo.QUICK = SMALL
+main(prog_name="antecede")
+"""
+"""The command with a plan of its own: what it does takes a second instead of fifteen."""
+
+
+def run_demo(
+    out: Path, *arguments: str, program: tuple[str, ...] = ("-m", "antecede"), **environment: str
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "antecede", "demo", "--quick", "--out", str(out), *arguments],
+        [sys.executable, *program, "demo", "--quick", "--out", str(out), *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -44,21 +59,22 @@ def run_demo(out: Path, *arguments: str, **environment: str) -> "subprocess.Comp
     )
 
 
-def check_quick(out: Path, ran: "subprocess.CompletedProcess[str]", judge: str) -> None:
+def check_quick(
+    out: Path, ran: "subprocess.CompletedProcess[str]", judge: str, plan: Plan = QUICK
+) -> None:
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
     assert len(lines) == 10, ran.stdout
     assert lines[-1] == f"Judged by {judge}. The report is in {out / 'report.html'}"
     found = json.loads((out / "demo.json").read_text())
     assert found["finished"]
-    assert found["outcomes"][WITH]["lost"] > 50 < found["outcomes"][WITHOUT]["lost"]
-    assert found["outcomes"][WITH]["duplicated"] > 20 < found["outcomes"][WITHOUT]["duplicated"]
-    assert found["outcomes"][WITH]["overtaking"] > 50 < found["outcomes"][WITHOUT]["overtaking"]
-    copies = QUICK.orders * copies_per_order()
+    for trouble in ("lost", "duplicated", "overtaking"):
+        assert found["outcomes"][WITH][trouble] > 0 < found["outcomes"][WITHOUT][trouble]
+    copies = plan.orders * copies_per_order()
     clean = {"deliveries": copies, "early": 0, "losses": 0, "duplicates": 0}
     assert found["judgements"][WITH] == clean
     early = found["judgements"][WITHOUT].pop("early")
-    assert early > 50
+    assert early > 0
     assert found["judgements"][WITHOUT] == {k: clean[k] for k in clean if k != "early"}
     page = (out / "report.html").read_text(encoding="utf-8")
     for text in (*SERVICES, "Spacetime diagram", f"{early:,}", "Metadata and cost"):
@@ -71,9 +87,10 @@ def test_without_java_the_oracle_judges_and_the_step_to_spark_is_named(tmp_path:
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
     browser.chmod(0o755)
 
-    ran = run_demo(out, "--open", ANTECEDE_JAVA="none", BROWSER=f"{browser} %s")
+    small = ("-c", SMALL_DEMO)
+    ran = run_demo(out, "--open", program=small, ANTECEDE_JAVA="none", BROWSER=f"{browser} %s")
 
-    check_quick(out, ran, ORACLE)
+    check_quick(out, ran, ORACLE, SMALL)
     assert "There is no Java for Spark (ANTECEDE_JAVA=none)" in ran.stderr
     assert "pip install 'antecede[lab]'" in ran.stderr
     assert not (out / "audit").exists()
