@@ -57,21 +57,25 @@ def cut(events: Sequence[Event], pieces: int) -> list[list[Event]]:
     return found
 
 
-def violations_of(spark: SparkSession, out: Path) -> set[tuple[int, ...]]:
-    """Of each message that came too early, the latest finding."""
+def violations_of(spark: SparkSession, out: Path) -> dict[str, set[tuple[int, ...]]]:
+    """By run: of each message that came too early, the latest finding."""
     columns = ("process", "early_sender", "early_sequence", "late_sender", "late_sequence")
     table = spark.read.parquet(str(out / "violations"))
-    latest: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+    latest: dict[tuple[object, ...], tuple[int, tuple[int, ...]]] = {}
     for row in table.collect():
         key = tuple(row[name] for name in columns)
         found = (row["late_delivered_ns"], key)
-        latest[key[:3]] = max(latest.get(key[:3], found), found)
-    return {key for _, key in latest.values()}
+        early = (row["run_id"], *key[:3])
+        latest[early] = max(latest.get(early, found), found)
+    runs: dict[str, set[tuple[int, ...]]] = {}
+    for (run, *_), (_, key) in latest.items():
+        runs.setdefault(str(run), set()).add(key)
+    return runs
 
 
-def copies(table: DataFrame, place: str) -> list[tuple[int, int, int]]:
-    rows = table.select(place, "sender", "sequence").collect()
-    return sorted((row[0], row[1], row[2]) for row in rows)
+def copies(table: DataFrame, place: str) -> list[tuple[str, int, int, int]]:
+    rows = table.select("run_id", place, "sender", "sequence").collect()
+    return sorted((row[0], row[1], row[2], row[3]) for row in rows)
 
 
 def judge_piece(spark: SparkSession, folder: Path, *, finished: bool = False) -> list[Progress]:
@@ -89,49 +93,45 @@ def judge_piece(spark: SparkSession, folder: Path, *, finished: bool = False) ->
 
 
 def test_piece_by_piece_is_as_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    events = traffic(1)
-    whole = check_log(events, witnesses=False)
-    assert whole.violations
-    assert whole.duplicates
-    assert whole.losses
-    (tmp_path / "log").mkdir()
+    """Two runs, of different lengths; the second piece is judged twice, the first time in vain."""
+    runs = {"a/b": traffic(1), "c+d": traffic(3)[:700]}
+    whole = {run: check_log(events, witnesses=False) for run, events in runs.items()}
+    assert all(verdict.violations for verdict in whole.values())
+    assert whole["a/b"].duplicates
+    assert whole["a/b"].losses
     out = tmp_path / "out"
-    pieces = cut(events, 2)
-    for number, piece in enumerate(pieces):
-        rows = pa.Table.from_pylist([asdict(event) for event in piece], event_schema())
-        pq.write_table(rows, tmp_path / "log" / f"{number}.parquet")
+    for number in range(2):
+        for run, folder in (("a/b", "run_id=a%2Fb"), ("c+d", "run_id=c+d")):
+            piece = cut(runs[run], 2)[number]
+            rows = pa.Table.from_pylist([asdict(event) for event in piece], event_schema())
+            (tmp_path / "log" / folder).mkdir(parents=True, exist_ok=True)
+            pq.write_table(rows, tmp_path / "log" / folder / f"{number}.parquet")
         if number == 1:  # It fails where it leaves its state; after that it goes on.
             block = out / "state" / "1"
             block.write_text("in the way")
             with pytest.raises(StreamingQueryException):
                 judge_piece(spark, tmp_path)
             block.unlink()
-        progress = judge_piece(spark, tmp_path, finished=number == len(pieces) - 1)
+        progress = judge_piece(spark, tmp_path, finished=number == 1)
 
     assert [one.batch for one in progress] == [0, 1]
-    assert sum(one.events for one in progress) == len(events)
+    assert sum(one.events for one in progress) == sum(map(len, runs.values()))
     assert progress[0].violations > 0
     assert violations_of(spark, out) == {
-        (
-            one.process,
-            one.early.sender,
-            one.early.sequence,
-            one.late.sender,
-            one.late.sequence,
-        )
-        for one in whole.violations
+        run: {(one.process, *one.early, *one.late) for one in verdict.violations}
+        for run, verdict in whole.items()
     }
     losses = spark.read.parquet(str(out / "losses"))
     back = spark.read.parquet(str(out / "retracted")) if (out / "retracted").exists() else None
     lost = copies(losses, "target")
     taken_back = [] if back is None else copies(back, "target")
     assert sorted(set(lost) - set(taken_back)) == sorted(
-        (one.target, one.message.sender, one.message.sequence) for one in whole.losses
+        (run, one.target, *one.message) for run in runs for one in whole[run].losses
     )
     assert len(lost) == len(set(lost))
     twice = spark.read.parquet(str(out / "duplicates"))
     assert sorted(set(copies(twice, "process"))) == sorted(
-        (one.process, one.message.sender, one.message.sequence) for one in whole.duplicates
+        (run, one.process, *one.message) for run in runs for one in whole[run].duplicates
     )
     assert not (out / "inventions").exists()
     assert twice.where(F.col("deliveries") > 1).count() == twice.count()

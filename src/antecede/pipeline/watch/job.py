@@ -1,22 +1,25 @@
 """Judges a log while it grows: batch by batch, each finding once, also across restarts."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final, Literal, TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.streaming.query import StreamingQuery
 
 from antecede.audit.history import Order
 from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.inputs import ONLY_RUN
-from antecede.pipeline.audit.library import audit
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.watch import window as w
+from antecede.pipeline.watch.judging import findings_about
 from antecede.pipeline.watch.progress import read_progress, worst_channels, write_progress
 from antecede.pipeline.watch.state import State, forget_state, read_state, write_state
+from antecede.trace.datasets import PARTITION
 
 Format: TypeAlias = Literal["parquet", "json", "orc"]
 Tell: TypeAlias = Callable[[list[Progress], list[Channel]], None]
@@ -55,19 +58,31 @@ def watch(
     once: bool = False,
     tell: Tell | None = None,
 ) -> StreamingQuery:
-    """Start to judge the event log that files in the folder `source` make up, now and later.
+    """Start to judge the event logs that files in the folder `source` make up, now and later.
+
+    Files below a folder `run_id=…` are one run, all others another.
 
     Findings go to `out/violations` and so on, a folder for each batch. `once` judges what is there
     and ends. A watch on the same `out` goes on where the last one ended.
     """
     watching = Watching(session, out, settings, tell)
     stream = session.readStream.schema(EVENTS).format(form).option("recursiveFileLookup", "true")
-    rows = stream.load(source).withColumn("run_id", F.lit(ONLY_RUN))
+    rows = stream.load(source).withColumn("run_id", run_of_file(F.col("_metadata.file_path")))
     writer = rows.writeStream.foreachBatch(watching.judge)
     writer = writer.option("checkpointLocation", f"{out}/checkpoint")
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{max(1, round(every_s * 1_000))} milliseconds").start()
+
+
+def run_of_file(path: Column) -> Column:
+    """The run that a file belongs to: that of its folder `run_id=…`, or the only one."""
+    escaped = F.regexp_extract(path, f"/{PARTITION}([^/]+)/", 1)
+    # Signs that a path cannot have are escaped twice: by whoever named the folder, and as an URL.
+    named = escaped
+    for _ in range(2):
+        named = F.url_decode(F.replace(named, F.lit("+"), F.lit("%2B")))
+    return F.when(escaped == "", F.lit(ONLY_RUN)).otherwise(named)
 
 
 def finish(session: SparkSession, out: str, settings: Settings, tell: Tell | None = None) -> None:
@@ -130,20 +145,21 @@ class Watching:
         missing = open_copies.where(late).drop("mark_ns")
         lost = missing.join(before.lost, list(w.COPY), "leftanti")
         back = before.lost.join(arrivals, list(w.COPY), "leftsemi")
-        tables = {"losses": lost, "retracted": back, **self._audited(window, before)}
-        counts = {name: self._written(table, name, number) for name, table in tables.items()}
+        known = w.closed(window)
+        counted = {
+            "events": known.where("time_ns > judged_ns"),
+            "open_copies": open_copies,
+        }
+        log = known.drop("mark_ns", "judged_ns")
+        with findings_about(log, settings.order, list(FRESH_BY)) as found:
+            fresh = self._fresh(found, window, before)
+            tables = {"losses": lost, "retracted": back, **fresh}
+            counts = self._written(tables, counted, number)
         newest = max(marks.values(), default=0)
         write_progress(
             window,
             self._out,
-            Progress(
-                batch=number,
-                mark_ns=newest,
-                clock_ns=time.time_ns(),
-                events=w.closed(window).where("time_ns > judged_ns").count(),
-                open_copies=open_copies.count(),
-                **counts,
-            ),
+            Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts),
         )
         return State(
             w.kept(window, open_copies, settings.horizon_ns),
@@ -152,28 +168,20 @@ class Watching:
             marks,
         )
 
-    def _audited(self, window: DataFrame, before: State) -> dict[str, DataFrame]:
-        """The findings about what is closed, as far as they are new."""
-        known = w.closed(window).drop("mark_ns", "judged_ns")
-        marks = window.select("run_id", "judged_ns").distinct()
-        with audit(known, order=self._settings.order) as found:
-            fresh = {
-                name: getattr(found, name)
-                .join(F.broadcast(marks), "run_id")
-                .where(F.col(when) > F.col("judged_ns"))
-                .drop("judged_ns")
-                .localCheckpoint()
-                for name, when in FRESH_BY.items()
-            }
+    def _fresh(
+        self, found: Mapping[str, DataFrame], window: DataFrame, before: State
+    ) -> dict[str, DataFrame]:
+        """Those of the findings that are new."""
+        marks = F.broadcast(window.select("run_id", "judged_ns").distinct())
+        fresh = {
+            name: found[name].join(marks, "run_id").where(f"{when} > judged_ns").drop("judged_ns")
+            for name, when in FRESH_BY.items()
+        }
         # Whose submission has long been dropped was not invented: it came a second time.
-        unknown = fresh["inventions"]
-        key = {"target": F.col("process")}
+        unknown = fresh["inventions"].withColumn("target", F.col("process"))
         seen = before.seen.select(*w.COPY, F.col("delivered_ns").alias("first_delivered_ns"))
-        again = unknown.withColumns(key).join(seen, list(w.COPY))
-        fresh["inventions"] = (
-            unknown.withColumns(key).join(seen, list(w.COPY), "leftanti").drop("target")
-        )
-        repeated = again.select(
+        fresh["inventions"] = unknown.join(seen, list(w.COPY), "leftanti").drop("target")
+        repeated = unknown.join(seen, list(w.COPY)).select(
             "run_id",
             "process",
             "sender",
@@ -192,17 +200,24 @@ class Watching:
         oldest = min(marks.values(), default=0) - self._settings.horizon_ns
         return first.where(F.col("delivered_ns") > oldest)
 
-    def _written(self, table: DataFrame, name: str, number: int) -> int:
-        """Write what there is of a table, and count it."""
-        rows = table.persist()
-        try:
-            count = rows.count()
-            if count:
-                place = f"{self._out}/{name}/batch={number}"
-                rows.coalesce(1).write.mode("overwrite").parquet(place)
-            return count
-        finally:
-            rows.unpersist()
+    def _written(
+        self, tables: Mapping[str, DataFrame], counted: Mapping[str, DataFrame], number: int
+    ) -> dict[str, int]:
+        """Write what there is of the tables, and count them and others, all in one query."""
+        with ExitStack() as stack:
+            for rows in tables.values():
+                rows.persist()
+                stack.callback(rows.unpersist)
+            counts = [
+                rows.agg(F.count(F.lit(1)).alias("rows")).withColumn("name", F.lit(name))
+                for name, rows in (*tables.items(), *counted.items())
+            ]
+            found = {row["name"]: row["rows"] for row in reduce(DataFrame.union, counts).collect()}
+            for name, rows in tables.items():
+                if found[name]:
+                    place = f"{self._out}/{name}/batch={number}"
+                    rows.coalesce(1).write.mode("overwrite").parquet(place)
+        return found
 
 
 def newly_delivered(window: DataFrame) -> DataFrame:
