@@ -1,6 +1,7 @@
 """`antecede watch`: event logs judged while they grow, on Spark."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -26,10 +27,12 @@ Examples:
   antecede watch events --out watched               until Ctrl-C; look at watched/index.html
   antecede watch events --out watched --once        what is there now, and stop
   antecede watch events --out watched --once --finish    nothing more will come: judge it all
+  antecede watch traces --format otlp --out watched      what a collector writes into a folder
 
 \b
-EVENTS is a folder into which files of one event log are put: by live nodes (trace=), by
-`antecede ingest`, by anybody. DIR gets
+EVENTS is a folder into which files of an event log are put: by live nodes (trace=), by
+`antecede ingest`, by anybody; those below a folder run_id=NAME are a run of their own. Or it
+has spans, as collectors write them. DIR gets
   violations/ duplicates/ inventions/   as `antecede audit` has them, a folder for each batch
   losses/ retracted/                    what did not come in time, and what then came after all
   progress/                             what each batch came to, a row each
@@ -48,10 +51,10 @@ have awaited; the latest row counts.
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["parquet", "json", "orc"]),
+    type=click.Choice(["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]),
     default="parquet",
     show_default=True,
-    help="What the files are; json means JSON lines.",
+    help="What the files are: events (json means JSON lines), or spans.",
 )
 @click.option(
     "--order",
@@ -80,6 +83,13 @@ have awaited; the latest row counts.
     show_default=True,
     help="What takes longer no longer keeps everything since then in memory.",
 )
+@click.option(
+    "--longest",
+    type=DURATION,
+    default="60s",
+    show_default=True,
+    help="Of spans: one that takes longer may be told too late to be judged.",
+)
 @click.option("--once", is_flag=True, help="Judge what is there, and stop.")
 @click.option("--finish", is_flag=True, help="Nothing more will come: judge everything.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
@@ -94,6 +104,7 @@ def command(
     patience: int,
     lost_after: int,
     horizon: int,
+    longest: int,
     once: bool,
     finish: bool,
     master: str | None,
@@ -107,8 +118,9 @@ def command(
     need_spark()
     if finish and not once:
         raise click.UsageError("--finish goes with --once: nothing more will come")
-    from antecede.pipeline.watch.job import Settings, brought_rows, watch
+    from antecede.pipeline.watch.job import brought_rows, watch
     from antecede.pipeline.watch.job import finish as judge_the_rest
+    from antecede.pipeline.watch.settings import Settings
 
     check_readable(source)
     check_writable(out)
@@ -117,6 +129,7 @@ def command(
         patience_ns=patience,
         lost_after_ns=lost_after,
         horizon_ns=horizon,
+        longest_ns=longest,
         finished=finish,
     )
     page = Page(source, out, every / NS_PER_S)
@@ -134,7 +147,7 @@ def command(
         try:
             query.awaitTermination()
             if finish and not brought_rows(query):
-                judge_the_rest(session, out, settings, page.tell)
+                judge_the_rest(session, out, settings, form, page.tell)
         finally:
             query.stop()
 
@@ -173,9 +186,8 @@ class Page:
         from antecede.pipeline.places import is_plain, path_here
         from antecede.trace.processes import read_processes
 
-        if not is_plain(self._source):
-            return {}
-        try:
-            return read_processes(path_here(self._source))
-        except (OSError, LocalError):
-            return {}
+        for place in filter(is_plain, (self._source, self._out)):
+            with suppress(OSError, LocalError):
+                if names := read_processes(path_here(place)):
+                    return names
+        return {}

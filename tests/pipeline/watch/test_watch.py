@@ -14,8 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 
 from antecede.audit import check_log
 from antecede.audit.progress import Progress
-from antecede.pipeline.watch.job import Settings, watch
+from antecede.pipeline.watch.job import watch
 from antecede.pipeline.watch.progress import read_progress
+from antecede.pipeline.watch.settings import Settings
 from antecede.trace import Event
 from antecede.trace.parquet import event_schema
 from tests.audit.random_traffic import Log

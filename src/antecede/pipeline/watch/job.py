@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final, Literal, TypeAlias
 
@@ -11,18 +10,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.streaming.query import StreamingQuery
 
-from antecede.audit.history import Order
 from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.inputs import ONLY_RUN
+from antecede.pipeline.ingest.span_tables import SPAN_ROWS, spans_in_values
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.watch import window as w
 from antecede.pipeline.watch.judging import findings_about
 from antecede.pipeline.watch.progress import read_progress, worst_channels, write_progress
+from antecede.pipeline.watch.settings import Settings
+from antecede.pipeline.watch.spans import SpanWatching
 from antecede.pipeline.watch.state import State, forget_state, read_state, write_state
 from antecede.trace.datasets import PARTITION
 
-Format: TypeAlias = Literal["parquet", "json", "orc"]
+Format: TypeAlias = Literal["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]
 Tell: TypeAlias = Callable[[list[Progress], list[Channel]], None]
+
+SPAN_FORMATS: Final = frozenset({"otlp", "jaeger", "zipkin"})
+FILES: Final = "path string, modificationTime timestamp, length bigint, content binary"
+"""What Spark knows of files that it reads whole."""
 
 FRESH_BY: Final = {
     "violations": "late_delivered_ns",
@@ -30,21 +35,6 @@ FRESH_BY: Final = {
     "inventions": "delivered_ns",
 }
 """When a finding shows: it is of this batch if that was not judged before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How patient a watch is; all of them are times of the log, not of the watch."""
-
-    order: Order | None = None
-    patience_ns: int = 30 * 10**9
-    """A process that is silent for longer than this no longer holds the others up."""
-    lost_after_ns: int = 60 * 10**9
-    """A copy that takes longer is reported lost; if it comes after all, that is taken back."""
-    horizon_ns: int = 600 * 10**9
-    """A copy that takes longer no longer keeps everything since then in memory."""
-    finished: bool = False
-    """Nothing more will come: judge everything."""
 
 
 def watch(
@@ -60,15 +50,21 @@ def watch(
 ) -> StreamingQuery:
     """Start to judge the event logs that files in the folder `source` make up, now and later.
 
-    Files below a folder `run_id=…` are one run, all others another.
+    Files below a folder `run_id=…` are one run, all others another. In the formats of spans they
+    are read as by `antecede ingest`.
 
     Findings go to `out/violations` and so on, a folder for each batch. `once` judges what is there
     and ends. A watch on the same `out` goes on where the last one ended.
     """
-    watching = Watching(session, out, settings, tell)
-    stream = session.readStream.schema(EVENTS).format(form).option("recursiveFileLookup", "true")
-    rows = stream.load(source).withColumn("run_id", run_of_file(F.col("_metadata.file_path")))
-    writer = rows.writeStream.foreachBatch(watching.judge)
+    stream = session.readStream.option("recursiveFileLookup", "true")
+    if form in SPAN_FORMATS:
+        files = stream.format("binaryFile").schema(FILES).load(source)
+        rows = spans_in_values(files, form=form)
+        rows = rows.withColumn("run_id", run_of_file(F.col("source")))
+    else:
+        rows = stream.format(form).schema(EVENTS).load(source)
+        rows = rows.withColumn("run_id", run_of_file(F.col("_metadata.file_path")))
+    writer = rows.writeStream.foreachBatch(judge_of(out, settings, form, tell))
     writer = writer.option("checkpointLocation", f"{out}/checkpoint")
     if once:
         return writer.trigger(availableNow=True).start()
@@ -85,15 +81,37 @@ def run_of_file(path: Column) -> Column:
     return F.when(escaped == "", F.lit(ONLY_RUN)).otherwise(named)
 
 
-def finish(session: SparkSession, out: str, settings: Settings, tell: Tell | None = None) -> None:
+def judge_of(
+    out: str, settings: Settings, form: Format, tell: Tell | None
+) -> Callable[[DataFrame, int], None]:
+    """What is done with every batch of files of this format."""
+    judge = (SpanWatching if form in SPAN_FORMATS else Watching)(out, settings).judge
+
+    def judge_and_tell(batch: DataFrame, number: int) -> None:
+        judge(batch, number)
+        if tell is not None:
+            session = batch.sparkSession
+            tell(read_progress(session, out), worst_channels(session, out))
+
+    return judge_and_tell
+
+
+def finish(
+    session: SparkSession,
+    out: str,
+    settings: Settings,
+    form: Format = "parquet",
+    tell: Tell | None = None,
+) -> None:
     """Judge what is left of a log to which nothing was added since the last batch.
 
     Should more come nevertheless, the batch that brings it takes the place of this one.
     """
     batches = read_progress(session, out)
     if batches:
-        nothing = session.createDataFrame([], with_run_id(EVENTS))
-        Watching(session, out, settings, tell).judge(nothing, batches[-1].batch + 1)
+        rows = with_run_id(SPAN_ROWS if form in SPAN_FORMATS else EVENTS)
+        nothing = session.createDataFrame([], rows)
+        judge_of(out, settings, form, tell)(nothing, batches[-1].batch + 1)
 
 
 def brought_rows(query: StreamingQuery) -> bool:
@@ -104,14 +122,10 @@ def brought_rows(query: StreamingQuery) -> bool:
 class Watching:
     """One watch: what is done with every batch."""
 
-    def __init__(
-        self, session: SparkSession, out: str, settings: Settings, tell: Tell | None
-    ) -> None:
-        self._session: Final = session
+    def __init__(self, out: str, settings: Settings) -> None:
         self._out: Final = out
         self._states: Final = f"{out}/state"
         self._settings: Final = settings
-        self._tell: Final = tell
 
     def judge(self, batch: DataFrame, number: int) -> None:
         """Judge what this batch completes; done twice, it has the same effect as once."""
@@ -129,9 +143,6 @@ class Watching:
         finally:
             rows.unpersist()
         forget_state(session, self._states, number)
-        if self._tell is not None:
-            out = self._out
-            self._tell(read_progress(session, out), worst_channels(session, out))
 
     def _judged(
         self, window: DataFrame, before: State, marks: dict[str, int], number: int
@@ -157,7 +168,7 @@ class Watching:
             counts = self._written(tables, counted, number)
         newest = max(marks.values(), default=0)
         write_progress(
-            window,
+            window.sparkSession,
             self._out,
             Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts),
         )

@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from typing import Final
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import LongType, StructField, StructType
 
@@ -17,9 +17,9 @@ COLUMNS: Final = StructType(
 CHANNELS_SHOWN: Final = 10
 
 
-def write_progress(table: DataFrame, out: str, progress: Progress) -> None:
+def write_progress(session: SparkSession, out: str, progress: Progress) -> None:
     """Add the row of a batch; done twice, it is there once."""
-    row = table.sparkSession.createDataFrame([tuple(asdict(progress).values())], COLUMNS)
+    row = session.createDataFrame([tuple(asdict(progress).values())], COLUMNS)
     row.coalesce(1).write.mode("overwrite").parquet(f"{out}/progress/{progress.batch}")
 
 

@@ -1,0 +1,233 @@
+"""Judges spans while they come: requests of OTLP, documents of Jaeger or Zipkin in a folder.
+
+A span is told when it ends. What a process did up to a time is known once it has told of an end
+that is later than that by the *longest* a span takes; so the mark is the smallest of the last ends,
+less that. Messages have both their ends as soon as both spans are there: none is lost or invented,
+and only what came too early is looked for.
+
+Events are made anew in every batch, from the spans of the horizon, so their numbers are none to
+remember. Processes are numbered as they turn up, and the numbers of messages are hashes of the
+spans between which they went.
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.types import StructType
+
+from antecede.audit.progress import Progress
+from antecede.pipeline.ingest.library import spans_to_events
+from antecede.pipeline.ingest.span_tables import SPAN_ROWS
+from antecede.pipeline.places import Places
+from antecede.pipeline.schemas import PROCESSES, with_run_id
+from antecede.pipeline.watch import window as w
+from antecede.pipeline.watch.judging import findings_about
+from antecede.pipeline.watch.progress import write_progress
+from antecede.pipeline.watch.settings import Settings
+from antecede.pipeline.watch.state import MARK_COLUMNS, MARKS
+from antecede.trace.processes import FOLDER as NAMES_FOLDER
+
+SPANS: Final = "spans"
+NAMES: Final = "names"
+STORED: Final = with_run_id(StructType(SPAN_ROWS.fields[:-1]))
+"""A span in the columns that `spans_to_events` asks for, and its run."""
+
+ROLES: Final = ("process", "early_sender", "late_sender")
+POSITIVE: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SpanState:
+    """What a batch leaves to the next."""
+
+    spans: DataFrame
+    """Those of traces in which something ended within the horizon."""
+    names: dict[str, int] = field(default_factory=dict)
+    """The numbers of processes."""
+    marks: dict[str, int] = field(default_factory=dict)
+    """How far each run is judged."""
+
+
+class SpanWatching:
+    """One watch of spans: what is done with every batch."""
+
+    def __init__(self, out: str, settings: Settings) -> None:
+        self._out: Final = out
+        self._states: Final = f"{out}/state"
+        self._settings: Final = settings
+
+    def judge(self, batch: DataFrame, number: int) -> None:
+        """Judge what this batch completes; done twice, it has the same effect as once.
+
+        In: `SPAN_ROWS`, run_id.
+        """
+        session = batch.sparkSession
+        before = self._read(session, number)
+        with ExitStack() as stack:
+            come = kept(batch, stack)
+            self._write_rejects(come, number)
+            told = come.where("rejected IS NULL").select(*STORED.names)
+            spans = kept(before.spans.unionByName(told), stack)
+            last = last_ends(spans)
+            marks = w.advanced(self._marks(last), before.marks)
+            names = numbered(before.names, last)
+            events = 0
+            fresh = []
+            for run, mark_ns in sorted(marks.items()):
+                judged_ns = before.marks.get(run, w.NEVER)
+                own = spans.where(F.col("run_id") == run)
+                found, count = self._found(own, run, names, (judged_ns, mark_ns), stack)
+                events += count
+                fresh += [found] if found is not None else []
+            early = self._write_findings(fresh, number)
+            self._write_progress(session, number, marks, events, early)
+            after = SpanState(self._recent(spans, marks), names, marks)
+            self._write(session, number, after)
+        if number >= 2:
+            Places(session).remove(f"{self._states}/{number - 2}")
+
+    def _marks(self, last: list[Row]) -> dict[str, int]:
+        """Up to when each run can be judged."""
+        settings = self._settings
+        found = w.marks_of(last, settings.patience_ns, settings.finished)
+        if settings.finished:
+            return found
+        return {run: mark - settings.longest_ns for run, mark in found.items()}
+
+    def _found(
+        self,
+        spans: DataFrame,
+        run: str,
+        names: Mapping[str, int],
+        stretch: tuple[int, int],
+        stack: ExitStack,
+    ) -> tuple[DataFrame | None, int]:
+        """What came too early in a stretch of a run, and how many events that has."""
+        judged_ns, mark_ns = stretch
+        if mark_ns <= judged_ns:
+            return None, 0
+        traffic = stack.enter_context(spans_to_events(spans, repair=False))
+        events = traffic.events.where(F.col("time_ns") <= mark_ns).withColumn("run_id", F.lit(run))
+        events = kept(events, stack)
+        count = events.where(F.col("time_ns") > judged_ns).count()
+        found = stack.enter_context(findings_about(events, self._settings.order, ["violations"]))
+        fresh = found["violations"].where(F.col("late_delivered_ns") > judged_ns)
+        numbers = [(row["process"], names[row["name"]]) for row in traffic.processes.collect()]
+        return lasting(fresh, events, dict(numbers)), count
+
+    def _recent(self, spans: DataFrame, marks: Mapping[str, int]) -> DataFrame:
+        """The spans that later ones may need: whole traces."""
+        since = [(run, mark - self._settings.horizon_ns) for run, mark in marks.items()]
+        table = spans.sparkSession.createDataFrame(since, MARK_COLUMNS)
+        ends = spans.groupBy("run_id", "trace_id").agg(F.max(end_of_span()).alias("end"))
+        recent = ends.join(F.broadcast(table), "run_id").where(F.col("end") > F.col("mark_ns"))
+        return spans.join(recent, ["run_id", "trace_id"], "leftsemi").select(*STORED.names)
+
+    def _write_rejects(self, come: DataFrame, number: int) -> None:
+        rejects = come.where("rejected IS NOT NULL").select("source", "rejected.*")
+        if not rejects.isEmpty():
+            place = f"{self._out}/rejects/batch={number}"
+            rejects.coalesce(1).write.mode("overwrite").parquet(place)
+
+    def _write_findings(self, fresh: list[DataFrame], number: int) -> int:
+        """Write what came too early; how much there is."""
+        count = 0
+        for place, rows in enumerate(fresh):
+            found = rows.persist()
+            count += found.count()
+            mode = "append" if place else "overwrite"
+            if count:
+                found.coalesce(1).write.mode(mode).parquet(f"{self._out}/violations/batch={number}")
+            found.unpersist()
+        return count
+
+    def _write_progress(
+        self, session: SparkSession, number: int, marks: Mapping[str, int], events: int, early: int
+    ) -> None:
+        progress = Progress(
+            batch=number,
+            mark_ns=max(marks.values(), default=0),
+            clock_ns=time.time_ns(),
+            events=events,
+            open_copies=0,
+            violations=early,
+            duplicates=0,
+            losses=0,
+            retracted=0,
+            inventions=0,
+        )
+        write_progress(session, self._out, progress)
+
+    def _read(self, session: SparkSession, number: int) -> SpanState:
+        if number == 0:
+            return SpanState(session.createDataFrame([], STORED))
+        place = f"{self._states}/{number - 1}"
+        names = session.read.schema(PROCESSES).parquet(f"{place}/{NAMES}").collect()
+        marks = session.read.schema(MARK_COLUMNS).parquet(f"{place}/{MARKS}").collect()
+        return SpanState(
+            session.read.schema(STORED).parquet(f"{place}/{SPANS}"),
+            {row["name"]: row["process"] for row in names},
+            {row["run_id"]: row["mark_ns"] for row in marks},
+        )
+
+    def _write(self, session: SparkSession, number: int, state: SpanState) -> None:
+        place = f"{self._states}/{number}"
+        rows = [(process, name) for name, process in state.names.items()]
+        names = session.createDataFrame(rows, PROCESSES).coalesce(1)
+        marks = session.createDataFrame(sorted(state.marks.items()), MARK_COLUMNS).coalesce(1)
+        state.spans.write.mode("overwrite").parquet(f"{place}/{SPANS}")
+        names.write.mode("overwrite").parquet(f"{place}/{NAMES}")
+        names.write.mode("overwrite").parquet(f"{self._out}/{NAMES_FOLDER}")
+        marks.write.mode("overwrite").parquet(f"{place}/{MARKS}")
+
+
+def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
+    """The rows, kept until the stack is left."""
+    rows.persist()
+    stack.callback(rows.unpersist)
+    return rows
+
+
+def end_of_span() -> Column:
+    """When a span ended; one that does not say ended when it started."""
+    return F.coalesce("end_ns", "start_ns")
+
+
+def last_ends(spans: DataFrame) -> list[Row]:
+    """In: run_id, process, end_ns, start_ns. The last end of every process."""
+    ends = spans.groupBy("run_id", "process").agg(F.max(end_of_span()).alias("last_ns"))
+    return ends.collect()
+
+
+def numbered(known: Mapping[str, int], last: list[Row]) -> dict[str, int]:
+    """The numbers of processes, those that have just turned up after the others."""
+    names = dict(known)
+    for name in sorted({row["process"] for row in last} - set(known)):
+        names[name] = len(names)
+    return names
+
+
+def lasting(found: DataFrame, events: DataFrame, numbers: Mapping[int, int]) -> DataFrame:
+    """Violations with numbers of processes and messages that are the same in every batch."""
+    sent = events.where("kind = 'submitted'").select(
+        "sender", "sequence", F.col("span_id").alias("sent_span")
+    )
+    sent = sent.dropDuplicates(["sender", "sequence"])
+    rows = found
+    for side in ("early", "late"):
+        own = sent.withColumnsRenamed({"sender": f"{side}_sender", "sequence": f"{side}_sequence"})
+        ends = F.xxhash64(f"{side}_trace_id", "sent_span", f"{side}_span_id")
+        rows = (
+            rows.join(own, [f"{side}_sender", f"{side}_sequence"])
+            .withColumn(f"{side}_sequence", ends.bitwiseAND(POSITIVE))
+            .drop("sent_span")
+        )
+    pairs = [F.lit(one) for pair in numbers.items() for one in pair]
+    lookup = F.create_map(*pairs)
+    rows = rows.withColumns({role: lookup[F.col(role)].cast("int") for role in ROLES})
+    return rows.select(*found.columns)

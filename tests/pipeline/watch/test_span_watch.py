@@ -1,0 +1,112 @@
+"""Spans judged while they come: what came too early is what an audit of all of them finds."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from antecede.audit import check_log
+from antecede.pipeline.ingest.small_job import ingest_small
+from antecede.pipeline.watch.job import watch
+from antecede.pipeline.watch.progress import read_progress
+from antecede.pipeline.watch.settings import Settings
+from antecede.trace import read_events
+from antecede.trace.processes import read_processes
+from tests.pipeline.ingest.requests import in_frames, request
+from tests.pipeline.ingest.samples import as_lines, otlp, otlp_span
+
+MS = 1_000_000
+Pair = tuple[str, str, str]
+
+
+def calls(seed: int) -> list[tuple[int, dict[str, Any]]]:
+    """Requests with one span each, with the time at which it ends: that is when it is told."""
+    chance = Random(seed)
+    found = []
+    for number in range(40):
+        caller, called = chance.sample(range(3), 2)
+        start = 10 * MS * number
+        begins = start + chance.randint(0, 60) * MS
+        ends = begins + chance.randint(1, 30) * MS
+        trace = f"{1 + number % 4:032x}"
+        spans = (
+            (caller, f"{2 * number + 1:016x}", "", start, ends + MS, 3),
+            (called, f"{2 * number + 2:016x}", f"{2 * number + 1:016x}", begins, ends, 2),
+        )
+        for service, name, parent, first, last, kind in spans:
+            span = otlp_span(name, parent, first, last, kind=kind, trace=trace)
+            found.append((last, otlp(**{f"s{service}": [span]})))
+    return sorted(found, key=lambda one: one[0])
+
+
+def pairs_of(rows: list[dict[str, Any]], names: dict[int, str]) -> set[Pair]:
+    """Of each message that came too early, the latest finding, by spans."""
+    latest: dict[tuple[str, int], tuple[int, Pair]] = {}
+    for row in rows:
+        place = names[row["process"]]
+        pair = (place, row["early_span_id"], row["late_span_id"])
+        key = (place, row["early_sequence"])
+        found = (row["late_delivered_ns"], pair)
+        latest[key] = max(latest.get(key, found), found)
+    return {pair for _, pair in latest.values()}
+
+
+def audited(folder: Path, out: Path) -> set[Pair]:
+    """What the oracle finds in all of them."""
+    summary = ingest_small([str(folder)], str(out), repair=False)
+    assert summary is not None
+    names = read_processes(out / "events")
+    log = read_events(out / "events")
+    spans = {
+        (one.process, one.sender, one.sequence): one.span_id or ""
+        for one in log
+        if one.kind == "delivered"
+    }
+    return {
+        (names[one.process], spans[one.process, *one.early], spans[one.process, *one.late])
+        for one in check_log(log, order="trace").violations
+    }
+
+
+def test_spans_in_pieces_are_judged_as_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """JSON and Protocol Buffers; a file that is no trace is set aside."""
+    told = calls(1)
+    half = len(told) // 2
+    (tmp_path / "traces").mkdir()
+    out = tmp_path / "out"
+    for number, piece in enumerate((told[:half], told[half:])):
+        documents = [document for _, document in piece]
+        if number == 0:
+            (tmp_path / "traces" / "1.jsonl").write_bytes(as_lines(*map(json.dumps, documents)))
+            (tmp_path / "traces" / "odd.json").write_text("{oops\n")
+        else:
+            (tmp_path / "traces" / "2.pb").write_bytes(in_frames(map(request, documents)))
+        query = watch(
+            spark,
+            str(tmp_path / "traces"),
+            str(out),
+            Settings(
+                longest_ns=200 * MS,
+                patience_ns=10**12,
+                horizon_ns=10**12,
+                finished=number == 1,
+            ),
+            form="otlp",
+            once=True,
+        )
+        query.awaitTermination()
+
+    expected = audited(tmp_path / "traces", tmp_path / "whole")
+    progress = read_progress(spark, str(out))
+    rows = [row.asDict() for row in spark.read.parquet(str(out / "violations")).collect()]
+    assert len(expected) > 3
+    assert pairs_of(rows, read_processes(out)) == expected
+    assert all(one.violations > 0 for one in progress), "each piece has something"
+    events = read_events(tmp_path / "whole" / "events")
+    assert sum(one.events for one in progress) == len(events)
+    rejects = spark.read.parquet(str(out / "rejects")).collect()
+    assert [(row["source"].rpartition("/")[2], row["reason"]) for row in rejects] == [
+        ("odd.json", "not JSON")
+    ]
