@@ -12,6 +12,15 @@ from antecede.cli.main import main
 
 pytest.importorskip("pyspark", reason="Spark comes with the extra `lab`")
 
+from pyspark import SparkContext
+
+
+@pytest.fixture(autouse=True)
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that other tests have opened in this process would be lent to the commands."""
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),

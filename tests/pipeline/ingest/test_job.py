@@ -263,17 +263,20 @@ def skewed() -> bytes:
     return as_json(calls)
 
 
-def test_clocks_are_repaired_or_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+def test_clocks_are_repaired_or_left_alone(tmp_path: Path) -> None:
+    """In this process; on Spark it is the same, as the tests of small jobs show."""
     (tmp_path / "skewed.json").write_bytes(skewed())
     out = tmp_path / "out"
-    raw = ingest(spark, [str(tmp_path / "skewed.json")], str(out), repair=False, run_id="raw")
+    raw = ingest_small([str(tmp_path / "skewed.json")], str(out), repair=False, run_id="raw")
 
+    assert raw is not None
     assert raw.clock_offsets_ns == {"a": 0, "b": 0}
     assert (raw.counts["received_before_sent"], raw.counts["clamped"]) == (3, 3)
     assert not raw.repaired
 
-    repaired = ingest(spark, [str(tmp_path / "skewed.json")], str(out), run_id="repaired")
+    repaired = ingest_small([str(tmp_path / "skewed.json")], str(out), run_id="repaired")
 
+    assert repaired is not None
     offsets = repaired.clock_offsets_ns
     assert offsets["b"] - offsets["a"] == 900_000
     assert (repaired.counts["received_before_sent"], repaired.counts["clamped"]) == (3, 0)
@@ -298,11 +301,11 @@ def test_what_is_about_to_be_replaced_is_not_read(spark: SparkSession, tmp_path:
     assert (tmp_path / "events" / "table.csv").exists()
 
 
-def test_numbers_of_lines_mean_those_of_the_same_file(spark: SparkSession, tmp_path: Path) -> None:
+def test_numbers_of_lines_mean_those_of_the_same_file(tmp_path: Path) -> None:
     header = "sender,receiver,time,cause\n"
     (tmp_path / "a.csv").write_text(header + "x,y,1,\ny,z,5,1\n")
     (tmp_path / "b.csv").write_text(header + "w,y,2,\ny,z,6,1\n")
-    ingest(spark, [str(tmp_path)], str(tmp_path / "out"))
+    ingest_small([str(tmp_path)], str(tmp_path / "out"))
 
     answers = by_route(tmp_path / "out")
     waits = {row.message_id: row.causes for row in answers["y", "z"]}

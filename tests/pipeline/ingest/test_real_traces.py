@@ -15,10 +15,13 @@ from antecede.pipeline.ingest.calls import Call, calls_of_trace
 from antecede.pipeline.ingest.formats.records import Reject, Span
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.ingest.reading import Manner, read_part
+from antecede.pipeline.ingest.small_job import ingest_small
 from antecede.pipeline.ingest.sources import find_files, parts_of
+from antecede.pipeline.ingest.summary import Summary
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Replay
 from antecede.trace import read_events, read_workload
+from tests.pipeline.ingest.test_small_job import tables_at
 
 DATA = os.environ.get("ANTECEDE_DATA")
 
@@ -30,6 +33,13 @@ pytestmark = pytest.mark.skipif(
 def data(name: str) -> str:
     assert DATA is not None
     return str(Path(DATA) / name)
+
+
+def ingested(paths: list[str], out: Path) -> Summary:
+    """What traces come to, in this process: on Spark it is the same, as other tests show."""
+    summary = ingest_small(paths, str(out))
+    assert summary is not None
+    return summary
 
 
 def read_spans(path: str) -> tuple[list[Span], Counter[str]]:
@@ -86,7 +96,7 @@ def test_train_ticket(spark: SparkSession, tmp_path: Path) -> None:
     assert len(read_events(tmp_path / "events")) == 2 * 102_844
 
 
-def test_the_first_e_mails(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_first_e_mails(tmp_path: Path) -> None:
     """As many as are quick to read; the long campaign reads all."""
     (trace,) = Path(data("email-eu-core")).glob("*.txt.gz")
     with gzip.open(trace, "rt") as lines:
@@ -95,7 +105,7 @@ def test_the_first_e_mails(spark: SparkSession, tmp_path: Path) -> None:
     sample.write_text("".join(first))
     letters = [tuple(map(int, line.split())) for line in first]
 
-    summary = ingest(spark, [str(sample)], str(tmp_path / "out"), run_id="e-mail")
+    summary = ingested([str(sample)], tmp_path / "out")
 
     assert (summary.rejects, summary.copies) == (0, len(letters))
     assert summary.messages == len({(sender, time) for sender, _, time in letters})
@@ -122,9 +132,18 @@ def test_e_mail(spark: SparkSession, tmp_path: Path) -> None:
     assert len(read_events(tmp_path / "events")) == 2 * 332_334
 
 
-def test_media(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_media_on_spark_is_as_in_this_process(spark: SparkSession, tmp_path: Path) -> None:
     path = data("traceweaver-media/media_load25.tar.xz")
-    summary = ingest(spark, [path], str(tmp_path), run_id="media")
+    large = ingest(spark, [path], str(tmp_path / "large"))
+
+    assert ingested([path], tmp_path / "small") == large
+    assert tables_at(tmp_path / "small") == tables_at(tmp_path / "large")
+
+
+def test_media(tmp_path: Path) -> None:
+    path = data("traceweaver-media/media_load25.tar.xz")
+    summary = ingested([path], tmp_path)
 
     assert (summary.messages, summary.copies, summary.processes) == (26_000, 26_000, 10)
     assert (summary.rejects, summary.read[0].files, summary.read[0].records) == (0, 1_000, 27_000)
@@ -176,9 +195,9 @@ def test_zipkin(
     assert len(exact & {f"{found[0].trace}/{span}" for span in clients & servers}) == shared
 
 
-def test_kafka_over_zipkin(spark: SparkSession, tmp_path: Path) -> None:
+def test_kafka_over_zipkin(tmp_path: Path) -> None:
     path = data("extras/zipkin-production-traces/messaging-kafka.json.gz")
-    summary = ingest(spark, [path], str(tmp_path), run_id="kafka")
+    summary = ingested([path], tmp_path)
 
     assert (summary.messages, summary.copies, summary.processes) == (3, 6, 2)
     assert summary.read[0].records == 28
