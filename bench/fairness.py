@@ -54,11 +54,8 @@ def settle(how: str) -> None:
     """Choose a core and a priority: that of the hub, of the quiet one, or of a flood."""
     cores = sorted(os.sched_getaffinity(0))
     with suppress(OSError):
-        if how == "hub":
-            os.sched_setaffinity(0, cores[:1])
-            os.nice(-20)
-        elif how == "quiet":
-            os.sched_setaffinity(0, cores[1:] or cores)
+        if how in ("hub", "quiet"):
+            os.sched_setaffinity(0, cores[:1] if how == "hub" else cores[1:] or cores)
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
         elif how == "flood":
             os.sched_setaffinity(0, cores[1:] or cores)
@@ -100,7 +97,8 @@ async def quiet(how: str, address: str, seconds: str, mtu: str, sealed: str) -> 
             trips.append(1e6 * (loop.time() - began))
             await asyncio.sleep(PAUSE_S)
     trips.sort()
-    say(p50=trips[len(trips) // 2], p99=trips[len(trips) * 99 // 100], count=len(trips))
+    p50, p90, p99 = (round(trips[len(trips) * share // 100]) for share in (50, 90, 99))
+    say(p50=p50, p90=p90, p99=p99, count=len(trips))
 
 
 async def member(how: str, address: str, mtu: str, sealed: str) -> None:

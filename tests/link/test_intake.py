@@ -207,6 +207,19 @@ def test_what_came_joined_counts_as_the_datagrams_it_is() -> None:
     assert int(intake.dropped) == len(many) + -(-LANE_BYTES // 60_000)
 
 
+def test_a_flood_of_strangers_is_dropped_unread_though_nobody_else_waits() -> None:
+    post, nodes, intake = shared()
+    stale = int(nodes[CAT].directory.stale)
+    strange = b"\xa0\0" + bytes(50)
+    for _ in range(2 * LANE_DATAGRAMS):
+        intake.receive("elsewhere", strange, post.now_ns)
+    assert int(intake.dropped) == LANE_DATAGRAMS
+    assert int(nodes[CAT].directory.stale) == stale
+    intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
+    intake.read(post.now_ns)
+    assert [m.payload for m in nodes[CAT].take_inbox()] == [b"heard"]
+
+
 def test_strangers_share_one_lane_wherever_they_are() -> None:
     post, nodes, intake = trio()
     message = written(post, nodes[BOB], b"urgent")

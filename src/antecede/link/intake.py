@@ -168,8 +168,9 @@ class Intake:
         if lane is None:
             lane = Lane()
             self._lanes[lane_id] = lane
-        if len(self._lanes) == 1:
-            # Nobody else waits: rather than lose anything, read what has waited longest.
+        if len(self._lanes) == 1 and lane_id != STRANGERS:
+            # Nobody else waits: rather than lose anything, read what has waited longest. Strangers
+            # are owed nothing, and what is read of them is not received of others.
             while not lane.put(parcel):
                 address, oldest = lane.take()
                 self._endpoint.receive(address, oldest, now_ns)
