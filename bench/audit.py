@@ -121,6 +121,7 @@ def measure(session: SparkSession, traffic: Traffic) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "events_per_s": round(events / seconds),
         "cpu_s": round(usage.cpu_s, 1),
+        "cpu_us_per_event": round(usage.cpu_s / events * 1e6, 2),
         "peak_mb": round(usage.peak_bytes / 1e6),
         "messages": summary.messages,
         "violations": summary.violation_count,

@@ -1,10 +1,11 @@
 """The fast judge of one slice of a log: near linear, and of the same opinion as the oracle.
 
-Of the copies of a slice only those are *watched* that something overtook; only they can be the late
-side of a violation. A watched message is a bit. Each strand (events of a process that are ordered:
-all of them, or those of one trace) has the set of watched messages in its past; a submission takes
-it along, and a delivery adds it to the past of the receiver. A delivery comes too early if a
-watched copy in its past is still on its way to the same place (a process of some run).
+Of the copies of a slice only those are *watched* that something overtook of which they may be a
+cause; only they can be the late side of a violation. A watched message is a bit. Each strand
+(events of a process that are ordered: all of them, or those of one trace) has the set of watched
+messages in its past; a submission takes it along, and a delivery adds it to the past of the
+receiver. A delivery comes too early if a watched copy in its past is still on its way to the same
+place (a process of some run).
 
 Bits are numbered in the order in which messages are delivered for the last time. So the bits below
 the first that is still under way are of no further interest and drop out at the low end, sets stay

@@ -1,7 +1,6 @@
 """Puts runs into one Parquet file with a column that names them, and compares verdicts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,10 @@ Rows = dict[str, list[tuple[Any, ...]]]
 def write_runs(path: Path, runs: Runs) -> str:
     """One file with all the runs."""
     schema = event_schema().append(pa.field("run_id", pa.string(), nullable=False))
-    rows = [asdict(event) | {"run_id": run_id} for run_id, log in runs.items() for event in log]
-    pq.write_table(pa.Table.from_pylist(rows, schema), path)
+    events = [event for log in runs.values() for event in log]
+    columns = {name: [getattr(event, name) for event in events] for name in schema.names[:-1]}
+    columns["run_id"] = [run_id for run_id, log in runs.items() for _ in log]
+    pq.write_table(pa.table(columns, schema), path)
     return str(path)
 
 

@@ -288,8 +288,7 @@ class Watching(SliceJudge):
         super().__init__(rows, 0, None, ORDERS)
         own = self._copies
         keys = zip(own.sender.tolist(), own.sequence.tolist(), own.process.tolist(), strict=True)
-        watched = np.array([key in copies for key in keys], np.int64)
-        self._copies = own.replaced(overtaken=watched * own.overtaken)
+        self._own &= np.array([key in copies for key in keys], np.bool_)
 
 
 def judged_apart(events: Sequence[Event], long: set[Copy]) -> list[Row]:

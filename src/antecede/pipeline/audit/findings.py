@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from antecede.audit.history import ORDERS
@@ -58,6 +59,9 @@ BEFORE_SUBMISSION: Final = 1
 SCATTERED: Final = 2
 CIRCLE: Final = 3
 
+MIXED: Final = -1
+"""No reason by itself: the rows of one submission may have different times, and are looked at."""
+
 INTEGERS: Final = ("what", "order", "run", "sender", "process", "other_sender")
 FINDINGS: Final = StructType(
     [
@@ -71,16 +75,7 @@ FINDINGS: Final = StructType(
 )
 
 
-def arrow_schema() -> Any:  # noqa: ANN401 - an Arrow schema, untyped
-    """`FINDINGS` as Arrow has it."""
-    return pa.schema(
-        [
-            pa.field(
-                field.name, pa.int32() if isinstance(field.dataType, IntegerType) else pa.int64()
-            )
-            for field in FINDINGS.fields
-        ]
-    )
+ARROW: Final = to_arrow_schema(FINDINGS)
 
 
 def findings_table(what: int, **columns: Any) -> ArrowTable:  # noqa: ANN401 - arrays, or one number for all
@@ -91,6 +86,6 @@ def findings_table(what: int, **columns: Any) -> ArrowTable:  # noqa: ANN401 - a
     given = {"what": what, **columns}
     arrays = [
         np.broadcast_to(given.get(field.name, 0), rows).astype(field.type.to_pandas_dtype())
-        for field in arrow_schema()
+        for field in ARROW
     ]
-    return pa.table(arrays, schema=arrow_schema())
+    return pa.table(arrays, schema=ARROW)

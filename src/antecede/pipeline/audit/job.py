@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import Order
-from antecede.audit.summary import SUMMARY, TABLES, Audit, Found
+from antecede.audit.summary import SUMMARY, TABLES, Audit, Found, Summary
 from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
 from antecede.pipeline.audit.inputs import (
     Source,
@@ -78,8 +78,19 @@ def write_tables(found: Findings, out: str, places: Places, form: str) -> None:
     with places.replacing(out, [*TABLES, SUMMARY]) as stage:
         for name in TABLES:
             table: DataFrame = getattr(found, name)
+            if not rows_of(found.summary, name):
+                # Known to be empty: Spark need not plan how to find that out.
+                table = table.limit(0)
             table.write.format(form).mode("overwrite").save(f"{stage}/{name}")
         places.write(f"{stage}/{SUMMARY}", text.encode())
+
+
+def rows_of(summary: Summary, table: str) -> int:
+    """How many rows a table of findings has."""
+    if table == "violations":
+        return summary.violation_count
+    count: int = getattr(summary, table)
+    return count
 
 
 def explained(found: Findings, count: int) -> list[Found]:

@@ -41,11 +41,7 @@ from antecede.pipeline.audit.opens import closed, faults, long_flights
 from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
 from antecede.pipeline.audit.sequential import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, find_copies, into_slices
-from antecede.pipeline.audit.verdict import (
-    runs_going_back,
-    runs_with_mixed_sequences,
-    scattered_runs,
-)
+from antecede.pipeline.audit.verdict import doubts, scattered_runs
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -169,25 +165,18 @@ class Judge:
 
     def _overview(self, sliced: DataFrame) -> list[int]:
         """The large runs that slices cannot judge by the clock; why, goes down with all others."""
-        rows = sliced.where(F.col("what") == f.DISORDER).select("run", "number").distinct()
-        told = {(row["run"], row["number"]) for row in rows.collect()}
-        if self.method.plan.slices:
-            told |= {(row["run"], f.BACKWARDS) for row in runs_going_back(sliced).collect()}
-            told |= {(run, f.SCATTERED) for run in self._scattered_runs(sliced)}
+        told = {(row["run"], row["number"]) for row in doubts(sliced).collect()}
+        suspects = sorted(run for run, number in told if number == f.MIXED)
+        told = {(run, number) for run, number in told if number != f.MIXED}
+        if suspects:
+            rows = scattered_runs(self._rows.where(F.col("run").isin(suspects)))
+            told |= {(row["run"], f.SCATTERED) for row in rows.collect()}
         for run, number in sorted(told):
             reasons = self.method.reasons.setdefault(run, [])
             if REASONS[number] not in reasons:
                 reasons.append(REASONS[number])
         cut = set(self.method.plan.cut)
         return sorted({run for run, _ in told} & cut)
-
-    def _scattered_runs(self, sliced: DataFrame) -> list[int]:
-        """The runs whose submissions may begin in one slice and end in another, and do so."""
-        suspects = [row["run"] for row in runs_with_mixed_sequences(sliced).collect()]
-        if not suspects:
-            return []
-        rows = self._rows.where(F.col("run").isin(suspects))
-        return [row["run"] for row in scattered_runs(rows).collect()]
 
     def _with_blurs(self, runs: Sequence[int], slice_copies: int) -> SlicePlan:
         """How to cut these runs so that no slice begins or ends where the clock is wrong."""
@@ -222,7 +211,11 @@ class Judge:
     def _judged_slices(self, rows: DataFrame, plan: SlicePlan) -> DataFrame:
         """The findings of all slices."""
         judge = partial(
-            judge_slices, slices=plan.slices, orders=tuple(self._orders), blurs=plan.blurs
+            judge_slices,
+            slices=plan.slices,
+            orders=tuple(self._orders),
+            blurs=plan.blurs,
+            run=plan.runs[0] if len(plan.runs) == 1 else None,
         )
         return into_slices(rows, plan, self._parts(plan.count)).mapInArrow(judge, FINDINGS)
 

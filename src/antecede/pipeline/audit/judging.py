@@ -20,6 +20,7 @@ from antecede.pipeline.audit.copies import (
     numbered,
     paired,
     process_keys,
+    stable_order,
 )
 
 BITS_MAX: Final = 1 << 14
@@ -169,7 +170,7 @@ def relevant_events(events: Events, messages: Messages) -> Events:
 
 def in_order_of_time(events: Events) -> Events:
     """By time, and where times are equal, as they stand: by place and position."""
-    return events.chosen(np.argsort(events.clock_ns, kind="stable"))
+    return events.chosen(stable_order(events.clock_ns))
 
 
 def disordered_places(events: Events) -> Integers:

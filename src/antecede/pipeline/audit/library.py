@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
-from antecede.audit.summary import GRADES, Method, Summary
+from antecede.audit.summary import Method, Summary
 from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.facts import RunFacts, gather_facts
@@ -32,7 +32,7 @@ from antecede.pipeline.audit.judge import (
 )
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
-from antecede.pipeline.audit.summary import channels_of, kinds_and_quantiles
+from antecede.pipeline.audit.summary import channels_of, figures_of
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
 
@@ -206,10 +206,8 @@ def summarise(
         F.count(F.lit(1)).alias("rows"), F.sum("number").alias("number")
     )
     rows = {(row["what"], row["order"]): row for row in grouped.collect()}
-    kinds, quantiles = kinds_and_quantiles(violations)
-    found = sum(kinds.values())
-    graded = violations.groupBy("grade").count().collect() if found else []
-    grades = dict.fromkeys(GRADES, 0) | {row["grade"]: row["count"] for row in graded}
+    figures = figures_of(violations)
+    found = sum(figures.kinds.values())
     by_order: dict[Order, int] = dict.fromkeys(ORDERS, found)
     for other in judged.orders:
         if other != order:
@@ -222,7 +220,7 @@ def summarise(
         deliveries=sum(run.deliveries for run in judged.runs),
         processes=max((run.processes for run in judged.runs), default=0),
         runs=len(judged.runs),
-        violations=kinds,
+        violations=figures.kinds,
         order=order,
         violations_by_order=by_order,
         duplicates=total(rows, "rows", f.DUPLICATE),
@@ -231,8 +229,8 @@ def summarise(
         self_caused=total(rows, "number", f.CAUSED, code),
         cut_off={},
         unknown={"losses": 0, "inventions": 0},
-        grades=grades,
-        held_back_ns=quantiles,
+        grades=figures.grades,
+        held_back_ns=figures.held_back_ns,
         channels=channels_of(violations) if found else [],
         method=Method(
             slices=method.plan.count,

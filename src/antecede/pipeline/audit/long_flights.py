@@ -39,7 +39,7 @@ def judge_long_flights(
     """The violations in which a long flight is late.
 
     In: the columns of `Copies`, and `group`, sorted by group and then by submission; submissions
-    are those of the message, not of the copy. The long flights of a group, marked as `overtaken`,
+    are those of the message, not of the copy. The long flights of a group
     come twice: once before everything else, with a submission position of -1.
     """
     judge: GroupJudge | None = None

@@ -80,7 +80,7 @@ def during(rows: DataFrame, spans: DataFrame) -> DataFrame:
 def with_message_start(copies: DataFrame) -> DataFrame:
     """Let every copy begin where its message does: with the first row of the submission.
 
-    In:  the columns of `Copies` but `overtaken`.
+    In:  the columns of `Copies`.
     Out: the same; copies of messages that nobody submitted, or never delivered, are left out.
     """
     message = Window.partitionBy("run", "sender", "sequence").rowsBetween(
@@ -116,7 +116,6 @@ def around_long_flights(
         .withColumn("window", window_of("submitted_clock_ns"))
         .join(F.broadcast(windows), on=["run", "width_ns", "window"], how="inner")
         .where(within)
-        .withColumn("overtaken", F.lit(0))
     )
     announced = flights.join(
         F.broadcast(spans.select("run", "width_ns", "window", "part", "group")),
@@ -135,7 +134,6 @@ def around_long_flights(
         F.lit(0).cast("long").alias("delivered_trace"),
         F.lit(1).cast("long").alias("deliveries"),
         F.col("other_ns").alias("last_delivered_ns"),
-        F.lit(1).alias("overtaken"),
     )
     both = meanwhile.select(columns).unionByName(announced.select(columns))
     return spread(both, parts, "group").sortWithinPartitions(

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.audit.history import Order
-from antecede.audit.kernel import NONE
 from antecede.pipeline.audit import findings as f
-from antecede.pipeline.audit.copies import LATEST, ArrowBatch, Flags, Rows
+from antecede.pipeline.audit.copies import LATEST, ArrowBatch, Rows
 from antecede.pipeline.audit.findings import ArrowTable
-from antecede.pipeline.audit.judging import Events, find_overtakings, relevant_events
+from antecede.pipeline.audit.judging import find_overtakings, relevant_events
+from antecede.pipeline.audit.overtaking import could_be_late
 from antecede.pipeline.audit.settling import in_causal_order
 from antecede.pipeline.audit.slices import (
     Blurs,
@@ -34,13 +34,15 @@ def judge_slices(
     slices: Mapping[int, Slice],
     orders: Sequence[Order],
     blurs: Mapping[int, Blurs],
+    run: int | None = None,
 ) -> Iterator[ArrowBatch]:
     """The findings of each slice; a slice without an entry in `slices` has whole runs.
 
-    In: the columns of rows, and `slice`; the rows of one slice follow each other.
+    In: what `into_slices` returns; the rows of one slice follow each other. `run` is that of all
+    rows, if they do not say so themselves.
     """
     for number, parts in grouped(batches, "slice"):
-        rows = blurred(Rows.of_batches(parts), blurs)
+        rows = blurred(Rows.of_batches(parts, run), blurs)
         found = judged(rows, number, slices.get(number), orders)
         yield from until_clear(found, blurs).to_batches()
 
@@ -84,7 +86,8 @@ class RunJudge(SliceJudge):
         events = self._events.chosen(visible[self._events.message])
         ordered, stuck = in_causal_order(events, len(self._places), len(visible))
         may_be_late = self._submitted & self._delivered
-        watched = may_be_late & self._overtaken(ordered)
+        by_place = ordered.chosen(np.lexsort((ordered.position, ordered.place)))
+        watched = may_be_late & could_be_late(by_place, self._messages, len(self._copies))
         ordered = relevant_events(ordered, self._messages)
         for order in self._orders:
             if stuck:
@@ -93,17 +96,3 @@ class RunJudge(SliceJudge):
             found = find_overtakings(self._copies, ordered, watched, len(self._places), order)
             self._tables.append(violations_table(self._copies, found, order))
         return pa.concat_tables(self._tables)
-
-    def _overtaken(self, events: Events) -> Flags:
-        """Which copies were delivered after something submitted later."""
-        submitted_at = np.zeros(len(self._messages.place), np.int64)
-        submissions = events.chosen(events.copy == NONE)
-        submitted_at[submissions.message] = submissions.clock_ns
-        deliveries = events.chosen(events.copy != NONE)
-        deliveries = deliveries.chosen(np.lexsort((deliveries.position, deliveries.place)))
-        # Later places get larger numbers, so that a running maximum starts anew at each.
-        rank = deliveries.place * (int(events.clock_ns.max(initial=0)) + 1)
-        rank += submitted_at[deliveries.message]
-        overtaken = np.zeros(len(self._copies), np.bool_)
-        overtaken[deliveries.copy[1:]] = np.maximum.accumulate(rank)[:-1] > rank[1:]
-        return overtaken

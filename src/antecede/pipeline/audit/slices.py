@@ -26,7 +26,6 @@ from antecede.pipeline.audit.copies import (
     Integers,
     Rows,
     gather,
-    with_overtaken,
 )
 from antecede.pipeline.audit.findings import ArrowTable
 from antecede.pipeline.audit.judging import (
@@ -41,6 +40,7 @@ from antecede.pipeline.audit.judging import (
     number_places,
     relevant_events,
 )
+from antecede.pipeline.audit.overtaking import could_be_late
 from antecede.pipeline.audit.settling import settled
 
 
@@ -113,7 +113,7 @@ class SliceJudge:
         gathered = gather(rows)
         self._rows = rows
         self._of_row = gathered.of_row
-        self._copies = copies = with_overtaken(gathered.copies)
+        self._copies = copies = gathered.copies
         self._number = number
         self._stretch = stretch
         self._orders = orders
@@ -255,7 +255,7 @@ class SliceJudge:
         copies = self._copies
         timed = in_order_of_time(relevant_events(events, self._messages))
         may_be_late = self._own & self._submitted & self._delivered
-        watched = (copies.overtaken != 0) & may_be_late
+        watched = may_be_late & could_be_late(events, self._messages, len(copies))
         for order in self._orders:
             found = find_overtakings(copies, timed, watched, len(self._places), order)
             if len(found.stalled) and self._stretch is not None:

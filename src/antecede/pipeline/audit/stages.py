@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.pipeline.audit.copies import CLOCK, INT_BITS, NEVER, ROW_COLUMNS, TRACE
+from antecede.pipeline.audit.copies import CLOCK, INT_BITS, NEVER, ROW_COLUMNS, STEP, TRACE
 from antecede.pipeline.audit.plan import SlicePlan
 
 
@@ -71,7 +71,7 @@ def find_copies(rows: DataFrame) -> DataFrame:
     """One row for each message and process: the first submission to it, the first delivery at it.
 
     In:  what `counted_rows` returns.
-    Out: the columns of `Copies` but `overtaken`; a position of -1 says that there is no such event.
+    Out: the columns of `Copies`; a position of -1 says that there is no such event.
     """
     ends = {"submitted": ~F.col("delivered"), "delivered": F.col("delivered")}
     position = {end: F.when(which, F.col("position")) for end, which in ends.items()}
@@ -105,24 +105,40 @@ def find_copies(rows: DataFrame) -> DataFrame:
 
 
 def into_slices(rows: DataFrame, plan: SlicePlan, parts: int) -> DataFrame:
-    """Each row once for each slice that sees it, the rows of one slice behind each other.
+    """Each row of the plan's runs once for each slice that sees it, those of one slice together.
 
     In:  what `counted_rows` returns.
-    Out: the same, and slice.
+    Out: channel, sequence, `STEP`, time_ns, clock_ns and trace if they are there, run if the plan
+         has several, and slice: the fewer columns, the less there is to shuffle and to hand over.
     """
-    grids, cells = plan_tables(rows.sparkSession, plan)
-    offset = F.call_function("div", clock_of(rows) - F.col("start_ns"), F.col("width_ns"))
-    seen = rows.join(F.broadcast(grids), on="run", how="inner").withColumn(
-        "cell", F.col("base") + offset
-    )
-    seen = seen.join(F.broadcast(cells), on="cell", how="inner")
+    step = F.shiftleft("position", 1).bitwiseOR(F.col("delivered").cast("long")).alias(STEP)
+    spare = {"position", "delivered", *(("run",) if len(plan.runs) == 1 else ())}
+    columns = [name for name in rows.columns if name not in spare]
+    seen = with_cells(rows, plan).select(*columns, step, "first", "last")
     # Most rows are seen by one slice only, and need no array to be built.
     slices = F.when(F.col("first") == F.col("last"), F.array("first")).otherwise(
         F.sequence("first", "last")
     )
-    sliced = seen.select(*rows.columns, F.explode(slices).alias("slice"))
+    sliced = seen.select(*columns, STEP, F.explode(slices).alias("slice"))
     even = spread(sliced, parts, "slice")
     return even.sortWithinPartitions("slice") if plan.count > parts else even
+
+
+def with_cells(rows: DataFrame, plan: SlicePlan) -> DataFrame:
+    """The rows of the plan's runs, and the first and the last slice that see them."""
+    grids, cells = plan_tables(rows.sparkSession, plan)
+    if len(plan.runs) == 1:
+        placed = rows.where(F.col("run") == plan.runs[0])
+        start_ns, width_ns, base = (
+            F.lit(of_runs[0]) for of_runs in (plan.start_ns, plan.width_ns, plan.base)
+        )
+    else:
+        placed = rows.join(F.broadcast(grids), on="run", how="inner")
+        start_ns, width_ns, base = F.col("start_ns"), F.col("width_ns"), F.col("base")
+    offset = F.call_function("div", clock_of(rows) - start_ns, width_ns)
+    return placed.withColumn("cell", (base + offset).cast("long")).join(
+        F.broadcast(cells), on="cell", how="inner"
+    )
 
 
 def spread(rows: DataFrame, parts: int, number: str) -> DataFrame:

@@ -1,21 +1,35 @@
 """The figures of a summary that Spark works out."""
 
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.audit.summary import CHANNELS, KINDS, QUANTILES, Channel
+from antecede.audit.summary import CHANNELS, GRADES, KINDS, QUANTILES, Channel
 
 
-def kinds_and_quantiles(violations: DataFrame) -> tuple[dict[str, int], dict[str, int] | None]:
-    """How many violations of each kind, and how long causal delivery would have held them back."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is counted of violations, all of it in one pass."""
+
+    kinds: dict[str, int]
+    grades: dict[str, int]
+    held_back_ns: dict[str, int] | None
+    """How long causal delivery would have held them back; None if there are none."""
+
+
+def figures_of(violations: DataFrame) -> Figures:
+    """How many violations of each kind and grade there are, and their quantiles."""
     answer = violations.agg(
         *(F.count_if(F.col("kind") == kind).alias(kind) for kind in KINDS),
+        *(F.count_if(F.col("grade") == grade).alias(grade) for grade in GRADES),
         F.percentile_approx("held_back_ns", list(QUANTILES.values())).alias("quantiles"),
     ).collect()[0]
     quantiles = answer["quantiles"]
-    return (
-        {kind: answer[kind] for kind in KINDS},
-        None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)),
+    return Figures(
+        kinds={kind: answer[kind] for kind in KINDS},
+        grades={grade: answer[grade] for grade in GRADES},
+        held_back_ns=None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)),
     )
 
 

@@ -217,38 +217,32 @@ def inventions(findings: DataFrame) -> DataFrame:
     )
 
 
-def runs_going_back(findings: DataFrame) -> DataFrame:
-    """The runs in which some process has smaller positions in a later slice.
+def doubts(findings: DataFrame) -> DataFrame:
+    """What speaks against following the clock, by run, each thing once.
+
+    Beside what slices say themselves: `f.BACKWARDS` if some process has smaller positions in a
+    later slice, and `f.MIXED` if the sequences of a sender do not simply grow from slice to slice.
+    Only then can a message be submitted, in part, in one slice, and in part in another.
 
     In:  findings.
-    Out: run.
+    Out: run, number.
     """
     earlier = (
         Window.partitionBy("run", "process")
         .orderBy("number")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
-    spans = findings.where(F.col("what") == f.SPAN)
     passed = F.max("other_position").over(earlier) >= F.col("position")
-    return spans.withColumn("passed", passed).where("passed").select("run").distinct()
-
-
-def runs_with_mixed_sequences(findings: DataFrame) -> DataFrame:
-    """The runs in which a sender's sequences do not simply grow from slice to slice.
-
-    Only in these can a message be submitted, in part, in one slice, and in part in another.
-
-    In:  findings.
-    Out: run.
-    """
-    earlier = (
-        Window.partitionBy("run", "process")
-        .orderBy("number")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
-    spans = findings.where(F.col("what") == f.SPAN)
     mixed = F.max("other_sequence").over(earlier) >= F.col("sequence")
-    return spans.withColumn("mixed", mixed).where("mixed").select("run").distinct()
+    backwards, differing = (F.lit(number).cast("long") for number in (f.BACKWARDS, f.MIXED))
+    between = (
+        findings.where(F.col("what") == f.SPAN)
+        .select("run", F.array(F.when(passed, backwards), F.when(mixed, differing)).alias("all"))
+        .select("run", F.explode("all").alias("number"))
+        .where(F.col("number").isNotNull())
+    )
+    inside = findings.where(F.col("what") == f.DISORDER).select("run", "number")
+    return inside.unionByName(between).distinct()
 
 
 def scattered_runs(rows: DataFrame) -> DataFrame:
