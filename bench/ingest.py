@@ -7,20 +7,35 @@ all events. The files are made first, and Spark has ingested a few spans before 
 
 The peer is `spark.read.json` of the same files with a written schema, and a count of the spans in
 them: that is decoding alone, without messages, clocks or order, by code that is compiled.
+
+`--stages` measures what Python workers do, without Spark, in processor time: in columns, as they do
+it, and span by span, as they do it where something is odd.
 """
 
 import argparse
 import json
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
+from antecede.pipeline.ingest.arrow_rows import Row, at_rest, batches_of, groups_of, rows_of
+from antecede.pipeline.ingest.call_columns import call_batches
+from antecede.pipeline.ingest.calls import calls_of_trace
+from antecede.pipeline.ingest.formats import otlp
+from antecede.pipeline.ingest.formats.json_text import documents
+from antecede.pipeline.ingest.formats.records import Span
 from antecede.pipeline.ingest.job import ingest
+from antecede.pipeline.ingest.layouts import COPIES, PARTS, SPAN
+from antecede.pipeline.ingest.reading import Manner, Numbered, read_batches, record_batches
+from antecede.pipeline.ingest.sources import WHOLE
 from antecede.pipeline.session import open_session
 from bench.audit import Usage
 
@@ -31,6 +46,8 @@ CALLS = 4
 SPANS_OF_A_TRACE = 1 + 2 * CALLS
 INSTANCES = 10
 WARM_SPANS = 2_000
+ARROW_ROWS = 10_000
+"""So many rows Spark hands to a worker at a time."""
 
 PEER_SCHEMA = (
     "resourceSpans array<struct<scopeSpans: array<struct<spans: array<struct<"
@@ -149,13 +166,60 @@ def peer_seconds(session: SparkSession, traces: Path, count: int) -> float:
     return time.perf_counter() - start
 
 
+def stages(spans: int) -> dict[str, Any]:
+    """Microseconds of processor a span, in columns and span by span."""
+    with tempfile.TemporaryDirectory(prefix="antecede-bench-") as scratch:
+        count = write_spans(Path(scratch), spans, hot=False)
+        files = sorted(Path(scratch).iterdir())
+        parts = [pa.record_batch([[0], [str(file)], [0], [WHOLE]], PARTS.names) for file in files]
+        read, reading = timed(lambda: [*read_batches(parts, Manner())], count)
+        _, by_rows = timed(lambda: [*record_batches(in_rows(files))], count)
+    found = [pa.RecordBatch.from_struct_array(one.column("span")) for one in read]
+    table = pa.Table.from_batches([one for one in found if one.column("trace").null_count == 0])
+    batches = table.sort_by("trace").to_batches(max_chunksize=ARROW_ROWS)
+    _, calling = timed(lambda: [*at_rest(call_batches(batches))], count)
+    _, call_by_call = timed(lambda: [*batches_of(calls_in_rows(batches), COPIES)], count)
+    return {
+        "spans": count,
+        "reading_us": {"columns": reading, "rows": by_rows},
+        "messages_us": {"columns": calling, "rows": call_by_call},
+    }
+
+
+def timed(work: Callable[[], list[Any]], count: int) -> tuple[list[Any], float]:
+    """What comes of some work, and how long it takes for each of so many spans."""
+    before = time.process_time()
+    found = work()
+    return found, round((time.process_time() - before) / count * 1e6, 2)
+
+
+def in_rows(files: list[Path]) -> Iterator[Numbered]:
+    """The spans of files, one by one."""
+    for file in files:
+        with file.open("rb") as stream:
+            for where, document in documents(stream):
+                for record in otlp.spans_in(document, where):
+                    yield 0, 0, str(file), record
+
+
+def calls_in_rows(batches: list[Any]) -> Iterator[Row]:
+    """The messages of traces, one after the other."""
+    for _, group in groups_of(rows_of(batches, SPAN.names), 1):
+        yield from calls_of_trace([Span(*row) for row in group], Counter())
+
+
 def main() -> None:
     """Measure ingests of the sizes asked for, and print the figures as JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.ingest", description=__doc__)
     parser.add_argument("millions", nargs="*", type=float, default=[1])
     parser.add_argument("--hot", action="store_true", help="half of all events at one process")
+    parser.add_argument("--stages", action="store_true", help="without Spark, stage by stage")
     parser.add_argument("--master", default="local[2]")
     chosen = parser.parse_args()
+    if chosen.stages:
+        for millions in chosen.millions:
+            print(json.dumps(stages(int(millions * 1e6))), flush=True)
+        return
     with open_session("bench", master=chosen.master) as session:
         measure(session, WARM_SPANS, chosen.hot)
         for millions in chosen.millions:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.cli.main import main
 from antecede.core.errors import LocalError
+from antecede.pipeline.ingest import job as large_job
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.ingest.small_job import ingest_small
 from antecede.pipeline.ingest.xxhash import xxhash64
@@ -88,9 +89,20 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("repair", [True, False])
 def test_the_tables_are_those_that_spark_makes(
-    spark: SparkSession, tmp_path: Path, traces: Path, repair: bool
+    spark: SparkSession,
+    tmp_path: Path,
+    traces: Path,
+    repair: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    large = ingest(spark, [str(traces)], str(tmp_path / "large"), repair=repair, run_id="r/1")
+    """Once with Spark's own ideas about partitions, as commands have it, and once in many tasks."""
+    monkeypatch.setattr(large_job, "ROWS_OF_A_TASK", 1 << 19 if repair else 100)
+    adapting = "spark.sql.adaptive.enabled"
+    spark.conf.set(adapting, str(repair).lower())
+    try:
+        large = ingest(spark, [str(traces)], str(tmp_path / "large"), repair=repair, run_id="r/1")
+    finally:
+        spark.conf.set(adapting, "false")
     small = ingest_small([str(traces)], str(tmp_path / "small"), repair=repair, run_id="r/1")
 
     assert small == large
