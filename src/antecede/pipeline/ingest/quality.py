@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Any, Final
 
 from antecede.pipeline.ingest.calls import DUPLICATES, ORPHANS, UNHEARD, Call, calls_of_trace
@@ -16,6 +15,7 @@ from antecede.pipeline.ingest.formats.catalogue import AUTO
 from antecede.pipeline.ingest.formats.records import Reject, Span
 from antecede.pipeline.ingest.names import names_of
 from antecede.pipeline.ingest.reading import Manner, read_part
+from antecede.pipeline.ingest.small_copies import gaps_among
 from antecede.pipeline.ingest.sources import find_files, parts_of
 
 SPANS_MAX: Final = 1_000_000
@@ -108,7 +108,7 @@ def described(
     """The figures of these traces."""
     tally: Counter[str] = Counter()
     calls = [call for spans in traces.values() for call in calls_of_trace(spans, tally)]
-    gaps = gaps_of(calls)
+    gaps = gaps_among(calls)
     clocks = repaired_clocks(gaps)
     spans = [span for group in traces.values() for span in group]
     names = names_of(span.process for span in spans)
@@ -149,26 +149,6 @@ def is_backwards(call: Call, offsets: dict[str, int]) -> bool:
     gap = gap_of(call)
     moved = offsets.get(call.receiver, 0) - offsets.get(call.sender, 0)
     return gap is not None and gap + moved < 0
-
-
-def gaps_of(calls: Iterable[Call]) -> list[Gap]:
-    """How long messages seem to take, for every ordered pair of processes."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for call in calls:
-        gap = gap_of(call)
-        if gap is not None and call.sender != call.receiver:
-            found.setdefault((call.sender, call.receiver), []).append(gap)
-    return [
-        Gap(
-            sender=sender,
-            receiver=receiver,
-            smallest_ns=min(gaps),
-            median_ns=int(median(gaps)),
-            copies=len(gaps),
-            negative=sum(gap < 0 for gap in gaps),
-        )
-        for (sender, receiver), gaps in found.items()
-    ]
 
 
 def services_of(
