@@ -159,8 +159,14 @@ class Node:
         Where nodes have keys of their own, `keys` are the public ones that this peer may have.
         """
         self._check_open()
+        before = () if self._guard is None else self._guard.ring.known_keys(checked_name(name))
         self._set_keys(checked_name(name), read_keys(keys))
-        self._introduce(name, address)
+        try:
+            self._introduce(name, address)
+        except Exception:
+            if self._guard is not None:
+                self._guard.ring.set_keys(name, before)
+            raise
         self._plan_flush()
 
     def remove_peer(self, name: str) -> None:

@@ -11,7 +11,7 @@ import antecede
 from antecede.errors import BadConfiguration, KeyNeeded, LocalError
 from antecede.live.peers import Peer
 from antecede.live.security.choosing import guard_of, ring_of
-from antecede.live.security.keys import SecretKey, new_secret, write_key_file
+from antecede.live.security.keys import PublicKey, SecretKey, new_secret, write_key_file
 from antecede.live.security.rings import ClusterRing, PeerRing
 from antecede.live.setting_sources import gather_settings
 from antecede.live.settings import Settings
@@ -234,3 +234,26 @@ def test_real_nodes_with_keys_talk_and_take_new_peers() -> None:
             return [*got, (await bob.receive(timeout=30)).payload]
 
     assert asyncio.run(talk()) == [b"hello", b"hi"]
+
+
+def test_a_peer_that_cannot_be_added_again_keeps_its_keys() -> None:
+    async def talk() -> bytes:
+        async with (
+            antecede.open_node("alice", key=ALICE, peers={"bob": Peer(keys=[BOB.public])}) as alice,
+            antecede.open_node("bob", key=BOB) as bob,
+        ):
+            bob.add_peer("alice", alice.address, keys=[ALICE.public])
+            with pytest.raises(LocalError, match="alice is a peer already"):
+                bob.add_peer("alice", alice.address, keys=[CAROL.public])
+            await bob.send("alice", b"hello")
+            return (await alice.receive(timeout=60)).payload
+
+    assert asyncio.run(talk()) == b"hello"
+
+
+def test_keys_that_are_refused_change_nothing() -> None:
+    first = PublicKey(b"")
+    ring = PeerRing(ALICE, {"bob": [first]})
+    with pytest.raises(LocalError, match="this node's own"):
+        ring.set_keys("bob", [ALICE.public])
+    assert ring.known_keys("bob") == (first,)

@@ -87,11 +87,10 @@ class PeerRing(KeyRing):
 
     def set_keys(self, name: str, keys: Sequence[PublicKey]) -> None:
         raw = tuple(dict.fromkeys(key.raw for key in keys))
-        self._first_use.discard(name)
-        if b"" in raw:
+        first_use = b"" in raw
+        if first_use:
             if len(raw) > 1:
                 raise LocalError(f"{name} has a key, so it is not found out by first use")
-            self._first_use.add(name)
             raw = ()
         if len(raw) > KEYS_MOST:
             raise LocalError(f"{name} has {len(raw)} keys; {KEYS_MOST} at a time are allowed")
@@ -101,6 +100,9 @@ class PeerRing(KeyRing):
             if other != name and set(known) & set(raw):
                 raise LocalError(f"{name} and {other} have the same key; every node has its own")
         self._keys[name] = raw
+        self._first_use.discard(name)
+        if first_use:
+            self._first_use.add(name)
 
 
 class ClusterRing(KeyRing):
