@@ -11,6 +11,9 @@ from mypy_extensions import i64
 from antecede.audit.departures import Departures, Fence
 from antecede.link.reports import PeerExpelled, PeerRestarted, Report, Undeliverable
 
+POWER_FAILED: Final = "PowerFailed"
+"""Among what is counted: not a report, since who says nothing reports nothing."""
+
 
 @final
 class Registry:
@@ -33,6 +36,10 @@ class Registry:
     def crashed(self, log_id: int) -> None:
         """An incarnation has ended without a word."""
         self.departures.gone.add(log_id)
+
+    def power_failed(self) -> None:
+        """A node with a journal has crashed, and will be back."""
+        self.reports[POWER_FAILED] = self.reports.get(POWER_FAILED, 0) + 1
 
     def expelled(self, name: str, incarnation: int) -> None:
         """Somebody has decided to go on without an incarnation."""

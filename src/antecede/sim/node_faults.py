@@ -1,8 +1,8 @@
 """What may befall the nodes of a simulation, beside what the network does: each fault has a name.
 
 They are written as on the command line: `crash:50ms:3`, `restart:50ms:100ms:3`,
-`pause:10ms:60ms:2`, `duplicate-name:20ms:1`, `expel:30ms:0:3`, `expel-gone:90ms:0`. Times count
-from the beginning of the traffic.
+`pause:10ms:60ms:2`, `duplicate-name:20ms:1`, `expel:30ms:0:3`, `expel-gone:90ms:0`,
+`power:40:100ms:3`. Times count from the beginning of the traffic, writes from the first one on.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ PAUSE: Final = "pause"
 DUPLICATE_NAME: Final = "duplicate-name"
 EXPEL: Final = "expel"
 EXPEL_GONE: Final = "expel-gone"
+POWER: Final = "power"
 
 FORMS: Final = {
     CRASH: "crash:AT:NODE",
@@ -25,6 +26,7 @@ FORMS: Final = {
     DUPLICATE_NAME: "duplicate-name:AT:NODE",
     EXPEL: "expel:AT:BY:NODE",
     EXPEL_GONE: "expel-gone:AT:BY",
+    POWER: "power:WRITE:AWAY:NODE",
 }
 """The faults, and how each is written."""
 
@@ -38,7 +40,9 @@ class NodeFault:
     back at `end_ns` as a new incarnation. One that pauses does nothing until `end_ns`: what arrives
     waits. A duplicate name is a second node that calls itself like this one, at another address.
     One that is expelled is suspected `by` another, rightly or wrongly. `expel-gone` is the right
-    suspicion: the node expels all that are not there at that moment.
+    suspicion: the node expels all that are not there at that moment. At the `write`-th write of a
+    node's journal its `power` fails, and is back after `end_ns`, for the same incarnation: if one
+    node of a simulation has such a fault, all have journals.
     """
 
     kind: str
@@ -46,8 +50,11 @@ class NodeFault:
     start_ns: int
     end_ns: int
     by: int = 0
+    write: int = 0
 
     def __str__(self) -> str:
+        if self.kind == POWER:
+            return f"{self.kind}:{self.write}:{self.end_ns}ns:{self.process}"
         if self.kind == EXPEL:
             return f"{self.kind}:{self.start_ns}ns:{self.by}:{self.process}"
         if self.kind in (CRASH, DUPLICATE_NAME, EXPEL_GONE):
@@ -62,8 +69,11 @@ def parse_node_fault(text: str) -> NodeFault:
     form = FORMS.get(kind)
     if form is None or len(rest) != form.count(":"):
         raise LocalError(f"{text!r} is not a fault of a node; write {', '.join(FORMS.values())}")
-    start_ns = parse_duration(rest[0])
     process = parse_count(rest[-1])
+    if kind == POWER:
+        away_ns, write = parse_duration(rest[1]), parse_count(rest[0])
+        return NodeFault(kind=kind, process=process, start_ns=0, end_ns=away_ns, write=write)
+    start_ns = parse_duration(rest[0])
     if kind == EXPEL:
         by = parse_count(rest[1])
         return NodeFault(kind=kind, process=process, start_ns=start_ns, end_ns=start_ns, by=by)

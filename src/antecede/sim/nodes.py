@@ -10,21 +10,21 @@ import gc
 from dataclasses import replace
 from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message
 from antecede.link.contacts import Contact
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
 from antecede.link.guard import Guard
 from antecede.link.identity import Identity
+from antecede.link.kept import Kept
 from antecede.link.limits import Limits
-from antecede.link.rows import NodeLog
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
 from antecede.sim.adversary import Adversary, Flight
@@ -38,103 +38,27 @@ from antecede.sim.node_faults import (
     EXPEL,
     EXPEL_GONE,
     PAUSE,
+    POWER,
     RESTART,
     NodeFault,
 )
+from antecede.sim.node_journals import MemoryJournal
+from antecede.sim.node_rows import MEETING_NS, ObservedNode
 from antecede.sim.observer import Observer
 from antecede.sim.tags import Tags
 from antecede.sim.workloads.workload import Agenda, Submission, Workload
 from antecede.wire.frames import FRAME_ROOM
 
-MEETING_NS: Final = 10_000_000_000
-"""Nodes have so long to meet before the traffic begins."""
-
 BEGIN: Final = 8
 FAULT: Final = 9
 FAULT_END: Final = 10
-"""Events beside those of the engine: the traffic begins; a fault does; its end."""
+POWER_BACK: Final = 11
+"""Events beside those of the engine: the traffic begins; a fault does; its end; power is back."""
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
 PAYLOAD_LIMIT: Final = 1 << 16
 NUMBERS: Final = range(1 << 31)
-
-
-@final
-@mypyc_attr(acyclic=True)
-class SeenPacket(Packet):
-    """A packet as observers see it: with the ids of the simulation, not those of a node."""
-
-    __slots__ = ("_carried", "_integers", "_kind")
-
-    def __init__(self, packet: Packet, sender: i64) -> None:
-        self._kind: Final = packet.kind
-        self._integers: Final = packet.metadata_integers
-        message = packet.message
-        self._carried: Final = (
-            None if message is None else Message(sender, message.sequence, message.payload)
-        )
-
-    @property
-    def kind(self) -> str:
-        return self._kind
-
-    @property
-    def message(self) -> Message | None:
-        return self._carried
-
-    @property
-    def metadata_integers(self) -> int:
-        return self._integers
-
-
-@final
-class ObservedNode(NodeLog):
-    """Tells the observers of a simulation what happens at one node."""
-
-    def __init__(self, me: int, observers: list[Observer], metadata_size: MetadataSize) -> None:
-        super().__init__(me)
-        self._observers: Final = observers
-        self._metadata_size: Final = metadata_size
-        self.packets: i64 = 0
-
-    def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
-        """The simulation itself tells of submissions, all targets at once."""
-
-    def submitted_to_stranger(
-        self, session: i64, sequence: i64, target: i64, size: i64, now_ns: i64
-    ) -> None:
-        """As above."""
-
-    def introduced(self, session: i64, process: i64) -> None:
-        """Nothing was held back for this."""
-
-    def transmitted(
-        self, packet: Packet, target: i64, identity: i64, frame_size: i64, now_ns: i64
-    ) -> None:
-        self.packets += 1
-        seen = self._seen(packet, self.me, frame_size)
-        for observer in self._observers:
-            observer.transmitted(self.me, target, seen, identity, now_ns - MEETING_NS)
-
-    def arrived(
-        self, packet: Packet, sender: i64, identity: i64, frame_size: i64, now_ns: i64
-    ) -> None:
-        seen = self._seen(packet, sender, frame_size)
-        for observer in self._observers:
-            observer.arrived(self.me, sender, seen, identity, now_ns - MEETING_NS)
-
-    def delivered(self, sender: i64, sequence: i64, payload: bytes, now_ns: i64) -> None:
-        message = Message(sender, sequence, payload)
-        for observer in self._observers:
-            observer.delivered(self.me, message, now_ns - MEETING_NS)
-
-    def _seen(self, packet: Packet, sender: i64, frame_size: i64) -> SeenPacket:
-        seen = SeenPacket(packet, sender)
-        carried = seen.message
-        size: i64 = frame_size if carried is None else frame_size - len(carried.payload)
-        self._metadata_size.note(seen, size)
-        return seen
 
 
 @final
@@ -158,6 +82,7 @@ class NodeHost:
         "blocked",
         "endpoint",
         "index",
+        "journal",
         "log",
         "name",
         "paused",
@@ -169,8 +94,15 @@ class NodeHost:
     )
 
     def __init__(
-        self, index: i64, process: i64, address: i64, log: ObservedNode, endpoint: Endpoint
+        self,
+        index: i64,
+        process: i64,
+        address: i64,
+        log: ObservedNode,
+        endpoint: Endpoint,
+        journal: MemoryJournal | None,
     ) -> None:
+        self.journal: Final = journal
         self.index: Final[i64] = index
         self.process: Final[i64] = process
         self.address: Final[i64] = address
@@ -239,6 +171,9 @@ class NodeSimulation:
         self._flights: Final[dict[int, Flight]] = {}
         self._touched: list[NodeHost] = []
         self._last_log_id: i64 = workload.processes - 1
+        # The journals by the number of their event, of those whose power has failed.
+        self._journals: Final = any(fault.kind == POWER for fault in node_faults)
+        self._asleep: Final[dict[int, NodeHost]] = {}
         self._begun = False
         # Who answers at an address, and all nodes that ever were; whom the workload means.
         self.hosts: Final[list[NodeHost]] = []
@@ -264,6 +199,8 @@ class NodeSimulation:
         try:
             self._calendar.add(MEETING_NS, BEGIN, 0)
             for index, fault in enumerate(self._node_faults):
+                if fault.kind == POWER:
+                    continue
                 self._calendar.add(MEETING_NS + fault.start_ns, FAULT, 0).number = index
             end_ns = until_ns if until_ns >= NEVER_NS - MEETING_NS else until_ns + MEETING_NS
             self._settle()
@@ -302,12 +239,14 @@ class NodeSimulation:
             self.workload.start(self._agenda)
         elif event.kind == FAULT:
             self._fault(event.number)
+        elif event.kind == POWER_BACK:
+            self._wake_up(self._asleep.pop(event.number))
         else:
             self._fault_end(self._node_faults[event.number])
 
     def _is_idle(self) -> bool:
         """Whether all was sent and delivered everywhere, and nobody waits for anything."""
-        if not self._begun or self.workload.remaining() > 0:
+        if not self._begun or self.workload.remaining() > 0 or self._asleep:
             return False
         for host in self._at.values():
             if self._is_cut_off(host):
@@ -328,22 +267,69 @@ class NodeSimulation:
 
     def _start(self, process: i64, address: i64, log_id: i64) -> NodeHost:
         """A node begins to run, and knows where all others are."""
+        name = name_of(process)
+        incarnation = self._tokens.fresh()
+        self.registry.born(name, incarnation, int(log_id))
+        journal: MemoryJournal | None = None
+        if self._journals:
+            journal = MemoryJournal(name, self._info.name, incarnation)
+            journal.fail_at(
+                [f.write for f in self._node_faults if f.process == process and f.write]
+            )
+        return self._run_process(process, address, log_id, incarnation, journal, [])
+
+    def _run_process(
+        self,
+        process: i64,
+        address: i64,
+        log_id: i64,
+        incarnation: i64,
+        journal: MemoryJournal | None,
+        core: list[bytes],
+    ) -> NodeHost:
         log = ObservedNode(log_id, self._observers, self._metadata_size)
-        endpoint = self._endpoint(name_of(process), log_id, log)
-        host = NodeHost(len(self.hosts), process, address, log, endpoint)
+        kept = None if journal is None else journal.kept
+        endpoint = self._endpoint(name_of(process), incarnation, log_id, log, kept)
+        host = NodeHost(len(self.hosts), process, address, log, endpoint, journal)
         for other in range(self.workload.processes):
             if other != process:
                 size = self._datagram_size
                 endpoint.add_peer(name_of(other), other, other, size, self.now_ns)
+        if journal is not None:
+            log.holds_back = True
+            journal.begin(endpoint, core, self.now_ns)
         self.hosts.append(host)
         self._at[address] = host
         self._touch(host)
         return host
 
-    def _endpoint(self, name: str, log_id: i64, log: ObservedNode) -> Endpoint:
+    def _fall_asleep(self, host: NodeHost) -> None:
+        """The power of a node has failed: the turn that it was in has never been."""
+        host.log.drop()
+        self.registry.power_failed()
+        del self._at[host.address]
+        away_ns = max(f.end_ns for f in self._node_faults if f.process == host.process and f.write)
+        number = int(host.index)
+        self._asleep[number] = host
+        self._calendar.add(self.now_ns + away_ns, POWER_BACK, 0).number = number
+
+    def _wake_up(self, host: NodeHost) -> None:
+        """The power is back: the same incarnation goes on."""
+        journal = host.journal
+        assert journal is not None, "who has none does not come back"
+        core = journal.reopen()
+        back = self._run_process(
+            host.process, host.address, host.log.me, journal.incarnation, journal, core
+        )
+        while host.blocked.size > 0:
+            back.blocked.add(host.blocked.remove())
+        for report in back.endpoint.survival.untold():
+            back.endpoint.reports.append(report)
+
+    def _endpoint(
+        self, name: str, incarnation: i64, log_id: i64, log: ObservedNode, kept: Kept | None
+    ) -> Endpoint:
         limits = self._limits
-        incarnation = self._tokens.fresh()
-        self.registry.born(name, incarnation, int(log_id))
         me = Identity(
             name,
             incarnation=incarnation,
@@ -352,6 +338,7 @@ class NodeSimulation:
             payload_limit=PAYLOAD_LIMIT,
             socket_bytes=SOCKET_BYTES,
             order=self._info.name,
+            keeps=kept is not None,
         )
         process = self._info.create(
             ME,
@@ -368,7 +355,7 @@ class NodeSimulation:
         assert isinstance(process, NodeProcess), "that was checked before"
         cumulative = self._info.ordering != "none"
         guard = None if self._guards is None else self._guards[name]
-        return Endpoint(me, process, self._tokens, limits, log, cumulative, guard)
+        return Endpoint(me, process, self._tokens, limits, log, cumulative, guard, kept)
 
     def _touch(self, host: NodeHost) -> None:
         if not host.touched:
@@ -479,6 +466,7 @@ class NodeSimulation:
     def _deliver(self, host: NodeHost) -> None:
         for inbound in host.endpoint.take_inbox():
             self.deliveries += 1
+            inbound.done()
             if self.workload.reacts:
                 sender = self._process_of[inbound.sender]
                 message = Message(sender, inbound.sequence, inbound.payload)
@@ -494,6 +482,13 @@ class NodeSimulation:
     def _write(self, host: NodeHost) -> None:
         endpoint = host.endpoint
         endpoint.write(self.now_ns)
+        if host.journal is not None:
+            if not host.journal.has_kept(endpoint):
+                self._fall_asleep(host)
+                return
+            host.log.show()
+            if endpoint.inbox.messages:
+                self._touch(host)
         for datagram in endpoint.out:
             address = datagram.address
             assert isinstance(address, int), "addresses are numbers here"
@@ -548,10 +543,19 @@ class NodeSimulation:
             submission = submissions.remove()
             host = self._at.get(submission.sender)
             if host is None:
-                self.dropped += 1
+                self._keep_for_later(submission)
             elif host.paused or host.blocked.size > 0 or not self._has_submitted(host, submission):
                 self.blocked += 1
                 host.blocked.add(submission)
+
+    def _keep_for_later(self, submission: Submission) -> None:
+        """Of a node that is not there: it waits if that is without power, or else is dropped."""
+        for host in self._asleep.values():
+            if host.process == submission.sender:
+                self.blocked += 1
+                host.blocked.add(submission)
+                return
+        self.dropped += 1
 
     def _retry(self, host: NodeHost) -> None:
         while host.blocked.size > 0 and self._has_submitted(host, host.blocked.peek()):
@@ -600,8 +604,7 @@ class NodeSimulation:
             targets.append(contact.process if rows is None else rows.process)
         self.copies += len(targets)
         message = Message(host.log.me, sequence, payload)
-        for observer in self._observers:
-            observer.submitted(host.log.me, message, targets, self.now_ns - MEETING_NS)
+        host.log.announce(message, targets, self.now_ns - MEETING_NS)
 
 
 def name_of(process: i64) -> str:

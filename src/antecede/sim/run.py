@@ -23,7 +23,8 @@ from antecede.sim.measures import Measures
 from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.meter import Meter
 from antecede.sim.node_faults import NodeFault
-from antecede.sim.nodes import MEETING_NS, NodeSimulation
+from antecede.sim.node_rows import MEETING_NS
+from antecede.sim.nodes import NodeSimulation
 from antecede.sim.observer import Observer
 from antecede.sim.recorder import Recorder
 from antecede.sim.workloads.workload import Workload, check_seed
