@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from antecede.cli.output import Console
 from antecede.cli.units import COUNT, DURATION, NUMBER
+from antecede.sim.node_departures import POWER_FAILED
 from antecede.tools.chaos.cluster import Cluster
 from antecede.tools.chaos.ordeal import ordeal_of, undergo
 from antecede.tools.chaos.schedule import PERIOD_S, schedule_of
@@ -31,6 +32,7 @@ Examples:
   antecede chaos --journal                    who is killed goes on as the same incarnation
   antecede chaos --list --seed 7              what would happen, and when
   antecede chaos --simulated 1000             a thousand simulated clusters instead
+  antecede chaos --simulated 1000 --journal   the same; power fails in the middle of writes
 
 \b
 What happens, as the seed says: a process is killed (SIGKILL), and comes back as a
@@ -81,7 +83,7 @@ def command(
     No process is left behind, also after Ctrl-C.
     """
     if simulated is not None:
-        run_simulated(protocol, seed, simulated, as_json, out)
+        run_simulated(protocol, seed, simulated, journal, as_json, out)
         return
     if duration is not None and faults is None:
         faults = max(1, round(duration / SECOND_NS / PERIOD_S))
@@ -98,18 +100,21 @@ def command(
     tell(report, outcome_text(outcome, again), as_json, out)
 
 
-def run_simulated(protocol: str, seed: int, runs: int, as_json: bool, out: Path | None) -> None:
+def run_simulated(
+    protocol: str, seed: int, runs: int, journal: bool, as_json: bool, out: Path | None
+) -> None:
     """Judge so many simulated clusters, from this seed on."""
     totals: Counter[str] = Counter()
     wrong: dict[int, dict[str, int]] = {}
     with bar("clusters", runs) as progress:
         for number in range(seed, seed + runs):
-            outcome = undergo(protocol, ordeal_of(number))
+            outcome = undergo(protocol, ordeal_of(number, journal=journal))
             totals["messages"] += outcome.result.messages
             totals["deliveries"] += outcome.result.deliveries
             totals["datagrams"] += outcome.result.datagrams
             totals["gone"] += len(outcome.result.departures.gone)
             totals["fences"] += len(outcome.result.departures.fences)
+            totals["power"] += outcome.result.reports.get(POWER_FAILED, 0)
             totals["faults"] += len(outcome.ordeal.node_faults)
             if outcome.findings():
                 wrong[number] = outcome.findings()
@@ -117,9 +122,10 @@ def run_simulated(protocol: str, seed: int, runs: int, as_json: bool, out: Path 
     lines = [
         f"{runs:,} simulated clusters of {protocol}: {totals['messages']:,} messages, "
         f"{totals['deliveries']:,} deliveries, {totals['datagrams']:,} datagrams; "
-        f"{totals['gone']:,} nodes gone, {totals['fences']:,} expulsions told",
+        f"{totals['gone']:,} nodes gone, {totals['fences']:,} expulsions told, "
+        f"{totals['power']:,} crashes at a write of a journal",
         *(
-            f"WRONG: {found}: antecede chaos --simulated 1 --protocol {protocol} --seed {number}"
+            f"WRONG: {found}: {ordeal_of(number, journal=journal).command(protocol)}"
             for number, found in wrong.items()
         ),
     ]

@@ -317,6 +317,9 @@ class NodeSimulation:
         """The power is back: the same incarnation goes on."""
         journal = host.journal
         assert journal is not None, "who has none does not come back"
+        if host.address in self._at:  # Another one runs in its place, which knows nothing of it.
+            self.registry.crashed(int(host.log.me))
+            return
         core = journal.reopen()
         back = self._run_process(
             host.process, host.address, host.log.me, journal.incarnation, journal, core

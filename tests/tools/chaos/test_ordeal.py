@@ -2,6 +2,7 @@
 
 import pytest
 
+from antecede.sim.node_departures import POWER_FAILED
 from antecede.sim.node_faults import EXPEL_GONE, parse_node_fault
 from antecede.tools.chaos.ordeal import ordeal_of, undergo
 
@@ -15,6 +16,14 @@ def wrong(protocol: str, seeds: range) -> dict[int, dict[str, int]]:
 
 def test_whatever_befalls_a_cluster_the_rest_goes_on_in_order() -> None:
     assert wrong("hybrid", range(60)) == {}
+
+
+@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-facts"])
+def test_power_fails_too_and_the_rest_goes_on_in_order(protocol: str) -> None:
+    seeds = range(40) if protocol == "hybrid" else range(8)
+    outcomes = {seed: undergo(protocol, ordeal_of(seed, journal=True)) for seed in seeds}
+    assert {s: o.findings() for s, o in outcomes.items() if o.findings()} == {}
+    assert sum(o.result.reports.get(POWER_FAILED, 0) for o in outcomes.values()) > len(seeds)
 
 
 @pytest.mark.parametrize("seed", [101107, 102839])

@@ -13,7 +13,7 @@ from antecede.audit.departures import Judgement, judge
 from antecede.core.catalogue import ProtocolInfo
 from antecede.link.faults import DelayJump, Faults, Partition
 from antecede.link.latency import Exponential, Latency, Uniform
-from antecede.sim.node_faults import CRASH, EXPEL, EXPEL_GONE, PAUSE, RESTART, NodeFault
+from antecede.sim.node_faults import CRASH, EXPEL, EXPEL_GONE, PAUSE, POWER, RESTART, NodeFault
 from antecede.sim.run import RunResult, simulate
 from antecede.sim.workloads.poisson import Poisson
 
@@ -49,7 +49,8 @@ class Ordeal:
 
     def command(self, protocol: str) -> str:
         """One line that shows it again."""
-        return f"antecede chaos --simulated 1 --protocol {protocol} --seed {self.seed}"
+        journal = " --journal" if self.count(POWER) else ""
+        return f"antecede chaos --simulated 1 --protocol {protocol} --seed {self.seed}{journal}"
 
 
 @final
@@ -69,8 +70,11 @@ class Outcome:
         return found if self.rested else {**found, "restless": 1}
 
 
-def ordeal_of(seed: int) -> Ordeal:
-    """The ordeal of this seed: every third one is a time of suspicion."""
+def ordeal_of(seed: int, *, journal: bool = False) -> Ordeal:
+    """The ordeal of this seed: every third one is a time of suspicion.
+
+    With journals, power fails too, and who was without it goes on.
+    """
     random = Random(seed)
     nodes = random.randint(3, 6)
     if seed % 3 == 2:
@@ -87,6 +91,8 @@ def ordeal_of(seed: int) -> Ordeal:
         for at_ns in (HEALED_NS, 2 * HEALED_NS)
         for by in range(nodes)
     ]
+    if journal:
+        faults += power_failures(Random(f"power {seed}"), nodes)
     return Ordeal(
         seed=seed,
         nodes=nodes,
@@ -107,6 +113,20 @@ def node_fault(random: Random, nodes: int) -> NodeFault:
         end_ns += random.choice((MS, 30 * MS, 300 * MS, 1_000 * MS))
     suspects = by if kind == EXPEL else 0
     return NodeFault(kind=kind, process=process, start_ns=start_ns, end_ns=end_ns, by=suspects)
+
+
+def power_failures(random: Random, nodes: int) -> list[NodeFault]:
+    """Power fails at some writes of some nodes."""
+    return [
+        NodeFault(
+            kind=POWER,
+            process=random.randrange(nodes),
+            start_ns=0,
+            end_ns=random.choice((MS, 30 * MS, 400 * MS)),
+            write=random.randrange(1, 120),
+        )
+        for _ in range(random.randint(1, 2 * nodes))
+    ]
 
 
 def suspicion(random: Random, nodes: int) -> NodeFault:
