@@ -84,7 +84,8 @@ class Worker:
         self.sizes.append(len(message.payload))
 
     def on_event(self, event: object) -> None:
-        values = {name: str(value) for name, value in vars_of(event).items()}
+        fields = vars_of(event).items()
+        values = {name: str(value) for name, value in fields if value is not None}
         if hasattr(event, "sequences"):
             values["sequences"] = event.sequences
         self.events.append({"event": type(event).__name__, **values})
