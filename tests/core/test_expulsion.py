@@ -122,7 +122,8 @@ def test_a_story_ends_well(story: Callable[[Make], bool]) -> None:
 
 
 @pytest.mark.skipif(
-    compiled(), reason="mutants of several files cannot inherit from compiled classes"
+    compiled(),
+    reason="mutants of several files cannot inherit from compiled classes; they run interpreted",
 )
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_rule_left_out_is_noticed(name: str) -> None:

@@ -55,7 +55,8 @@ def test_no_interleaving_with_a_timer_breaks_the_order(program: str) -> None:
 
 
 @pytest.mark.skipif(
-    compiled(), reason="mutants of several files cannot inherit from compiled classes"
+    compiled(),
+    reason="mutants of several files cannot inherit from compiled classes; they run interpreted",
 )
 @pytest.mark.parametrize(
     "name",

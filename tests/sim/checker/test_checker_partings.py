@@ -58,7 +58,8 @@ UNENDING = [
 
 
 @pytest.mark.skipif(
-    compiled(), reason="mutants of several files cannot inherit from compiled classes"
+    compiled(),
+    reason="mutants of several files cannot inherit from compiled classes; they run interpreted",
 )
 @pytest.mark.parametrize("rule", UNSAFE)
 def test_a_rule_of_safety_left_out_has_a_shortest_story(rule: str) -> None:
@@ -71,7 +72,8 @@ def test_a_rule_of_safety_left_out_has_a_shortest_story(rule: str) -> None:
 
 
 @pytest.mark.skipif(
-    compiled(), reason="mutants of several files cannot inherit from compiled classes"
+    compiled(),
+    reason="mutants of several files cannot inherit from compiled classes; they run interpreted",
 )
 @pytest.mark.parametrize("rule", UNENDING)
 def test_a_rule_of_liveness_left_out_is_noticed(rule: str) -> None:
