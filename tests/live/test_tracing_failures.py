@@ -177,6 +177,9 @@ def test_a_killed_node_loses_only_what_had_not_settled(
     again = open_trace(path, name="alice")
     again.close()
     assert again.generation == 2
+    claims = sorted(file for file in tmp_path.rglob("*.claim"))
+    assert [file.stat().st_size > 0 for file in claims] == ([True, False] if claims else [])
+    assert bool(claims) is path.is_dir()
 
 
 def readable(path: Path) -> int:

@@ -6,6 +6,7 @@ It leaves what any audit leaves, the tables as JSON lines instead of Parquet.
 import json
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -27,9 +28,10 @@ from antecede.audit.summary import (
     Summary,
 )
 from antecede.core.errors import LocalError
-from antecede.trace import EventLog, read_runs
+from antecede.trace import EventLog
 from antecede.trace.atomic import blaming, replacing_together
-from antecede.trace.datasets import find_runs
+from antecede.trace.datasets import find_settled, run_folders
+from antecede.trace.files import read_files
 from antecede.trace.leftovers import find_leftovers, torn_file, with_leftovers
 from antecede.trace.processes import read_processes
 
@@ -82,7 +84,7 @@ def audit_plain(
     write_tables(Path(out), tables_of(verdicts), summary)
     early = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
     worst = sorted(early, key=rank)[:explain]
-    people = {names[path, run]: read_processes(path, run_or_none(path, run)) for path, run in logs}
+    people = {names[path, run]: people_of(path, run) for path, run in logs}
     return Audit(summary=summary, worst=worst, names=people)
 
 
@@ -90,13 +92,14 @@ def read_logs(path: str) -> dict[str, tuple[EventLog, set[int]]]:
     """Every log at `path` by its run, and the processes whose part of it breaks off."""
     place = Path(path)
     torn = torn_file(place) if place.is_file() else None
-    logs = read_runs(path) if torn is None else {}
+    folders = run_folders(place) if place.is_dir() else {}
     found: dict[str, tuple[EventLog, set[int]]] = {}
-    for run, files in find_runs(place).items():
-        unfinished = find_leftovers(files[0].parent) if place.is_dir() else []
+    for run, files in find_settled(place).items():
+        unfinished = find_leftovers(folders[run]) if run in folders else []
         if torn is not None:
             unfinished = [torn]
-        log = with_leftovers(logs.get(run, EventLog()), unfinished)
+        log = read_files(files) if files and torn is None else EventLog()
+        log = with_leftovers(log, unfinished)
         found[run] = log, {one.process for one in unfinished if one.process is not None}
     return found
 
@@ -118,9 +121,11 @@ def run_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return {(path, run): run if alone else f"{path}: {run}" for path, run in keys}
 
 
-def run_or_none(path: str, run: str) -> str | None:
-    """The id by which a dataset knows a run; a file knows none."""
-    return run if Path(path).is_dir() else None
+def people_of(path: str, run: str) -> dict[int, str]:
+    """The names of a run's processes, if they are beside its log; audits do without, if need be."""
+    with suppress(LocalError):
+        return read_processes(path, run if Path(path).is_dir() else None)
+    return {}
 
 
 def check_size(name: str, log: EventLog) -> None:

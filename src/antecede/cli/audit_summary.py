@@ -52,6 +52,8 @@ def print_summary(console: Console, summary: "Summary", names: Names, out: str) 
 
 def verdict_text(summary: "Summary") -> str:
     """Whether effects overtook causes, and by how much."""
+    if not summary.deliveries and summary.cut_off:
+        return "[yellow]No delivery can be read, so nothing was judged.[/]"
     if not summary.deliveries:
         return "[yellow]Nothing was delivered, so nothing was judged:[/] is this the right log?"
     if summary.held_back_ns is None:
@@ -133,8 +135,8 @@ def cut_off_lines(summary: "Summary", names: Names) -> list[str]:
         for process, since_ns in processes.items():
             end = "nothing of it can be read" if since_ns is None else f"after {moment(since_ns)}"
             lines.append(f"The log of {name(int(process), people)} in {run_id} breaks off: {end}.")
-    if lines:
-        unknown = summary.unknown
+    unknown = summary.unknown
+    if any(unknown.values()):
         lines.append(
             f"So it is not known whether {unknown['losses']:,} more messages reached them, nor "
             f"whether they sent {unknown['inventions']:,} that others delivered; nobody is blamed."

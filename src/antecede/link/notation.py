@@ -95,8 +95,10 @@ def parse_count(text: str) -> int:
     return int(count)
 
 
-def messages_text(count: int) -> str:
-    """`1 message`, `2,000 messages`."""
+def messages_text(count: int, in_parts: bool = False) -> str:
+    """`1 message`, `2,000 messages`; if large ones count by their parts: `88 parts of messages`."""
+    if in_parts:
+        return "1 part of a message" if count == 1 else f"{count:,} parts of messages"
     return "1 message" if count == 1 else f"{count:,} messages"
 
 

@@ -98,6 +98,10 @@ class Assembly:
         if sequence > self._last_delivered and len(self._numbering) < PARTS_LIMIT:
             self._numbering.note(sequence, sequence - surplus)
 
+    def in_parts(self) -> bool:
+        """Whether parts of payloads are among what has come and waits."""
+        return len(self._noted) > 0 or self.size > 0
+
     def number_of(self, sequence: i64) -> i64:
         """The number of the message with this id, or of the payload that it is a part of."""
         return self._numbering.of(sequence) if self._numbering.used else sequence

@@ -166,6 +166,10 @@ class Sending:
         """Whether no payload is waiting for room for its next part."""
         return self._large is None
 
+    def in_parts(self) -> bool:
+        """Whether parts of large payloads are among what the core counts as messages."""
+        return len(self._parts) > 0 or self._large is not None
+
     # What survives a crash.
 
     def note_changes(self) -> None:

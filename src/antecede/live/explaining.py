@@ -38,15 +38,19 @@ class PeerState:
     silent_ns: int
     """How long it has been silent although an answer is due; 0 if none is due."""
     undelivered: int
-    """How many of our messages it has not acknowledged."""
+    """How many of our messages it has not acknowledged; a large one counts by its parts."""
     early: int
-    """How many of its messages wait here for one that is missing before them."""
+    """How many of its messages, or parts of them, wait here for one that is missing before them."""
     after: int
     """The last of its messages that was delivered here."""
     out_of_credit: bool
     """Whether it does not take more because its own application is slow."""
     refusal: str
     """Why it, or we, will not talk; empty if nobody refuses."""
+    in_parts: bool = False
+    """Whether there are parts of large messages among those that it has not acknowledged."""
+    early_in_parts: bool = False
+    """Whether there are such among those that wait here."""
 
     def reasons(self) -> list[str]:
         """What is to be said about it."""
@@ -57,9 +61,8 @@ class PeerState:
             return said  # It is expelled, and not back.
         if not self.met:
             waits = "waits" if self.undelivered == 1 else "wait"
-            waiting = (
-                f"; {messages_text(self.undelivered)} {waits} for it" if self.undelivered else ""
-            )
+            owed = messages_text(self.undelivered, self.in_parts)
+            waiting = f"; {owed} {waits} for it" if self.undelivered else ""
             why = "has left and is not back" if self.away else "has not been met yet"
             how = f"; {remedy(self.name)}" if self.away and self.undelivered else ""
             said.append(f"{self.name} {why}{waiting}{how}")
@@ -68,11 +71,12 @@ class PeerState:
             silence = duration_text(self.silent_ns)
             said.append(f"{self.name} has been silent for {silence}; {remedy(self.name)}")
         if self.undelivered:
-            said.append(f"{self.name} has not acknowledged {messages_text(self.undelivered)}")
+            owed = messages_text(self.undelivered, self.in_parts)
+            said.append(f"{self.name} has not acknowledged {owed}")
         if self.early:
-            said.append(
-                f"{self.early} messages of {self.name} wait here for the one after {self.after}"
-            )
+            early = messages_text(self.early, self.early_in_parts)
+            wait = "waits" if self.early == 1 else "wait"
+            said.append(f"{early} of {self.name} {wait} here for what follows {self.after}")
         if self.out_of_credit:
             said.append(f"{self.name} takes no more: its application is slow to receive")
         return said
@@ -83,17 +87,21 @@ class Explanation:
     """Everything that waits in a node, and for what."""
 
     buffered: int
+    """Our messages that somebody has not delivered yet; a large one counts by its parts."""
     buffered_bytes: int
     held: tuple[Held, ...]
+    """Messages that wait for permits, each once for every target."""
     peers: tuple[PeerState, ...]
     dead_owing: tuple[str, ...]
     """Peers whose last incarnation ended owing permits that nobody can give any more."""
+    in_parts: bool = False
+    """Whether there are parts of large messages among those that are buffered."""
 
     def __str__(self) -> str:
         if not self.buffered and not any(peer.reasons() for peer in self.peers):
             return "nothing is waiting"
         are = "is" if self.buffered == 1 else "are"
-        held = f"{messages_text(self.buffered)} ({self.buffered_bytes:,} bytes)"
+        held = f"{messages_text(self.buffered, self.in_parts)} ({self.buffered_bytes:,} bytes)"
         lines = [f"{held} {are} not delivered yet"]
         lines += [reason for peer in self.peers for reason in peer.reasons()]
         lines += [str(held) for held in self.held[:SHOWN]]
@@ -105,16 +113,8 @@ class Explanation:
 
 def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
     """What waits at `endpoint` now."""
-    held: list[Held] = []
     dead: list[str] = []
     for item in endpoint.held_back():
-        missing = tuple(
-            (endpoint.name_of(owner), endpoint.number_of(owner, owed))
-            for owner, owed in item.missing
-        )
-        target = endpoint.name_of(item.target)
-        number = int(endpoint.sending.number_of(item.sequence))
-        held.append(Held(sequence=number, target=target, missing=missing))
         for owner, _ in item.missing:
             name = endpoint.name_of(owner)
             if endpoint.is_over(owner) and name not in dead:
@@ -122,9 +122,24 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
     return Explanation(
         buffered=endpoint.buffered(),
         buffered_bytes=int(endpoint.sending.bytes_held),
-        held=tuple(held),
+        held=held_messages(endpoint),
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
         dead_owing=tuple(dead),
+        in_parts=endpoint.sending.in_parts(),
+    )
+
+
+def held_messages(endpoint: Endpoint) -> tuple[Held, ...]:
+    """Messages that wait for permits; of a large one, its parts together."""
+    missing: dict[tuple[int, str], dict[tuple[str, int], None]] = {}
+    for item in endpoint.held_back():
+        number = int(endpoint.sending.number_of(item.sequence))
+        owed = missing.setdefault((number, endpoint.name_of(item.target)), {})
+        for owner, sequence in item.missing:
+            owed[endpoint.name_of(owner), endpoint.number_of(owner, sequence)] = None
+    return tuple(
+        Held(sequence=number, target=target, missing=tuple(owed))
+        for (number, target), owed in missing.items()
     )
 
 
@@ -135,26 +150,25 @@ def remedy(name: str) -> str:
 
 def blocked_by(endpoint: Endpoint) -> list[str]:
     """What waits for peers that are silent or gone, and how to go on without them."""
-    waiting: dict[str, int] = {}
+    waiting: dict[str, set[tuple[int, int]]] = {}
     for item in endpoint.held_back():
-        owners = {owner for owner, _ in item.missing}
-        for owner in owners:
+        for owner, _ in item.missing:
             if endpoint.is_over(owner) or endpoint.is_silent(owner):
-                name = endpoint.name_of(owner)
-                waiting[name] = waiting.get(name, 0) + 1
+                message = int(endpoint.sending.number_of(item.sequence)), item.target
+                waiting.setdefault(endpoint.name_of(owner), set()).add(message)
     said = [
-        f"{messages_text(count)} {'waits' if count == 1 else 'wait'} for permits that {name} "
-        "owes, which is silent or gone; "
-        f"{remedy(name)}"
-        for name, count in waiting.items()
+        f"{messages_text(len(held))} {'waits' if len(held) == 1 else 'wait'} for permits that "
+        f"{name} owes, which is silent or gone; {remedy(name)}"
+        for name, held in waiting.items()
     ]
     if not endpoint.sending.has_room():
         for contact in endpoint.directory.by_name.values():
             session = contact.session
             count = endpoint.owes(session)
             if count and (contact.away or session.standing.silent) and contact.name not in waiting:
+                owed = messages_text(count, endpoint.sending.in_parts())
                 said.append(
-                    f"the buffer is full, and {count:,} messages in it wait for {contact.name}, "
+                    f"the buffer is full, and {owed} in it wait for {contact.name}, "
                     f"which {'has left' if contact.away else 'is silent'}; {remedy(contact.name)}"
                 )
     return said
@@ -193,4 +207,6 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
         after=int(session.assembly.number_of(after)),
         out_of_credit=session.met and session.outgoing.waits_for_credit(),
         refusal="" if contact is None else contact.refusal,
+        in_parts=endpoint.sending.in_parts(),
+        early_in_parts=session.assembly.in_parts(),
     )

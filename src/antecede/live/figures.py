@@ -45,7 +45,7 @@ NODE_COUNTERS: Final = (
     ),
     NodeFigure(
         "antecede_copies_sent",
-        "Copies of messages, one for each target.",
+        "Copies of messages, large ones by parts, one for each target.",
         lambda stats: stats.copies_sent,
     ),
     NodeFigure(
@@ -110,7 +110,7 @@ HEALTHY: Final = ("antecede_healthy", "1 if the node can do its work.")
 NODE_GAUGES: Final = (
     NodeFigure(
         "antecede_buffered_messages",
-        "Messages accepted and not yet acknowledged by all targets.",
+        "Messages, large ones by parts, accepted and not yet acknowledged by all targets.",
         lambda stats: stats.buffered,
     ),
     NodeFigure(
@@ -120,7 +120,7 @@ NODE_GAUGES: Final = (
     ),
     NodeFigure(
         "antecede_buffer_limit_messages",
-        "Messages that may be buffered before send waits.",
+        "Messages, large ones by parts, that may be buffered before send waits.",
         lambda stats: stats.buffer_limit,
     ),
     NodeFigure(
@@ -193,7 +193,7 @@ PEER_COUNTERS: Final = (
 PEER_GAUGES: Final = (
     PeerFigure(
         "antecede_peer_undelivered_messages",
-        "Messages for the peer that it has not acknowledged.",
+        "Messages, large ones by parts, for the peer that it has not acknowledged.",
         lambda peer: peer.undelivered,
     ),
     PeerFigure(

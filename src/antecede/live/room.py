@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from antecede.link.endpoint import Endpoint
+from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed, WouldDeadlock
 from antecede.live.settings import Settings
@@ -57,10 +58,8 @@ class Room:
         endpoint = self._endpoint
         if to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
-        return (
-            f"{endpoint.buffered():,} messages with {endpoint.sending.bytes_held:,} bytes "
-            "are not delivered yet"
-        )
+        held = messages_text(endpoint.buffered(), endpoint.sending.in_parts())
+        return f"{held} with {endpoint.sending.bytes_held:,} bytes are not delivered yet"
 
     async def wait(self, to_self: bool) -> None:
         """Until there is room for another message; `WouldDeadlock` if there never will be."""

@@ -105,7 +105,7 @@ class Settings:
     stay_awake: bool = True
     """Whether to look out for 100 µs after sending, where answers have lately come as soon."""
     send_limit: int = 8_192
-    """Messages accepted and not yet acknowledged; `send` waits for room beyond that."""
+    """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that."""
     send_bytes: int = 64 * MiB
     """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""
     receive_window: int = 4 * MiB

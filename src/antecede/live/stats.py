@@ -11,6 +11,7 @@ from typing import Final
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
+from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
 from antecede.live.keeping import JournalStats, Keeper
 from antecede.live.listeners import Listeners
@@ -43,7 +44,7 @@ class PeerStats:
     left: bool
     """Whether it has said bye, has stopped, or is expelled."""
     undelivered: int
-    """Messages for it that it has not acknowledged as delivered."""
+    """Messages, large ones by parts, for it that it has not acknowledged as delivered."""
     datagrams_sent: int
     datagrams_received: int
     duplicates: int
@@ -93,10 +94,10 @@ class Stats:
     crowded_out: int
     """Datagrams dropped unread: their sender sent more than its share while others spoke too."""
     buffered: int
-    """Messages accepted and not yet acknowledged by all targets."""
+    """Messages, large ones by parts, accepted and not yet acknowledged by all targets."""
     buffered_bytes: int
     buffer_limit: int
-    """How many messages may be buffered before `send` waits."""
+    """How many messages, or parts of large ones, may be buffered before `send` waits."""
     buffer_limit_bytes: int
     inbox: int
     """Messages delivered and not yet read by the application."""
@@ -104,6 +105,8 @@ class Stats:
     """How often the message handler has raised."""
     peers: tuple[PeerStats, ...]
     journal: JournalStats = NO_JOURNAL
+    in_parts: bool = False
+    """Whether there are parts of large messages among those that are buffered."""
 
     @property
     def datagrams_sent(self) -> int:
@@ -232,6 +235,7 @@ class Figures:
             handler_failures=self._deliveries.failures,
             peers=tuple(peers),
             journal=NO_JOURNAL if self._keeper is None else self._keeper.figures(),
+            in_parts=sending.in_parts(),
         )
 
 
@@ -286,5 +290,6 @@ def health_of(
     if strangers:
         warnings.append(f"not met yet: {listing(strangers)}")
     if stats.is_crowded:
-        warnings.append(f"{stats.buffered:,} messages are not delivered yet: send() waits for room")
+        held = messages_text(stats.buffered, stats.in_parts)
+        warnings.append(f"{held} are not delivered yet: send() waits for room")
     return Health(problems=tuple(problems), blocked=tuple(blocked), warnings=tuple(warnings))

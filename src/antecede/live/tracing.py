@@ -26,10 +26,11 @@ from antecede.link.rows import EventRows
 from antecede.live.errors import BadConfiguration, TraceFailed
 from antecede.live.names import process_id, process_name
 from antecede.trace.atomic import blaming
+from antecede.trace.claims import claim_generation, file_stem
 from antecede.trace.datasets import AnyPath, partition_folder, suffix_of
 from antecede.trace.log import ROW_BYTES, Contexts, EventLog, RowSink
 from antecede.trace.parquet import load
-from antecede.trace.parts import GrowingFile, LogFiles, PartFiles, claim_generation, file_stem
+from antecede.trace.parts import GrowingFile, LogFiles, PartFiles
 from antecede.trace.processes import (
     processes_file,
     processes_folder,

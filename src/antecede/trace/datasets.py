@@ -24,6 +24,15 @@ UNSAFE: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 
 ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 
+UNFINISHED: Final = re.compile(
+    rf"\.(?P<stem>.+)-[0-9]+(?P<suffix>{'|'.join(map(re.escape, SUFFIXES))})\.[0-9]+\.partial"
+)
+"""How a part of a log is called before it is complete."""
+
+CLAIM: Final = ".claim"
+"""How the name of a file ends that says whose files with the same stem are; empty once they are
+complete."""
+
 
 def suffix_of(path: Path) -> str:
     """The suffix that says what kind of file this is, or the empty string for a dataset."""
@@ -50,10 +59,23 @@ def find_runs(path: Path) -> dict[str, list[Path]]:
         if not suffix:
             raise LocalError(f"{path} ends in none of {', '.join(SUFFIXES)}")
         return {path.name.removesuffix(suffix): [path]}
-    folders = sorted(folder for folder in path.glob(f"{PARTITION}*") if folder.is_dir())
-    if not folders:
-        return {path.name: part_files(path)}
-    return {run_id_of(folder): part_files(folder) for folder in folders}
+    return {run_id: part_files(folder) for run_id, folder in run_folders(path).items()}
+
+
+def run_folders(dataset: Path) -> dict[str, Path]:
+    """The folder of every run of a dataset; the dataset itself, if it is one run without a name."""
+    folders = sorted(folder for folder in dataset.glob(f"{PARTITION}*") if folder.is_dir())
+    return {run_id_of(folder): folder for folder in folders} or {dataset.name: dataset}
+
+
+def find_settled(path: Path) -> dict[str, list[Path]]:
+    """As `find_runs`; but a run of which there are only unfinished files has an empty list."""
+    if not path.is_dir():
+        return find_runs(path)
+    return {
+        run_id: part_files(folder) if not has_only_unfinished(folder) else []
+        for run_id, folder in run_folders(path).items()
+    }
 
 
 def find_run(path: Path, run_id: str | None) -> list[Path]:
@@ -81,11 +103,32 @@ def run_id_of(folder: Path) -> str:
 def part_files(folder: Path) -> list[Path]:
     """The data files in a folder, in the order of their names."""
     files = sorted(file for file in folder.iterdir() if is_part(file))
+    if not files and has_only_unfinished(folder):
+        raise LocalError(
+            f"{folder} holds no complete file: whoever writes there was killed, or still runs; "
+            "`antecede audit` reads what can be read"
+        )
     if not files:
         raise LocalError(
             f"{folder} holds neither Parquet files nor JSON lines nor {PARTITION}… folders"
         )
     return files
+
+
+def has_only_unfinished(folder: Path) -> bool:
+    """Whether a folder has no data files, and such as recorders leave that are killed."""
+    files = list(folder.iterdir())
+    return any(map(is_unfinished, files)) and not any(map(is_part, files))
+
+
+def is_unfinished(file: Path) -> bool:
+    """Whether this is a part of a log that is not complete, or says that a log is not."""
+    return UNFINISHED.fullmatch(file.name) is not None or is_open_claim(file)
+
+
+def is_open_claim(file: Path) -> bool:
+    """Whether this says that the log of a recorder is not complete."""
+    return file.name[0] == "." and file.name.endswith(CLAIM) and file.stat().st_size > 0
 
 
 def is_part(file: Path) -> bool:

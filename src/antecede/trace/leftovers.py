@@ -1,31 +1,25 @@
 """What a recorder leaves that was killed: a file under another name, with the last rows in it.
 
 JSON lines can be read as far as they go; Parquet cannot, since it is the end of a file that says
-what is in it. Either way the log of that process breaks off, and a reader should know.
+what is in it. One that is killed between two files, or before its first, leaves only a claim that
+it never released. Either way the log of that process breaks off, and a reader should know.
 """
 
 import gzip
 import json
-import re
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
-from antecede.trace.datasets import PARTITION, SUFFIXES, suffix_of
+from antecede.trace.datasets import CLAIM, PARTITION, UNFINISHED, is_open_claim, suffix_of
 from antecede.trace.log import EventLog
 from antecede.trace.processes import FOLDER as PROCESSES
 from antecede.trace.processes import read_files
 from antecede.trace.restore import builder_of, restore_into
-
-NAME: Final = re.compile(
-    rf"\.(?P<stem>.+)-[0-9]+(?P<suffix>{'|'.join(map(re.escape, SUFFIXES))})\.[0-9]+\.partial"
-)
-"""How a part of a log is called before it is complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +35,21 @@ class Leftover:
 
 def find_leftovers(folder: Path) -> list[Leftover]:
     """What was left unfinished in a folder with the files of one run."""
-    found = []
+    found, stems = [], set()
     for path in sorted(folder.glob(".*.partial")):
-        name = NAME.fullmatch(path.name)
+        name = UNFINISHED.fullmatch(path.name)
         if name is not None:
             lines = whole_lines(path) if name["suffix"] != ".parquet" else b""
             process = process_in(lines)
             if process is None:
-                process = process_called(folder, name["stem"], name["suffix"])
+                process = process_called(folder, name["stem"])
             found.append(Leftover(path=path, process=process, lines=lines))
+            stems.add(name["stem"])
+    for path in sorted(folder.glob(f".*{CLAIM}")):
+        stem = path.name[1:].removesuffix(CLAIM)
+        if is_open_claim(path) and stem not in stems:
+            process = process_called(folder, stem)
+            found.append(Leftover(path=path, process=process, lines=b""))
     return found
 
 
@@ -114,11 +114,11 @@ def process_in(lines: bytes) -> int | None:
     return process if isinstance(process, int) else None
 
 
-def process_called(folder: Path, stem: str, suffix: str) -> int | None:
+def process_called(folder: Path, stem: str) -> int | None:
     """The process whose recorder names its files so, as the table beside the events has it."""
     dataset = folder.parent if folder.name.startswith(PARTITION) else folder
-    table = dataset / PROCESSES / folder.name / f"{stem}{suffix.removesuffix('.gz')}"
-    try:
-        return next(iter(read_files([table])), None) if table.exists() else None
-    except LocalError:
-        return None
+    names = dataset / PROCESSES / folder.name
+    tables = [names / f"{stem}{suffix}" for suffix in (".parquet", ".jsonl")]
+    with suppress(LocalError):
+        return next(iter(read_files([table for table in tables if table.exists()])), None)
+    return None

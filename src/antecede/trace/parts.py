@@ -8,7 +8,6 @@ writer's end; how often that happens bounds what a crash can cost.
 import fcntl
 import gzip
 import os
-import re
 import zlib
 from abc import abstractmethod
 from contextlib import suppress
@@ -17,13 +16,13 @@ from typing import IO, Final, final
 
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
-from antecede.trace.datasets import SUFFIXES, UNSAFE, suffix_of
+from antecede.trace.claims import release_claim
+from antecede.trace.datasets import suffix_of
 from antecede.trace.jsonl import JsonLinesSink, json_lines
 from antecede.trace.log import ROW_BYTES, Contexts, RowSink
 from antecede.trace.parquet import ParquetSink
 from antecede.trace.sinks import FileSink
 
-GENERATION_MARK: Final = "~"
 CHUNK_BYTES: Final = 1 << 20
 GZIP_BITS: Final = 31
 """What tells zlib that it is about gzip."""
@@ -79,9 +78,10 @@ class PartFiles(LogFiles):
 
     def close(self) -> None:
         self.settle()
+        release_claim(self._folder, self._stem)
 
     def abandon(self) -> None:
-        """Drop the file that is being written."""
+        """Drop the file that is being written; for readers the log breaks off."""
         part, self._part = self._part, None
         self.unsettled_rows = 0
         if part is not None:
@@ -185,49 +185,3 @@ def whole_members(file: IO[bytes]) -> int:
             whole = read - len(chunk)
             member = zlib.decompressobj(wbits=GZIP_BITS)
     return whole
-
-
-def file_stem(name: str, generation: int = 1) -> str:
-    """How the part files of a recorder begin: its name, as a file system likes it."""
-    escaped = UNSAFE.sub(percent, name.replace(GENERATION_MARK, percent_code(GENERATION_MARK)))
-    if escaped[0] in "._":
-        escaped = percent_code(escaped[0]) + escaped[1:]
-    return escaped if generation == 1 else f"{escaped}{GENERATION_MARK}{generation}"
-
-
-def percent(found: re.Match[str]) -> str:
-    """What stands for a character that a file name should not have."""
-    return percent_code(found[0])
-
-
-def percent_code(letter: str) -> str:
-    """A character as % and two hexadecimal digits, as Spark escapes it."""
-    return f"%{ord(letter):02X}"
-
-
-def claim_generation(folder: Path, name: str) -> int:
-    """The first generation of this recorder that nobody in the folder is or was; now it is taken.
-
-    Part files show which there were; an empty file with a dot in front keeps two recorders of the
-    same name apart that start at the same time.
-    """
-    with blaming(folder, "write"):
-        folder.mkdir(parents=True, exist_ok=True)
-        generation = 1 + max((found for found in generations(folder, name)), default=0)
-        while True:
-            claim = folder / f".{file_stem(name, generation)}.claim"
-            try:
-                os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-            except FileExistsError:
-                generation += 1
-            else:
-                return generation
-
-
-def generations(folder: Path, name: str) -> list[int]:
-    """Which generations of this recorder have left part files in the folder."""
-    endings = "|".join(re.escape(suffix) for suffix in SUFFIXES)
-    stem = re.escape(file_stem(name))
-    pattern = re.compile(rf"{stem}(?:{GENERATION_MARK}(?P<generation>[0-9]+))?-[0-9]+(?:{endings})")
-    found = (pattern.fullmatch(file.name) for file in folder.iterdir())
-    return [int(match["generation"] or 1) for match in found if match]

@@ -7,8 +7,10 @@ import pytest
 
 from antecede.audit.plain import audit_plain
 from antecede.audit.summary import Audit
+from antecede.core.errors import LocalError
 from antecede.pipeline.audit.small_job import audit_small
-from antecede.trace import write_events
+from antecede.trace import read_events, write_events
+from antecede.trace.claims import claim_generation
 from antecede.trace.leftovers import find_leftovers
 from antecede.trace.parts import PartFiles
 from antecede.trace.processes import processes_folder, write_processes
@@ -115,6 +117,69 @@ def test_a_single_file_whose_last_line_breaks_off_is_read_up_to_there(
     assert found.summary.cut_off == {"bob": {str(BOB): bobs[-2].time_ns}}
 
 
+def all_killed(folder: Path, suffix: str) -> Path:
+    """A folder as nodes leave it that were all killed before a single file was complete."""
+    run = folder / "events" / "run_id=1"
+    run.mkdir(parents=True)
+    names = processes_folder(folder / "events", "1")
+    names.mkdir(parents=True, exist_ok=True)
+    log = story().log
+    for process, name in ((ALICE, "alice"), (BOB, "bob"), (CAROL, "carol")):
+        unfinished = run / f".{name}-000001{suffix}.4711.partial"
+        if suffix == ".jsonl":
+            write_events(folder / f"{name}.jsonl", log_of(e for e in log if e.process == process))
+            unfinished.write_bytes((folder / f"{name}.jsonl").read_bytes()[:-3])
+        else:
+            unfinished.write_bytes(b"PAR1 and no end")
+        write_processes(names / f"{name}{suffix}", {process: name})
+    return folder / "events"
+
+
+@JUDGES
+def test_if_all_are_killed_what_can_be_read_is_judged(judge: Judge, tmp_path: Path) -> None:
+    """The last line of each breaks off: Alice's second message, and what came last elsewhere."""
+    found = judge(all_killed(tmp_path, ".jsonl"), tmp_path / "found")
+
+    summary = found.summary
+    assert summary.cut_off == {"1": {str(ALICE): 1_000, str(BOB): 5_000, str(CAROL): 4_000}}
+    assert (summary.messages, summary.deliveries) == (3, 2)
+    assert (summary.losses, summary.inventions) == (0, 0)
+    assert summary.unknown == {"losses": 1, "inventions": 0}
+    assert found.names["1"] == {ALICE: "alice", BOB: "bob", CAROL: "carol"}
+
+
+@JUDGES
+def test_if_nothing_at_all_can_be_read_that_is_said_of_everybody(
+    judge: Judge, tmp_path: Path
+) -> None:
+    found = judge(all_killed(tmp_path, ".parquet"), tmp_path / "found")
+
+    assert found.summary.cut_off == {"1": dict.fromkeys(map(str, (ALICE, BOB, CAROL)))}
+    assert (found.summary.events, found.summary.losses, found.summary.inventions) == (0, 0, 0)
+    assert found.names["1"] == {ALICE: "alice", BOB: "bob", CAROL: "carol"}
+
+
+@JUDGES
+def test_a_run_of_which_nothing_can_be_read_does_not_hide_another(
+    judge: Judge, tmp_path: Path
+) -> None:
+    events = all_killed(tmp_path, ".parquet")
+    (events / "run_id=2").mkdir()
+    write_events(events / "run_id=2" / "all.jsonl", story().log)
+
+    summary = judge(events, tmp_path / "found").summary
+
+    assert list(summary.cut_off) == ["1"]
+    assert (summary.messages, summary.deliveries, summary.losses) == (4, 4, 0)
+
+
+def test_others_say_that_there_are_only_unfinished_files(tmp_path: Path) -> None:
+    events = all_killed(tmp_path, ".jsonl")
+
+    with pytest.raises(LocalError, match=r"holds no complete file: .*antecede audit"):
+        read_events(events)
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 @pytest.mark.parametrize("kept", [0, 1])
 def test_what_a_node_was_writing_when_it_was_killed_can_be_read(
@@ -135,6 +200,27 @@ def test_what_a_node_was_writing_when_it_was_killed_can_be_read(
     assert summary.cut_off == {"1": {str(BOB): bobs[-1].time_ns}}
     assert (summary.losses, summary.inventions, summary.unknown["losses"]) == (0, 0, 0)
     parts.close()
+
+
+@JUDGES
+@pytest.mark.parametrize("kept", [0, 1])
+def test_who_was_killed_between_two_files_has_not_released_its_claim(
+    kept: int, judge: Judge, tmp_path: Path
+) -> None:
+    run = written(tmp_path, kept, ".jsonl")
+    assert claim_generation(run, "bob") == 1 + kept
+    stem = "bob" if kept == 0 else "bob~2"
+    names = processes_folder(tmp_path / "events", "1")
+    write_processes(names / f"{stem}.jsonl", {BOB: "bob"})
+
+    cut = judge(tmp_path / "events", tmp_path / "found").summary
+    PartFiles(run, stem, ".jsonl", 1_000).close()
+    complete = judge(tmp_path / "events", tmp_path / "found").summary
+
+    assert cut.cut_off == {"1": {str(BOB): 2_000 if kept else None}}
+    assert (cut.losses, cut.inventions) == (0, 0)
+    assert complete.cut_off == {}
+    assert (complete.losses, complete.inventions) == (2 - kept, 2)
 
 
 @pytest.mark.parametrize("name", ["notes.partial", ".claim", ".bob-000001.csv.1.partial"])

@@ -1,7 +1,7 @@
 """Where event logs come from: files and datasets, several at a time, all read as one table."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -23,8 +23,9 @@ from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.table_formats import first_line
 from antecede.trace.datasets import (
     PARTITION,
-    find_runs,
+    find_settled,
     partition_folder,
+    run_folders,
     run_id_of,
     suffix_of,
 )
@@ -110,7 +111,7 @@ def find_source(path: str, places: Places | None = None) -> Source:
         place = place / EVENTS_FOLDER
     place = place.absolute()
     by_run = runs_at(place)
-    unfinished = [(run, one) for run, files in by_run.items() for one in leftovers_of(place, files)]
+    unfinished = [(run, one) for run in by_run for one in leftovers_of(place, run)]
     torn = {one.path for _, one in unfinished}
     files = [file for files in by_run.values() for file in files if file not in torn]
     return Source(
@@ -160,17 +161,20 @@ def copied_beside(top: str, places: Places) -> Path:
     return place
 
 
-def leftovers_of(place: Path, files: Sequence[Path]) -> list[Leftover]:
+def leftovers_of(place: Path, run: str) -> list[Leftover]:
     """What was left unfinished beside the files of a run, or among them."""
     if not place.is_dir():
         torn = torn_file(place)
         return [] if torn is None else [torn]
-    return find_leftovers(files[0].parent) if files else []
+    return find_leftovers(run_folders(place)[run])
 
 
 def runs_at(place: Path) -> dict[str, list[Path]]:
-    """The files of every run at this place, without the tables of names that lie beside logs."""
-    runs = find_runs(place)
+    """The files of every run at this place, without the tables of names that lie beside logs.
+
+    There are none where recorders left only unfinished ones.
+    """
+    runs = find_settled(place)
     names = {processes_file(file) for files in runs.values() for file in files}
     return {run: [file for file in files if file not in names] for run, files in runs.items()}
 
@@ -185,7 +189,7 @@ def only_run(place: Path) -> str | None:
     (name, files), *others = runs_at(place).items()
     if others or (place.is_dir() and has_folders_of_runs(place)):
         return None
-    if suffix_of(files[0]) == ".parquet":
+    if files and suffix_of(files[0]) == ".parquet":
         with reading(files[0]):
             if "run_id" in pq.read_schema(files[0]).names:
                 return None
@@ -242,6 +246,8 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
         if one.lines:
             rows = session.createDataFrame(json_table(one.lines, EVENTS.names))
             parts.append(rows.withColumn("run_id", F.lit(source.run_id or run_id)))
+    if not parts:  # Of no recorder's file there is more than its name.
+        parts = [session.createDataFrame([], with_run_id(EVENTS))]
     return reduce(DataFrame.unionByName, parts).withColumn("source", F.lit(number))
 
 
@@ -265,14 +271,31 @@ def json_table(lines: bytes, columns: Sequence[str]) -> ArrowTable:
 
 
 def cut_off(sources: Sequence[Source], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
-    """By run: the processes whose logs break off."""
+    """By run: the processes whose logs break off; also runs of which nothing can be read."""
     found: dict[str, set[int]] = {}
-    for name, run in runs.items():
-        source = sources[run.source]
+    names = {(run.source, run.run_id): name for name, run in runs.items()}
+    for number, source in enumerate(sources):
         for run_id, one in source.leftovers:
-            if one.process is not None and (source.run_id or run_id) == run.run_id:
+            key = number, source.run_id or run_id
+            name = names.setdefault(key, name_apart(key[1], source, set(names.values())))
+            if one.process is not None:
                 found.setdefault(name, set()).add(one.process)
     return found
+
+
+def name_apart(run_id: str, source: Source, taken: Set[str]) -> str:
+    """What to call a run of which nothing can be read."""
+    return run_id if run_id not in taken else f"{source.path}: {run_id}"
+
+
+def names_cut_off(name: str, sources: Sequence[Source]) -> dict[int, str]:
+    """The names of the processes of a run of which nothing can be read."""
+    for source in sources:
+        for run_id, _ in source.leftovers:
+            run_id = source.run_id or run_id
+            if name in (run_id, f"{source.path}: {run_id}"):
+                return names_beside(source, run_id)
+    return {}
 
 
 def read_spans(

@@ -15,6 +15,7 @@ from antecede.pipeline.audit.inputs import (
     find_source,
     moved_clocks,
     names_beside,
+    names_cut_off,
     read_logs,
     read_spans,
 )
@@ -115,5 +116,7 @@ def process_names(
     run: str, names: Sequence[str], runs: Sequence[RunFacts], sources: Sequence[Source]
 ) -> dict[int, str]:
     """What the processes of a run are called, if that is written beside its log."""
+    if run not in names:
+        return names_cut_off(run, sources)
     facts = runs[names.index(run)]
     return names_beside(sources[facts.source], facts.run_id)

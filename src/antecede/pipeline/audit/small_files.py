@@ -86,6 +86,8 @@ def read_rows(
     tables += [json_table(one, every) for one in lines]
     if parquet:
         tables.append(read_table(parquet, common_source(parquet), columns, optional).drop("row"))
+    if not tables:
+        return pa.schema([event_schema().field(name) for name in columns]).empty_table()
     with reading(common_source(list(files) or [Path("these lines")])):
         return pa.concat_tables(tables, promote_options="permissive")
 

@@ -179,7 +179,7 @@ def known_only(
     ):
         doubtful = np.zeros(len(findings["what"]), np.bool_)
         for run, processes in cut.items():
-            here = findings["run"] == names.index(run)
+            here = findings["run"] == number_of(run, names)
             doubtful |= here & np.isin(findings[column], list(processes))
         doubtful &= findings["what"] == what
         unknown[name] = int(doubtful.sum())
@@ -195,12 +195,17 @@ def ends_of(
     place = np.where(rows.delivered, rows.process, rows.sender)
     found: dict[str, dict[str, int | None]] = {}
     for run, processes in cut.items():
-        here = rows.run == names.index(run)
+        here = rows.run == number_of(run, names)
         found[run] = {}
         for process in sorted(processes):
             times_ns = rows.time_ns[here & (place == process)]
             found[run][str(process)] = int(times_ns.max()) if len(times_ns) else None
     return found
+
+
+def number_of(run: str, names: Sequence[str]) -> int:
+    """Which of the runs this is; no row has the number of one of which nothing can be read."""
+    return names.index(run) if run in names else -1
 
 
 def reasons_of(findings: Columns, names: Sequence[str]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from antecede.core.errors import LocalError, RemoteError
 from antecede.link.faults import Faults
 from antecede.link.inbound import InboundMessage
+from antecede.link.notation import messages_text
 from antecede.link.reports import (
     PeerBack,
     PeerLeft,
@@ -116,13 +117,15 @@ class ChatSession:
 
     def _who(self) -> str:
         words = []
-        for peer in self._node.stats().peers:
+        stats = self._node.stats()
+        for peer in stats.peers:
             state = "here" if peer.met else "not met yet"
             if peer.left:
                 state = "gone"
             elif peer.silent:
                 state = "silent"
-            words.append(f"{peer.name} ({state}, {peer.undelivered} messages on the way)")
+            owed = messages_text(peer.undelivered, stats.in_parts)
+            words.append(f"{peer.name} ({state}, {owed} on the way)")
         return ", ".join(words) or "nobody"
 
     def _on_message(self, message: InboundMessage) -> None:
