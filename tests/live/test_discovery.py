@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from antecede import Node, Peer, open_node
+from antecede.link.reports import PeerExpelled, Report
 from antecede.live.discovery import Discovery, dns_peers, peer_name, toml_peers
 from antecede.live.errors import BadConfiguration
 from antecede.live.security.keys import new_secret
@@ -206,7 +207,79 @@ def test_the_file_may_bring_keys_along(tmp_path: Path, caplog: pytest.LogCapture
     assert asyncio.run(story()) == b"sealed"
     said = [record.message for record in caplog.records if record.name.endswith("discovery")]
     assert ["carol cannot be introduced: there is no key" in said[0], len(said)] == [True, 2]
-    assert "the keys of bob have changed; node.reload()" in said[1]
+    assert "the keys of bob stay as they are: the key given for bob is this node's own" in said[1]
+
+
+def test_keys_that_change_count_from_now_on() -> None:
+    """Bob's key is withdrawn: he is expelled, and comes back with another."""
+    keys = {name: new_secret() for name in ("alice", "bob", "bob's next")}
+    there: dict[str, Peer] = {}
+    told: list[Report] = []
+
+    async def story() -> bytes:
+        async with (
+            open_node("alice", key=keys["alice"]) as alice,
+            Discovery(alice, lambda: there, every=60) as found,
+        ):
+            alice.on_event(told.append)
+            peers = {"alice": Peer(alice.address, keys=keys["alice"].public)}
+            bob = await open_node("bob", key=keys["bob"], peers=peers)
+            there["bob"] = Peer(bob.address, keys=keys["bob"].public)
+            await found.look()
+            await until(lambda: met(alice) == {"bob"})
+            there["bob"] = Peer(bob.address, keys=[keys["bob"].public, keys["bob's next"].public])
+            await found.look()
+            assert not alice.stats().peers[0].left, "the key that is in use is still one of his"
+            there["bob"] = Peer(bob.address, keys=keys["bob's next"].public)
+            await found.look()
+            await until(lambda: bob.fenced is not None)
+            address = bob.address
+            bob.abandon()
+            async with open_node("bob", bind=address, key=keys["bob's next"], peers=peers) as bob:
+                await bob.send("alice", b"with another key")
+                return (await alice.receive(SECONDS)).payload
+
+    assert asyncio.run(story()) == b"with another key"
+    assert [report.name for report in told if isinstance(report, PeerExpelled)] == ["bob"]
+
+
+def test_a_list_without_keys_takes_none_away(caplog: pytest.LogCaptureFixture) -> None:
+    """Otherwise whoever cuts a file short would make everybody leave."""
+    key, other = new_secret(), new_secret().public
+    there: dict[str, Peer] = {"bob": Peer("127.0.0.1:9", keys=other)}
+
+    async def story() -> None:
+        async with (
+            open_node("alice", key=key) as alice,
+            Discovery(alice, lambda: there, every=60) as found,
+        ):
+            there["bob"] = Peer("127.0.0.1:9")
+            await found.look()
+            await found.look()
+            assert [peer.left for peer in alice.stats().peers] == [False]
+            alice.remove_peer("bob")
+
+    asyncio.run(story())
+    said = [record.message for record in caplog.records if record.name.endswith("discovery")]
+    assert said == [
+        "alice: the keys of bob stay as they are: there is no key of bob: give it with "
+        "keys=[...]; trying again"
+    ]
+
+
+def test_who_is_listed_elsewhere_stays_where_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    there: dict[str, AddressLike | None] = {"bob": "127.0.0.1:9"}
+
+    async def story() -> None:
+        async with open_node("alice") as alice, Discovery(alice, lambda: there, every=60) as found:
+            there["bob"] = "127.0.0.1:10"
+            await found.look()
+            await found.look()
+            alice.remove_peer("bob")
+
+    asyncio.run(story())
+    (said,) = [record.message for record in caplog.records if record.name.endswith("discovery")]
+    assert "bob is listed at 127.0.0.1:10, but a peer cannot move from 127.0.0.1:9" in said
 
 
 def test_a_function_may_return_peers_with_keys() -> None:

@@ -150,6 +150,14 @@ class BlockingNode:
         """Introduce a peer; without an address it has to say hello first."""
         self._in_loop(lambda node: node.add_peer(name, address, keys))
 
+    def set_keys(self, name: str, keys: KeysLike) -> None:
+        """From now on a peer has these public keys, and no others."""
+        self._in_loop(lambda node: node.set_keys(name, keys))
+
+    def reload(self, settings: Settings) -> None:
+        """Take over the peers and the keys that these settings name, without a restart."""
+        self._in_loop(lambda node: node.reload(settings))
+
     def remove_peer(self, name: str) -> None:
         """Forget a peer that is gone for good; its messages are reported as undeliverable."""
         self._in_loop(lambda node: node.remove_peer(name))

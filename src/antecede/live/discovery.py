@@ -155,13 +155,29 @@ class Discovery:
         if name == self._node.name:
             return
         if name in self._node.peers:
-            if self._known.get(name, peer).keys != peer.keys:
-                self._say(f"the keys of {name} have changed; node.reload() takes new ones over")
+            self._follow(name, peer)
             return
         self._node.add_peer(name, peer.address, peer.keys)
         self._followed.add(name)
         self._known[name] = peer
         log.info("%s: %s is there, at %s", self._node.name, name, peer.address)
+
+    def _follow(self, name: str, peer: Peer) -> None:
+        """Take over what has changed about a peer; of one that others brought along nothing."""
+        known = self._known.get(name, peer)
+        if known.keys != peer.keys:
+            try:
+                self._node.set_keys(name, peer.keys)
+            except LocalError as error:
+                self._say(f"the keys of {name} stay as they are: {error}")
+            else:
+                self._known[name] = Peer(known.address, peer.keys)
+                log.info("%s: %s has other keys now", self._node.name, name)
+        if known.address != peer.address:
+            self._say(
+                f"{name} is listed at {peer.address}, but a peer cannot move from {known.address}; "
+                "it is looked for there until it has left, or use a host name"
+            )
 
     async def _miss(self, name: str) -> None:
         """Forget somebody who is not listed any more, if nothing can be missed by it."""

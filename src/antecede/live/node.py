@@ -17,17 +17,12 @@ from antecede.core.errors import BufferFull, Fenced, LocalError
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import InboundMessage
-from antecede.link.reports import (
-    NodeFenced,
-    Report,
-    Stranger,
-)
+from antecede.link.reports import NodeFenced, Report, Stranger
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
 from antecede.live.app_journal import AppJournal
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
-    BadConfiguration,
     NodeClosed,
     Stranded,
     TimedOut,
@@ -43,9 +38,8 @@ from antecede.live.names import checked_name, process_id
 from antecede.live.peers import read_keys
 from antecede.live.reading import ReadingInTurns
 from antecede.live.room import Room
-from antecede.live.security.choosing import check_reload, ring_of
+from antecede.live.security.choosing import check_reload, give_keys, ring_of
 from antecede.live.security.guarding import KeyGuard
-from antecede.live.security.keys import PublicKey
 from antecede.live.seeking import follow
 from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Figures, Health, Stats, health_of
@@ -160,7 +154,7 @@ class Node:
         """
         self._check_open()
         before = () if self._guard is None else self._guard.ring.known_keys(checked_name(name))
-        self._set_keys(checked_name(name), read_keys(keys))
+        give_keys(self._guard, self.settings, name, read_keys(keys))
         try:
             self._introduce(name, address)
         except Exception:
@@ -175,6 +169,20 @@ class Node:
             raise UnknownPeer(name, self.peers)
         self._transport.found(self._endpoint.directory.by_name[name].address)
         self._endpoint.remove_peer(name, self._now())
+        self._after_step()
+        self._plan_flush()
+
+    def set_keys(self, name: str, keys: KeysLike) -> None:
+        """From now on a peer has these public keys, and no others.
+
+        As by `reload`: one that is talked to under another is expelled, and may come back with one
+        of these. Nothing has changed if this raises.
+        """
+        self._check_open()
+        if name not in self._endpoint.directory.by_name:
+            raise UnknownPeer(name, self.peers)
+        give_keys(self._guard, self.settings, name, read_keys(keys))
+        self._endpoint.follow_keys(self._now())
         self._after_step()
         self._plan_flush()
 
@@ -486,14 +494,6 @@ class Node:
         if to_self:
             self._deliveries.notify()
         return sequence
-
-    def _set_keys(self, name: str, keys: tuple[PublicKey, ...]) -> None:
-        if self._guard is not None:
-            if self.settings.key is not None and not keys:
-                raise BadConfiguration(f"there is no key of {name}: give it with keys=[...]")
-            self._guard.ring.set_keys(name, keys)
-        elif keys:
-            raise BadConfiguration(f"there is a key of {name}, but none of this node's own")
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         checked_name(name)

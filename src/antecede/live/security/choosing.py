@@ -9,6 +9,7 @@ from antecede.live.errors import BadConfiguration
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import (
     ClusterKey,
+    PublicKey,
     SecretKey,
     read_secret_file,
     readable_by_others,
@@ -54,6 +55,21 @@ def check_reload(before: Settings, after: Settings) -> None:
                 f"{name} cannot get another address without a restart; remove it first, or use a "
                 "host name, which is looked up again"
             )
+
+
+def give_keys(
+    guard: KeyGuard | None, settings: Settings, name: str, keys: tuple[PublicKey, ...]
+) -> None:
+    """From now on a peer has these keys; `BadConfiguration` if a node of these settings has none.
+
+    Where nodes have keys of their own, a peer without one could not speak at all.
+    """
+    if guard is None and keys:
+        raise BadConfiguration(f"there is a key of {name}, but none of this node's own")
+    if guard is not None:
+        if settings.key is not None and not keys:
+            raise BadConfiguration(f"there is no key of {name}: give it with keys=[...]")
+        guard.ring.set_keys(name, keys)
 
 
 def secret_of(key: Path | SecretKey) -> SecretKey:
