@@ -18,7 +18,7 @@ from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull, 
 from antecede.link.reports import NodeFenced, PeerMet, PeerRestarted, Report
 from antecede.link.standing import STAYING
 from antecede.live.codecs import JsonCodec, TypedNode
-from antecede.live.errors import BadConfiguration, Stranded
+from antecede.live.errors import BadConfiguration, PeerGone, Stranded
 from antecede.live.exposition import exposition
 from antecede.live.keeping import JournalStats
 from antecede.live.node import Node
@@ -339,6 +339,66 @@ def test_an_expulsion_survives_a_crash_of_the_one_who_decided_it(tmp_path: Path)
                 await asyncio.sleep(0)
             assert bob.fenced.reason == "silent"
             assert [m.payload for m in ann.receive_ready()] in ([], [b"one"])
+
+    run(story())
+
+
+def test_after_a_crash_messages_to_the_expelled_are_refused_as_before(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with TestNetwork() as network:
+            ann = await network.open_node("ann", journal=tmp_path)
+            bob = await network.open_node("bob")
+            cid = await network.open_node("cid")
+            for peer in (bob, cid):
+                await peer.send("ann", b"met")
+                assert (await ann.receive(5)).payload == b"met"
+            network.kill("bob")
+            await ann.expel("bob", "silent")
+            lost: list[Report] = []
+            for _ in range(2):
+                with pytest.raises(PeerGone, match="bob"):
+                    await ann.send("bob", b"to nobody")
+                await ann.send(["bob", "cid"], b"to one of two")
+                assert (await cid.receive(5)).payload == b"to one of two"
+                ann = await reopened(network, "ann", tmp_path, on_event=lost.append)
+            bob = await network.open_node("bob")
+            await bob.send("ann", b"another life")
+            while (await ann.receive(5)).payload != b"another life":
+                pass
+            await ann.send("bob", b"welcome back")
+            assert (await bob.receive(5)).payload == b"welcome back"
+            # And who is met again is one who may be waited for.
+            ann = await reopened(network, "ann", tmp_path)
+            await ann.send("bob", b"still here")
+            assert (await bob.receive(5)).payload == b"still here"
+
+    run(story())
+
+
+def test_after_a_crash_who_was_away_still_is(tmp_path: Path) -> None:
+    """Cid says that Bob has restarted; Ann, who cannot reach him, does not wait for him."""
+
+    async def story() -> None:
+        async with TestNetwork() as network:
+            ann = await network.open_node("ann", journal=tmp_path, away="refuse")
+            told: list[Report] = []
+            cid = await network.open_node("cid", on_event=told.append)
+            bob = await network.open_node("bob")
+            for peer in ("ann", "cid"):
+                await bob.send(peer, b"met")
+            assert (await ann.receive(5)).payload == b"met"
+            network.cut("ann", "bob")
+            network.kill("bob")
+            bob = await network.open_node("bob")
+            while not any(isinstance(report, PeerRestarted) for report in told):
+                await asyncio.sleep(0)
+            await cid.send("ann", b"Bob has restarted")
+            assert (await ann.receive(5)).payload == b"Bob has restarted"
+            for _ in range(2):
+                with pytest.raises(PeerGone, match="bob"):
+                    await ann.send("bob", b"to nobody")
+                await ann.journal.sync()
+                ann = await reopened(network, "ann", tmp_path, away="refuse")
 
     run(story())
 

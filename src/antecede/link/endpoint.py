@@ -165,8 +165,7 @@ class Endpoint:
             contact.leave_behind(self._sessions.recalled(left, size, process))
         self.directory.add(contact, now_ns)
         self._core.sessions[session.id] = session
-        if known is None:
-            self.survival.keep(session, contact)
+        self.survival.enter(session, contact, known)
 
     def remove_peer(self, name: str, now_ns: i64) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.

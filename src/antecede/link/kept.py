@@ -45,22 +45,41 @@ from antecede.link.record_kinds import (
 from antecede.link.untold import Untold, loss_record, read_loss
 from antecede.wire.fence import Tombstone
 
+STRANGER: Final = 1
+EXPELLED: Final = 2
+AWAY: Final = 4
+"""What may be said of a peer: nobody introduced it; the incarnation before was expelled, and what is
+sent is refused; it has left, and what is sent waits for the next one."""
+
 
 @final
 class KeptPeer:
     """One incarnation of a peer, as it is known in the core."""
 
-    __slots__ = ("id", "incarnation", "name", "over", "process", "stranger")
+    __slots__ = (
+        "away",
+        "expelled",
+        "id",
+        "incarnation",
+        "marks",
+        "name",
+        "over",
+        "process",
+        "stranger",
+    )
 
     def __init__(
-        self, local_id: i64, name: str, incarnation: i64, process: i64, stranger: bool
+        self, local_id: i64, name: str, incarnation: i64, process: i64, marks: i64
     ) -> None:
         self.id: Final[i64] = local_id
         self.name: Final = name
         # 0 as long as nobody was met, and the peer's id in event logs.
         self.incarnation: Final[i64] = incarnation
         self.process: Final[i64] = process
-        self.stranger: Final = stranger
+        self.marks: Final[i64] = marks
+        self.stranger: Final = marks & STRANGER != 0
+        self.expelled: Final = marks & EXPELLED != 0
+        self.away: Final = marks & AWAY != 0
         self.over = False
 
 
@@ -145,9 +164,9 @@ class Kept:
 
     # What happens.
 
-    def met(self, local_id: i64, name: str, incarnation: i64, process: i64, stranger: bool) -> None:
+    def met(self, local_id: i64, name: str, incarnation: i64, process: i64, marks: i64) -> None:
         """A peer has this id in the core, and is this incarnation if it was met."""
-        self._put_peer(KeptPeer(local_id, name, incarnation, process, stranger))
+        self._put_peer(KeptPeer(local_id, name, incarnation, process, marks))
         self._ledger.put(peer_record(self._peers[local_id]))
 
     def over(self, local_id: i64) -> None:
@@ -423,9 +442,9 @@ class Kept:
     def _take_peer(self, reader: RecordReader) -> None:
         kind, local_id = reader.kind, reader.number()
         if kind == PEER:
-            incarnation, process, stranger = reader.number(), reader.number(), reader.number()
+            incarnation, process, marks = reader.number(), reader.number(), reader.number()
             name = reader.rest().decode()
-            self._put_peer(KeptPeer(local_id, name, incarnation, process, stranger == 1))
+            self._put_peer(KeptPeer(local_id, name, incarnation, process, marks))
         elif kind == FORGOTTEN:
             self._forget(local_id)
         elif kind == STONE:
@@ -457,7 +476,7 @@ def life_record(name: str, order: str, incarnation: i64) -> bytes:
 
 def peer_record(peer: KeptPeer) -> bytes:
     """Who a peer is."""
-    numbers = [int(peer.id), int(peer.incarnation), int(peer.process), 1 if peer.stranger else 0]
+    numbers = [int(peer.id), int(peer.incarnation), int(peer.process), int(peer.marks)]
     return record(PEER, numbers, peer.name.encode())
 
 

@@ -111,7 +111,9 @@ class Sending:
         if not self.accepts:
             return 0
         session = contact.session
-        if contact.expelled or session.is_gone() or len(payload) > session.largest:
+        if contact.expelled or contact.away or session.is_gone():
+            return 0
+        if len(payload) > session.largest:
             return 0
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns) - self._surplus

@@ -10,7 +10,7 @@ from mypy_extensions import i64
 from antecede.core.process import NodeProcess
 from antecede.link.contacts import Contact
 from antecede.link.core_driver import CoreDriver
-from antecede.link.kept import Kept, KeptPeer
+from antecede.link.kept import AWAY, EXPELLED, STRANGER, Kept, KeptPeer
 from antecede.link.losses import untold_reports
 from antecede.link.reports import Report
 from antecede.link.sending import Sending
@@ -37,7 +37,8 @@ class Survival:
         """Which id in the core this incarnation of a peer has."""
         if self._kept is not None:
             process = 0 if session.rows is None else session.rows.process
-            self._kept.met(session.id, session.name, session.incarnation, process, contact.stranger)
+            marks = marks_of(contact)
+            self._kept.met(session.id, session.name, session.incarnation, process, marks)
 
     def over(self, session: Session) -> None:
         """This incarnation of a peer is over."""
@@ -80,6 +81,14 @@ class Survival:
         """The incarnation that had left, if its name was waited for when we crashed."""
         return None if self._kept is None else self._kept.former(name)
 
+    def enter(self, session: Session, contact: Contact, known: KeptPeer | None) -> None:
+        """A peer was added: write it down, or let it be what it was before the crash."""
+        if known is None:
+            self.keep(session, contact)
+        else:
+            contact.expelled = known.expelled
+            contact.away = contact.away or known.away
+
     def recall(self, session: Session, known: KeptPeer, payload_limit: i64) -> None:
         """Bring a session to where it was, as far as that can be known."""
         assert self._kept is not None, "it knows the peer"
@@ -101,3 +110,13 @@ class Survival:
             session.credit.last = delivered
             session.assembly.delivered_up_to(delivered)
         self._sending.resume(now_ns)
+
+
+def marks_of(contact: Contact) -> i64:
+    """What is written down of a peer beside who it is."""
+    marks: i64 = STRANGER if contact.stranger else 0
+    if contact.expelled:
+        marks |= EXPELLED
+    if contact.away:
+        marks |= AWAY
+    return marks
