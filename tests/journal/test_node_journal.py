@@ -455,7 +455,9 @@ def test_a_disk_that_fails_stops_the_node(tmp_path: Path) -> None:
 
 def test_the_journal_follows_the_state_not_the_history(tmp_path: Path) -> None:
     async def story() -> None:
-        async with antecede.open_node("ann", journal=tmp_path, durable="process") as ann:
+        async with antecede.open_node(
+            "ann", journal=tmp_path, durable="process", journal_limit=64 << 20
+        ) as ann:
             ann.on_message(lambda _: None)
             for _ in range(60):
                 for _ in range(32):

@@ -48,8 +48,8 @@ from antecede.wire.fence import Tombstone
 STRANGER: Final = 1
 EXPELLED: Final = 2
 AWAY: Final = 4
-"""What may be said of a peer: nobody introduced it; the incarnation before was expelled, and what is
-sent is refused; it has left, and what is sent waits for the next one."""
+"""What may be said of a peer: nobody introduced it; the incarnation before was expelled, so what
+is sent is refused; it has left, so what is sent waits for the next one."""
 
 
 @final

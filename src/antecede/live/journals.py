@@ -1,10 +1,12 @@
 """Opening a node's journal: whose it is, and whether a life goes on or a new one begins."""
 
+import asyncio
 import logging
 from typing import Final
 
 from antecede.journal.disk import Disk, SyncedDisk
 from antecede.journal.journal import Journal
+from antecede.journal.kernel_sync import kernel_sync
 from antecede.link.kept import Kept
 from antecede.link.tokens import Tokens
 from antecede.live.errors import BadConfiguration
@@ -30,21 +32,18 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
         raise BadConfiguration(
             f"the order {settings.order!r} keeps no journal; {', '.join(KEPT_ORDERS)} do"
         )
+    threaded = disk is None and settings.durable == "sync"
+    kernel = kernel_sync(asyncio.get_running_loop()) if threaded else None
     if disk is None:
-        kind = SyncedDisk if settings.durable == "sync" else Disk
-        disk, threaded = kind(settings.journal), settings.durable == "sync"
-    else:
-        threaded = False
-    journal = Journal(
-        disk,
-        durable=settings.durable,
-        limit_bytes=settings.journal_limit,
-    )
-    records = journal.open()
+        # If the kernel syncs, a write must not wait for that.
+        kind = SyncedDisk if threaded and kernel is None else Disk
+        disk = kind(settings.journal)
+    journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
     try:
-        kept, core = read_kept(settings, tokens, records)
+        kept, core = opened(settings, tokens, journal)
     except BaseException:
-        journal.close()
+        if kernel is not None:
+            kernel.stop()
         raise
     if journal.torn_bytes:
         log.warning(
@@ -53,7 +52,17 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
             settings.name,
             journal.torn_bytes,
         )
-    return Keeper(journal, kept, core, threaded=threaded)
+    return Keeper(journal, kept, core, threaded=threaded, kernel=kernel)
+
+
+def opened(settings: Settings, tokens: Tokens, journal: Journal) -> tuple[Kept, list[bytes]]:
+    """Take the journal, and read it; it is closed again if it is not this node's."""
+    records = journal.open()
+    try:
+        return read_kept(settings, tokens, records)
+    except BaseException:
+        journal.close()
+        raise
 
 
 def read_kept(

@@ -2,8 +2,8 @@
 
 Everything that happens in one turn of the loop is one group: the records of what changed, and what
 may show when they are on disk: datagrams, deliveries, reports, and answers to whoever waits. One
-group is written at a time, by a thread if it is synced. Meanwhile the next one collects; the
-larger it gets, the less each message of it costs.
+group is written at a time (`committing.py`). While it is synced the loop goes on, and the next one
+collects; the larger it gets, the less each message of it costs.
 
 When there is no room, the group is tried again until there is; meanwhile nothing is taken from the
 network, and nothing new is accepted (`JournalFull`). When the disk fails, the node stops.
@@ -19,13 +19,14 @@ from typing import Final
 from antecede.core.errors import AntecedeError
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.journal.journal import Journal
+from antecede.journal.kernel_sync import KernelSync
 from antecede.link.endpoint import Endpoint
 from antecede.link.kept import Kept
 from antecede.link.reports import Report
 from antecede.link.writer import Datagram
+from antecede.live.committing import Committer
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed
-from antecede.live.side_thread import SideThread
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier
 
@@ -98,13 +99,14 @@ class Keeper:
         core: list[bytes],
         *,
         threaded: bool,
+        kernel: KernelSync | None = None,
     ) -> None:
         self._journal: Final = journal
         self.kept: Final = kept
         # What the core of the former process had written, until it is restored.
         self._core: list[bytes] = core
         self._loop: Final = asyncio.get_running_loop()
-        self._thread: Final = SideThread("antecede-journal", self._loop) if threaded else None
+        self._committer: Final = Committer(journal, self._loop, threaded=threaded, kernel=kernel)
         self._node: Parts | None = None
         self._next = Group()
         # How many groups have begun to be written, and how many have been shown.
@@ -247,8 +249,7 @@ class Keeper:
         if self._closed:
             return
         self._closed = True
-        if self._thread is not None:
-            self._thread.stop()
+        self._committer.stop()
         try:
             if write and self._node is not None and self.failed is None and self.full is None:
                 self._journal.commit_body(self._later + self._node.endpoint.survival.changes())
@@ -299,26 +300,10 @@ class Keeper:
             self.collect(self._node.endpoint.reports)
 
     def _attempt(self) -> None:
-        """Write, here or in the thread."""
+        """Write what is to be written; `_has_tried` is told what came of it."""
         group = self._writing
         assert group is not None, "there is something to write"
-        if self._thread is None:
-            try:
-                self._say_room(self._put_on_disk(group))
-            except AntecedeError as error:
-                self._could_not(error)
-            else:
-                self._has_been_kept()
-            return
-        self._thread.do(partial(self._put_on_disk, group), self._has_tried)
-
-    def _put_on_disk(self, group: Group) -> str:
-        """In the thread: write, then look whether there is room for more; why not, if so."""
-        if group.snapshot is not None:
-            self._journal.begin_anew(group.snapshot)
-        else:
-            self._journal.commit_body(group.body)
-        return self._journal.is_short_of_room()
+        self._committer.put(group.body, group.snapshot, self._has_tried)
 
     def _has_tried(self, result: str | Exception) -> None:
         if self._closed:
