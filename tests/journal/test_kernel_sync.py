@@ -12,9 +12,9 @@ import antecede
 from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalFailed
 from antecede.journal.journal import Journal
-from antecede.journal.kernel_sync import KernelSync, kernel_sync
 from antecede.live import journals
 from antecede.live.committing import Committer
+from antecede.live.kernel_sync import KernelSync, kernel_sync
 
 
 def run(story: Coroutine[None, None, None]) -> None:

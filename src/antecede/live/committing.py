@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from antecede.core.errors import AntecedeError
 from antecede.journal.journal import Journal
-from antecede.journal.kernel_sync import KernelSync
+from antecede.live.kernel_sync import KernelSync
 from antecede.live.side_thread import SideThread
 
 Then: TypeAlias = Callable[[str | Exception], None]

@@ -6,11 +6,11 @@ from typing import Final
 
 from antecede.journal.disk import Disk, SyncedDisk
 from antecede.journal.journal import Journal
-from antecede.journal.kernel_sync import kernel_sync
 from antecede.link.kept import Kept
 from antecede.link.tokens import Tokens
 from antecede.live.errors import BadConfiguration
 from antecede.live.keeping import Keeper
+from antecede.live.kernel_sync import kernel_sync
 from antecede.live.settings import Settings
 
 FACTS_ORDER: Final = "hybrid-facts"

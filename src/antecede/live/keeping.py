@@ -19,7 +19,6 @@ from typing import Final
 from antecede.core.errors import AntecedeError
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.journal.journal import Journal
-from antecede.journal.kernel_sync import KernelSync
 from antecede.link.endpoint import Endpoint
 from antecede.link.kept import Kept
 from antecede.link.reports import Report
@@ -27,6 +26,7 @@ from antecede.link.writer import Datagram
 from antecede.live.committing import Committer
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed
+from antecede.live.kernel_sync import KernelSync
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier
 
