@@ -114,5 +114,5 @@ def kernel_sync(loop: asyncio.AbstractEventLoop) -> KernelSync | None:
     """One for this loop, if the kernel, and whoever confines this process, allow it."""
     try:
         return KernelSync(loop)
-    except (OSError, NotImplementedError, AttributeError):
+    except (OSError, AttributeError):  # A Python built for an old system has no eventfd.
         return None
