@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede.pipeline.java import find_java
 from antecede.pipeline.shipping import package_folder, ship_package
+from antecede.pipeline.spark_settings import UNWEIGHED
 
 __all__ = ["SPARK_ERRORS", "PySparkException", "SparkSession", "first_line", "open_session"]
 
@@ -33,6 +34,7 @@ EMBEDDED: Final = "local[*]"
 CONNECT: Final = "sc://"
 
 EVERYWHERE: Final = {
+    **UNWEIGHED,
     # Run ids are strings even if all of them look like numbers or dates.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     # Times are integers; should one ever be shown as a date, it means the same everywhere.

@@ -19,11 +19,12 @@ from antecede.pipeline.audit.inputs import (
     read_logs,
     read_spans,
 )
-from antecede.pipeline.audit.judge import SETTINGS, Tell, configured, silent
+from antecede.pipeline.audit.judge import SETTINGS, Tell, silent
 from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
 from antecede.pipeline.places import Places
+from antecede.pipeline.spark_settings import configured
 from antecede.pipeline.table_formats import PARQUET, check_format
 
 

@@ -7,15 +7,15 @@
    the overlap are judged apart.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Final, TypeAlias
 
 import numpy as np
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
@@ -42,6 +42,7 @@ from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, pla
 from antecede.pipeline.audit.sequential import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, find_copies, into_slices
 from antecede.pipeline.audit.verdict import doubts, scattered_runs
+from antecede.pipeline.spark_settings import UNWEIGHED
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -53,6 +54,7 @@ SETTINGS: Final = {
     "spark.sql.files.maxPartitionBytes": "32m",
     # Rows go to Python by the hundred thousand; small batches would cost more than their rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    **UNWEIGHED,
 }
 
 
@@ -252,19 +254,3 @@ class Judge:
 def goes_back(sample: Flights) -> bool:
     """Whether some of these flights end before they begin."""
     return bool(np.any(sample[:, 1] < sample[:, 0]))
-
-
-@contextmanager
-def configured(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of the session for a while."""
-    before = {name: session.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)

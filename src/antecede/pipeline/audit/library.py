@@ -26,13 +26,13 @@ from antecede.pipeline.audit.judge import (
     SETTINGS,
     Judged,
     Tell,
-    configured,
     judged_events,
     silent,
 )
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
 from antecede.pipeline.audit.summary import channels_of, figures_of
+from antecede.pipeline.spark_settings import configured
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
 

@@ -62,6 +62,7 @@ from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
+from antecede.pipeline.spark_settings import UNWEIGHED, configured
 from antecede.pipeline.table_formats import PARQUET, check_format, check_new_run, write_run
 
 MESSAGE_IDS: Final = table(sender=LONG, first_message_id=LONG)
@@ -102,6 +103,7 @@ def ingest(
     if table_name is not None and earlier is None:
         check_new_run(spark, table_name, run)
     with ExitStack() as stack:
+        stack.enter_context(configured(spark, UNWEIGHED))
         tell(f"reading {len(found.files) + len(found.elsewhere):,} files")
         manner = Manner(form=form, unit=unit, keep=frozenset(keep), known=known_files(earlier))
         read = read_found(spark, found, manner, 0 if earlier is None else earlier.parts)

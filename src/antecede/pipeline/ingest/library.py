@@ -15,6 +15,7 @@ from antecede.pipeline.ingest.job import kept, learnt, ordered
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN
 from antecede.pipeline.ingest.spans import STORED_AS
 from antecede.pipeline.schemas import EVENTS, PROCESSES
+from antecede.pipeline.spark_settings import UNWEIGHED, configured
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
 NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
@@ -59,7 +60,7 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     if missing:
         raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
     session = spans.sparkSession
-    with ExitStack() as stack:
+    with ExitStack() as stack, configured(session, UNWEIGHED):
         records = kept(as_records(spans), stack)
         reading = counted_reading(records)
         copies, known = learnt(records, reading, repair, stack, lambda _: None)
