@@ -88,6 +88,9 @@ def main(messages: int = 50_000, trips: int = 1_000) -> None:
     if shutil.which("nats-server") and find_spec("nats"):
         with Nats().broker() as broker:
             found["nats"] = measure("nats", broker, messages, trips)
+    for figures in found.values():
+        for name in ("messages_per_s", "round_trip_us"):
+            figures[f"{name}_of_udp"] = round(figures[name] / found["udp"][name], 2)
     print(json.dumps(found))
 
 

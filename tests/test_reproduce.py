@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from antecede.cli.main import SUBCOMMANDS
-from bench import comparison_tables, reproduce
+from bench import comparison_tables, quoted_tables, reproduce
 from bench.reproduce import Claim, alike, drift, key_of, read_claims, read_figures, short, table
 
 ROOT = Path(__file__).parent.parent
@@ -110,6 +110,33 @@ def test_figures_are_compared_as_figures(
     before: str, now: str, tolerance: float, same: bool
 ) -> None:
     assert alike(before, now, tolerance) is same
+
+
+@pytest.mark.parametrize("name", list(quoted_tables.TABLES))
+def test_a_table_that_quotes_figures_has_those_that_are_recorded(name: str) -> None:
+    page, make = quoted_tables.TABLES[name]
+    made = make()
+    assert made.count("\n") > 3
+    assert quoted_tables.quoted(name, ROOT / page) == made, "python -m bench.quoted_tables --mend"
+
+
+def test_the_table_of_a_page_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    mark, end = quoted_tables.mark_of("carriers"), quoted_tables.END
+    for old in ("\n\n", "\n\n| old |\n\n"):
+        page.write_text(f"First.\n\n{mark}{old}{end}\n\nLast. {end}\n", encoding="utf-8")
+        quoted_tables.mend("carriers", page)
+        made = f"First.\n\n{mark}\n\n{quoted_tables.carriers()}\n{end}\n\nLast. {end}\n"
+        assert page.read_text(encoding="utf-8") == made
+
+
+def test_figures_of_keys_that_are_only_told_do_not_drift() -> None:
+    claim = Claim(name="x", page="-", says="-", command="-", minutes=1, told_keys=("speed",))
+    claimed = rows(**{"a.speed": "100", "a.ratio": "2"})
+    assert drift(claim, claimed, rows(**{"a.speed": "900", "a.ratio": "2"})) == []
+    assert drift(claim, claimed, rows(**{"a.speed": "900", "a.ratio": "3"})) == [
+        "a.ratio: value was 2, is 3"
+    ]
 
 
 def test_the_tables_of_the_comparison_say_what_is_recorded() -> None:

@@ -1,5 +1,7 @@
 """`antecede check`: what it prints, and what its exit status says."""
 
+import json
+
 import pytest
 from click.testing import CliRunner, Result
 
@@ -34,6 +36,22 @@ def test_a_program_without_failure_is_a_row_of_counts() -> None:
     assert (totals[0], totals[4]) == ("2 programs", "all states seen, all right")
     for column in (1, 2, 3):
         assert int(totals[column]) == int(triangle[column]) + int(ping_pong[column]) > 0
+
+
+def test_the_counts_are_one_line_of_json_if_wanted() -> None:
+    right = check("--program", "triangle", "--losses", "0", "--json")
+    row = rows_of(check("--program", "triangle", "--losses", "0"))[1]
+    (line,) = right.stdout.splitlines()
+    found = json.loads(line)
+    assert (found["ok"], found["complete"]) == (True, True)
+    counts = found["programs"]["triangle"]
+    assert list(counts.values()) == [*map(int, row[1:4]), "right"]
+    assert found["states"] == counts["states"]
+
+    wrong = check("--protocol", "tests.cli.hasty:INFO", "--program", "relay", "--json")
+    assert wrong.exit_code == 1
+    assert json.loads(wrong.stdout)["programs"]["relay"]["verdict"] != "right"
+    assert "To see it again" in wrong.stderr
 
 
 def test_all_programs_that_the_protocol_can_run_are_the_default() -> None:

@@ -81,6 +81,27 @@ def test_unknown_subcommand_is_refused() -> None:
     assert "No such command 'guess'" in result.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["simulate", "-p", "hybird"], "hybrid"),
+        (["simulate", "--network", "lossey"], "lossy"),
+        (["simulate", "--workload", "poison"], "poisson"),
+        (["check", "--program", "triangel"], "triangle"),
+        (["scenario", "triangel"], "triangle"),
+        (["compare", "--only", "latencies", "--out", "x"], "latency"),
+        (["bench", "live", "--peer", "antcede"], "antecede"),
+        (["data", "fetch", "trainticked", "--out", "x"], "trainticket"),
+    ],
+)
+def test_whatever_is_nearly_a_name_is_answered_with_that_name(
+    arguments: list[str], meant: str
+) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert f"did you mean '{meant}'?" in " ".join(result.output.split())
+
+
 def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
     result = invoke("simluate")
     assert result.exit_code == 2

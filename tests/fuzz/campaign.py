@@ -10,6 +10,7 @@ A find is printed with the seed and the turn that repeat it, and ends the campai
 
 import argparse
 import gc
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -240,6 +241,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long")
+    parser.add_argument("--json", action="store_true", help="the last line is JSON")
     chosen = parser.parse_args()
     attacks = max(1, int(chosen.datagrams) // TURNS)
     began = time.monotonic()
@@ -255,6 +257,8 @@ def main() -> None:
             rate = suffered / (time.monotonic() - began)
             print(f"{suffered:,} datagrams suffered, {rate:,.0f} a second", flush=True)
     print(f"nothing was found in {suffered:,} datagrams, seed {chosen.seed}")
+    if chosen.json:
+        print(json.dumps({"datagrams": suffered, "seed": chosen.seed, "found": 0}))
 
 
 if __name__ == "__main__":

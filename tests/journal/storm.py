@@ -1,9 +1,10 @@
 """Real processes with journals that are killed again and again, and a judge of what they did.
 
-`python -m tests.journal.storm PLAN` imports everything once and then forks: a life costs
-milliseconds. Every worker sends to all others and counts what it has sent and handled, per sender,
-in its journal; the counts travel with every message. A delivery is numbered, and appended to a file
-before it is confirmed; after a crash the same number may be there twice, and the last one counts.
+`python -m tests.journal.storm PLAN` (or `--seed 1`: a hundred kills) imports everything once
+and then forks: a life costs milliseconds. Every worker sends to all others and counts what it has
+sent and handled, per sender, in its journal; the counts travel with every message. A delivery is
+numbered, and appended to a file before it is confirmed; after a crash the same number may be there
+twice, and the last one counts.
 
 A life ends by SIGKILL: so long after it was ready, before it is ready, or in the middle of a write
 to the journal. What is drawn from the seed is who lives how long and which datagrams are lost; what
@@ -17,6 +18,7 @@ import os
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from dataclasses import asdict, dataclass, field
@@ -392,16 +394,32 @@ def judge(plan: Plan) -> list[str]:
 
 def main() -> None:
     """One storm, as the argument says; the answer is a line of JSON."""
-    plan = Plan(**json.loads(sys.argv[1]))
+    if sys.argv[1] == "--seed":
+        with tempfile.TemporaryDirectory() as folder:
+            plan = Plan(**json.loads(as_argument(seeded(folder, int(sys.argv[2])))))
+            answer = answer_of(plan)
+    else:
+        answer = answer_of(Plan(**json.loads(sys.argv[1])))
+    print(json.dumps(answer))
+
+
+def answer_of(plan: Plan) -> dict[str, object]:
+    """What came of a storm."""
     storm = Storm(plan)
     wrong = storm.run()
-    answer = {
+    return {
         "kills": storm.kills,
         "in_a_write": storm.in_a_write,
         "messages": sum(sent_in_all(plan).values()),
         "wrong": wrong[:20],
     }
-    print(json.dumps(answer))
+
+
+def seeded(folder: str, seed: int) -> Plan:
+    """A storm of a hundred kills, 10 % of the datagrams lost and as many doubled."""
+    return Plan(
+        folder=folder, seed=seed, kills=100, pause=0.06, patience=120, loss=0.1, duplication=0.1
+    )
 
 
 def as_argument(plan: Plan) -> str:

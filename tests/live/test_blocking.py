@@ -16,7 +16,7 @@ import pytest
 
 from antecede.core.errors import BufferFull, LocalError
 from antecede.link.inbound import InboundMessage
-from antecede.link.reports import PeerMet, Report
+from antecede.link.reports import NodeFenced, PeerMet, Report
 from antecede.live import blocking
 from antecede.live.addresses import parse_address
 from antecede.live.blocking import BlockingNode
@@ -29,6 +29,7 @@ from antecede.live.errors import (
     WouldDeadlock,
 )
 from antecede.live.loop_thread import LoopEnded, LoopThread
+from antecede.live.node import Node
 from antecede.trace import DELIVERED, SUBMITTED, read_events
 
 PATIENCE = 60.0
@@ -111,6 +112,35 @@ def test_the_node_looks_like_the_one_of_asyncio() -> None:
         bob.remove_peer("carol")
         with pytest.raises(UnknownPeer, match="no peer is called 'carol'"):
             bob.send("carol", b"?")
+
+
+def test_it_has_every_call_of_the_node_of_asyncio() -> None:
+    """But those for a loop: whoever drives the node from inside, or wants not to wait for it."""
+    for_loops = {"abandon", "is_busy", "has_undelivered", "leave_on_signals", "send_buffered"}
+    inside = {"check_journal", "obstacles", "on_input_end", "on_time", "stats_in_turns", "stranded"}
+    ours, theirs = (
+        {name for name in dir(kind) if not name.startswith("_")} for kind in (BlockingNode, Node)
+    )
+    assert theirs - ours == for_loops | inside | {"when_kept"}
+
+
+def test_a_peer_can_be_expelled_and_is_told() -> None:
+    told: list[Report] = []
+    fenced = threading.Event()
+
+    def hear(report: Report) -> None:
+        told.append(report)
+        if isinstance(report, NodeFenced):
+            fenced.set()
+
+    with two_nodes() as (alice, bob):
+        introduce(alice, bob)
+        bob.on_event(hear)
+        assert (bob.fenced, alice.closed, alice.incarnation > 0) == (None, False, True)
+        alice.expel("bob", "so it was said")
+        assert fenced.wait(PATIENCE)
+        assert bob.fenced in told
+    assert alice.closed
 
 
 def test_errors_come_to_the_thread_that_called() -> None:

@@ -148,3 +148,14 @@ def test_a_silent_receiver_does_not_stall_the_rest(order: str) -> None:
         assert got < sent / 2
     else:
         assert got == sent
+
+
+def test_what_waits_only_for_somebody_who_was_never_met_is_not_said_to_wait_for_permits() -> None:
+    async def story() -> list[str]:
+        ann = await antecede.open_node("ann", peers={"zoe": None}, order="hybrid-facts")
+        await ann.send("zoe", b"hello")
+        said = str(ann.explain()).splitlines()
+        ann.abandon()
+        return said[1:]
+
+    assert asyncio.run(story()) == ["zoe has not been met yet; 1 message waits for it"]

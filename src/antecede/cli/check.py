@@ -1,5 +1,6 @@
 """`antecede check`: the model checker on the command line."""
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from antecede.cli.output import Console
 from antecede.core.catalogue import ProtocolInfo, find_protocol
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check
 from antecede.sim.checker.every import SIZE_MAX, every_program
 from antecede.sim.checker.partings import PartingFailure, PartingResult, check_partings
@@ -89,6 +90,7 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
     help="Distinct states per program after which to give up.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the named programs and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as one line of JSON.")
 def command(
     protocol: str,
     wanted: tuple[str, ...],
@@ -102,6 +104,7 @@ def command(
     expulsions: int,
     states_max: int,
     listing: bool,
+    as_json: bool,
 ) -> None:
     """Explore every interleaving of small programs over a real protocol.
 
@@ -112,7 +115,7 @@ def command(
     stop, and expel each other; then no cause may come after its effect, and those whom nobody has
     expelled must still get everything from each other.
     """
-    console = Console()
+    console = Console(stderr=as_json and not listing)
     if listing:
         console.print(programs_table())
         return
@@ -126,7 +129,10 @@ def command(
         raise LocalError("with crashes and expulsions packets may be lost, but no more")
     campaign = Campaign(info, losses, duplications, expiries, states_max, partings)
     results = campaign.run(programs)
-    console.print(results_table(info, results, campaign.faults()))
+    if as_json:
+        click.echo(json.dumps(results_object(results)))
+    else:
+        console.print(results_table(info, results, campaign.faults()))
     for result in results:
         if result.failure is not None:
             tell(console, protocol, result.failure)
@@ -217,7 +223,10 @@ def named_programs(info: ProtocolInfo, wanted: Sequence[str]) -> list[Program]:
         elif " " in name:
             programs.append(parse(name))
         else:
-            raise LocalError(f"no program is called {name!r}; there are {', '.join(PROGRAMS)}")
+            raise LocalError(
+                f"no program is called {name!r}{near_miss(name, list(PROGRAMS))}; "
+                f"there are {', '.join(PROGRAMS)}"
+            )
     return programs
 
 
@@ -262,6 +271,31 @@ def results_table(info: ProtocolInfo, results: Sequence[AnyResult], faults: str)
         counts = [f"{n:,}" for n in (result.states, result.transitions, result.quiescent)]
         table.add_row(escape(result.program.name), *counts, outcome(result))
     return table
+
+
+def results_object(results: Sequence[AnyResult]) -> dict[str, object]:
+    """The same for programs: what was counted, and whether all states were seen and right."""
+    return {
+        "ok": all(result.failure is None for result in results),
+        "complete": all(result.complete for result in results),
+        "states": sum(result.states for result in results),
+        "programs": {
+            result.program.name: {
+                "states": result.states,
+                "transitions": result.transitions,
+                "quiescent": result.quiescent,
+                "verdict": verdict_word(result),
+            }
+            for result in results
+        },
+    }
+
+
+def verdict_word(result: AnyResult) -> str:
+    """What came of one program, in a word."""
+    if result.failure is not None:
+        return result.failure.verdict.kind
+    return "right" if result.complete else "unfinished"
 
 
 def outcome(result: AnyResult) -> str:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from antecede.cli.output import Console
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES
 from antecede.lab.comparison.documents import ks_table, write_comparison, write_ks
@@ -235,7 +235,10 @@ def chosen_families(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in FAMILIES:
-            raise LocalError(f"nothing is called {name!r}; there are {', '.join(FAMILIES)}")
+            raise LocalError(
+                f"nothing is called {name!r}{near_miss(name, list(FAMILIES))}; "
+                f"there are {', '.join(FAMILIES)}"
+            )
     return tuple(family for family in FAMILIES if not names or family in names)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Final, Self, TypeVar, Unpack
 
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.link.inbound import InboundMessage
-from antecede.link.reports import Refused, Report, Stranger
+from antecede.link.reports import NodeFenced, Refused, Report, Stranger
 from antecede.live.addresses import Address
 from antecede.live.errors import NodeClosed, Stranded
 from antecede.live.explaining import Explanation
@@ -142,6 +142,21 @@ class BlockingNode:
         return self._node.address
 
     @property
+    def incarnation(self) -> int:
+        """Which life of this name it is: with a journal the same after a crash, else a new one."""
+        return self._node.incarnation
+
+    @property
+    def fenced(self) -> NodeFenced | None:
+        """Who has expelled this node, and why; None if nobody has."""
+        return self._node.fenced
+
+    @property
+    def closed(self) -> bool:
+        """Whether the node has left."""
+        return self._closed
+
+    @property
     def peers(self) -> tuple[str, ...]:
         """The names of all peers, met or not."""
         return self._in_loop(lambda node: node.peers)
@@ -161,6 +176,10 @@ class BlockingNode:
     def remove_peer(self, name: str) -> None:
         """Forget a peer that is gone for good; its messages are reported as undeliverable."""
         self._in_loop(lambda node: node.remove_peer(name))
+
+    def expel(self, name: str, reason: str = "") -> None:
+        """Go on without a peer, for ever and whatever it does; all others are told, and follow."""
+        self._call(lambda node: node.expel(name, reason))
 
     @property
     def journal(self) -> "BlockingJournal":

@@ -133,6 +133,8 @@ def held_messages(endpoint: Endpoint) -> tuple[Held, ...]:
     """Messages that wait for permits; of a large one, its parts together."""
     missing: dict[tuple[int, str], dict[tuple[str, int], None]] = {}
     for item in endpoint.held_back():
+        if not item.missing:
+            continue  # Nothing holds it back but that its target has not been met.
         number = int(endpoint.sending.number_of(item.sequence))
         owed = missing.setdefault((number, endpoint.name_of(item.target)), {})
         for owner, sequence in item.missing:

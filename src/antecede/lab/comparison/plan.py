@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from antecede.core.catalogue import ProtocolInfo, find_protocol
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.lab.comparison import claims
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.effort import Effort, reach_of
@@ -137,7 +137,10 @@ class Planner:
         if family == LIVENESS:
             ends = tasks_at(family, entrant, "ends", (LOSSY, WITHOUT_TIMERS), (TRIAL_PROCESSES,))
             return ends + self._starvation(entrant)
-        raise LocalError(f"nothing is called {family!r}; there are {', '.join(FAMILIES)}")
+        raise LocalError(
+            f"nothing is called {family!r}{near_miss(family, list(FAMILIES))}; "
+            f"there are {', '.join(FAMILIES)}"
+        )
 
     def _footprints(self, entrant: Entrant) -> list[Task]:
         """Every size in every traffic, but for news that would not get round among neighbours."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 
 REPLICAS: Final = "replicas"
 OVERLAY: Final = "overlay"
@@ -140,7 +140,10 @@ def check(recorded: Recorded, wanted: Wanted) -> None:
 def check_wanted(wanted: Wanted) -> None:
     """`LocalError` if this cannot be, whatever is grown."""
     if wanted.method not in METHODS:
-        raise LocalError(f"no method is called {wanted.method!r}; there are {', '.join(METHODS)}")
+        raise LocalError(
+            f"no method is called {wanted.method!r}{near_miss(wanted.method, list(METHODS))}; "
+            f"there are {', '.join(METHODS)}"
+        )
     if not 1 <= wanted.processes <= PROCESSES_MAX:
         raise LocalError(f"{wanted.processes} processes are outside 1 to {PROCESSES_MAX}")
     if wanted.messages is not None and wanted.messages < 1:

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.catalogue import PROTOCOLS, find_protocol
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.link.notation import parse_duration
 from antecede.pipeline.sweep.plans import NetworkPlan, ReplayPlan, RunPlan, TrafficPlan
 from antecede.pipeline.sweep.replays import contents_of, plan_replay
@@ -191,7 +191,10 @@ def parse_grid(section: Section, folder: Path) -> Grid:
 def named_network(name: str, own: list[str]) -> NetworkPlan:
     """A network of the simulator's."""
     if name not in NETWORKS:
-        raise LocalError(f"no network is called {name!r}; there are {', '.join([*NETWORKS, *own])}")
+        raise LocalError(
+            f"no network is called {name!r}{near_miss(name, [*NETWORKS, *own])}; "
+            f"there are {', '.join([*NETWORKS, *own])}"
+        )
     return NetworkPlan(name=name, like=name, patience_ns=NETWORKS[name].patience_ns)
 
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Final
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.tools.bench.peer import Peer
 from antecede.tools.bench.peers.antecede_node import AntecedeNode
 from antecede.tools.bench.peers.nats_client import Nats
@@ -51,7 +51,8 @@ def find_peer(key: str) -> Peer:
     module, colon, name = key.partition(":")
     if not colon:
         raise LocalError(
-            f"no peer is called {key!r}; there are {', '.join(PEERS)}; module:NAME is your own"
+            f"no peer is called {key!r}{near_miss(key, list(PEERS))}; "
+            f"there are {', '.join(PEERS)}; module:NAME is your own"
         )
     try:
         peer = getattr(import_module(module), name)

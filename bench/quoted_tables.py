@@ -1,0 +1,203 @@
+"""Tables of the documents that quote recorded figures as they are: `python -m bench.quoted_tables`.
+
+A test sees to it that each page has its table, made from `bench/figures`; `--mend` puts the tables
+into their pages, between the lines that name them.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from antecede.tools.bench.catalogue import PEERS
+from bench.reproduce import FIGURES, ROOT, read_figures
+
+Figures = dict[str, str]
+LIVE = {
+    "messages_per_s_64": "64 B, messages/s",
+    "messages_per_s_1024": "1 kB, messages/s",
+    "p50_us": "round trip, p50",
+}
+CARRIERS = {"udp": "UDP", "tcp": "TCP", "nats": "NATS"}
+
+
+def figures_of(claim: str) -> Figures:
+    """What is recorded for a claim, by key."""
+    return {row["key"]: row["value"] for row in read_figures(FIGURES / f"{claim}.csv")}
+
+
+def count(text: str) -> str:
+    """A count with commas between thousands."""
+    return f"{float(text):,.0f}"
+
+
+def rounded(text: str) -> str:
+    """A speed in thousands, to three digits."""
+    value = float(f"{float(text) / 1000:.3g}")
+    return f"{value:,.0f} k" if value >= 100 else f"{value:g} k"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """As Markdown has it."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n".replace("| --- ", "|---") for line in lines)
+
+
+def builds() -> str:
+    """Compiled against interpreted."""
+    found = figures_of("builds")
+    drivers = {
+        "simulator": "the simulator, compiled along",
+        "list": "a plain Python loop over the list-returning face",
+    }
+    rows = []
+    for key, name in drivers.items():
+        speeds = [found[f"builds.{key}.{build}_messages_per_s"] for build in BUILDS]
+        rows.append([name, *map(rounded, speeds), found[f"builds.{key}.ratio"]])
+    return table(["driver, messages/s", *BUILDS, "ratio"], rows)
+
+
+BUILDS = ("compiled", "interpreted")
+
+
+def simulator() -> str:
+    """The simulator against SimPy."""
+    found = {key.rpartition(".")[2]: value for key, value in figures_of("simulator").items()}
+    return table(
+        ["", "events/s", "ratio"],
+        [
+            ["antecede", rounded(found["antecede_events_per_s"]), ""],
+            [
+                "SimPy, a process per packet, as its documentation models things",
+                rounded(found["simpy_events_per_s"]),
+                found["ratio"],
+            ],
+            [
+                "SimPy, callbacks on timeouts, as fast as it goes",
+                rounded(found["simpy_with_callbacks_events_per_s"]),
+                found["ratio_to_callbacks"],
+            ],
+        ],
+    )
+
+
+def carriers() -> str:
+    """UDP, TCP and NATS side by side."""
+    found = figures_of("carriers")
+    rows = [
+        [
+            name,
+            rounded(found[f"{key}.messages_per_s"]),
+            found[f"{key}.messages_per_s_of_udp"],
+            f"{found[f'{key}.round_trip_us']} µs",
+            found[f"{key}.round_trip_us_of_udp"],
+        ]
+        for key, name in CARRIERS.items()
+    ]
+    heads = ["carrier", "messages of 100 bytes a second", "of UDP", "round trip", "of UDP"]
+    return table(heads, rows)
+
+
+def live() -> str:
+    """Nodes against other messaging libraries."""
+    kept = read_figures(FIGURES / "live.csv")
+    found = {(row["peer"], row["measure"]): row for row in kept}
+    rows = []
+    for peer in dict.fromkeys(row["peer"] for row in kept):
+        cells = [PEERS[peer].name]
+        for measure in LIVE:
+            row = found[peer, measure]
+            is_time = measure.endswith("_us")
+            median = f"{float(row['median']):.0f} µs" if is_time else rounded(row["median"])
+            cells += [median, row["ratio"]]
+        rows.append(cells)
+    heads = [head for measured in LIVE.values() for head in (measured, "ratio")]
+    return table(["", *heads], rows)
+
+
+def reliability() -> str:
+    """What can be run again in minutes."""
+    rows = []
+    for claim, clusters in (
+        ("reliability-simulated", "simulated clusters"),
+        ("reliability-simulated-facts", "simulated clusters under `hybrid-facts`"),
+    ):
+        found = figures_of(claim)
+        totals = {key.rpartition(".")[2]: count(found[key]) for key in found if "totals" in key}
+        said = (
+            f"{totals['messages']} messages, {totals['deliveries']} deliveries, "
+            f"{totals['datagrams']} datagrams, {totals['gone']} nodes gone"
+        )
+        rows.append([f"{count(found['runs'])} {clusters}", said, verdict(found["ok"])])
+    for claim, programs in (
+        ("reliability-losses", "programs, one packet lost, every interleaving"),
+        ("reliability-partings", "programs, one crash, one expulsion, every interleaving"),
+    ):
+        found = figures_of(claim)
+        number = len([key for key in found if key.endswith(".verdict")])
+        rows.append(
+            [f"{number} {programs}", f"{count(found['states'])} states", verdict(found["ok"])]
+        )
+    found = figures_of("reliability-processes")
+    faults = len([key for key in found if key.startswith("schedule.")])
+    rows.append(["real processes", f"{faults} faults", verdict(found["ok"])])
+    kills = figures_of("reliability-kills")
+    wrong = [key for key in kills if key.startswith("wrong")]
+    rows.append(["real processes with journals", f"{kills['kills']} SIGKILLs", verdict(not wrong)])
+    hostile = figures_of("reliability-hostile")
+    said = f"{count(hostile['datagrams'])} hostile datagrams"
+    rows.append(["nodes with keys and without", said, verdict(hostile["found"] == "0")])
+    return table(["what", "how much", "found"], rows)
+
+
+def verdict(well: object) -> str:
+    """Whether all was well, in words."""
+    return "nothing" if str(well) == "True" else "something"
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "builds": ("bench/README.md", builds),
+    "simulator": ("bench/README.md", simulator),
+    "live": ("bench/README.md", live),
+    "carriers": ("docs/live/carriers.md", carriers),
+    "reliability": ("docs/RELIABILITY.md", reliability),
+}
+"""By name: the page, and what makes the table."""
+
+
+END = "<!-- end -->"
+
+
+def mark_of(name: str) -> str:
+    """What stands before a table in its page."""
+    return f"<!-- figures: {name} -->"
+
+
+def quoted(name: str, page: Path) -> str:
+    """The table as it is in a page."""
+    rest = page.read_text(encoding="utf-8").partition(mark_of(name))[2]
+    return rest.partition(END)[0].strip("\n") + "\n"
+
+
+def mend(name: str, page: Path) -> None:
+    """Put the table into a page."""
+    head, mark, rest = page.read_text(encoding="utf-8").partition(mark_of(name))
+    assert mark, f"{page} has no place for {name}: {mark_of(name)}"
+    _, end, rest = rest.partition(END)
+    assert end, f"the table of {name} in {page} does not end with {END}"
+    page.write_text(f"{head}{mark}\n\n{TABLES[name][1]()}\n{end}{rest}", encoding="utf-8")
+
+
+def main() -> None:
+    """Say which tables are not as recorded; with `--mend` mend them."""
+    stale = 0
+    for name, (page, make) in TABLES.items():
+        if quoted(name, ROOT / page) != make():
+            stale += 1
+            print(f"{name} in {page} is not what is recorded")
+            if "--mend" in sys.argv:
+                mend(name, ROOT / page)
+    print(f"{len(TABLES)} tables, {stale} stale")
+
+
+if __name__ == "__main__":
+    main()
