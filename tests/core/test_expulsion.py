@@ -21,6 +21,7 @@ from antecede.core import (
     Unconfirmed,
 )
 from antecede.core.catalogue import PROTOCOLS
+from antecede.core.fence import EXPELLED_LIMIT
 from antecede.core.packets import Ack, DataPacket, Expulsion, Noted, Notice, Permit
 from antecede.core.protocols.facts import FactsProcess
 from antecede.core.protocols.hybrid import HybridProcess
@@ -277,3 +278,29 @@ def test_a_clone_has_expelled_the_same() -> None:
     assert twin.fingerprint() == alice.fingerprint()
     assert twin.submit([DAVE], b"", 5) == alice.submit([DAVE], b"", 5)
     assert twin.expire(1_000) == alice.expire(1_000)
+
+
+def test_at_the_limit_only_news_of_more_is_refused() -> None:
+    """Old news still counts, our own decisions do, and nobody comes back."""
+    bob = process(BOB, ALICE, CAROL)
+    strangers = list(range(100, 100 + EXPELLED_LIMIT))
+    bob.arrive(ALICE, Notice(strangers[1:], None), 0)
+    bob.reports()
+
+    # One is left: two are refused as a whole, and one is not.
+    with pytest.raises(RemoteError, match="more than 65536"):
+        bob.arrive(ALICE, Notice([strangers[0], 99], None), 0)
+    bob.arrive(ALICE, Notice([strangers[0]], None), 0)
+    assert [report.process for report in bob.reports() if isinstance(report, Expelled)] == [100]
+
+    # Whoever has nothing new to say is listened to, whatever it carries.
+    carried = Notice(strangers[-3:], message(ALICE, 1))
+    assert Deliver(Message(ALICE, 1, b"")) in bob.arrive(ALICE, carried, 0)
+    with pytest.raises(RemoteError, match="more than 65536"):
+        bob.arrive(ALICE, Notice([99], message(ALICE, 2, 1)), 0)
+
+    bob.expel(CAROL, 0)
+    assert bob.arrive(CAROL, message(CAROL, 1), 0) == [Transmit(CAROL, Expulsion())]
+    assert bob.arrive(strangers[7], message(strangers[7], 1), 0) == [
+        Transmit(strangers[7], Expulsion())
+    ]

@@ -2,11 +2,12 @@
 
 import pytest
 
+from antecede.core.fence import EXPELLED_LIMIT
 from antecede.link.contacts import REPLACED_MOST, RESTART_NS
 from antecede.link.core_driver import FORMER_MOST
 from antecede.link.endpoint import Endpoint
 from antecede.link.reports import PeerMet
-from antecede.wire.fence import stones_size
+from antecede.wire.fence import STONES_MOST, Tombstone, stones_size
 from antecede.wire.frames import DATAGRAM
 from tests.link.endpoints import (
     ANN,
@@ -25,6 +26,7 @@ from tests.link.endpoints import (
 from tests.link.test_endpoint_away import leave
 
 LIVES = 60
+THOUSANDS = 3_000
 
 
 def live_again(group: Group, incarnation: int) -> None:
@@ -119,3 +121,41 @@ def test_nothing_that_a_former_life_said_brings_it_back() -> None:
 def state_of(ann: Endpoint) -> list[object]:
     session = session_of(ann, BOB)
     return [session.incarnation, session.token_in, session.token_out, session.met, session.ended]
+
+
+@pytest.mark.parametrize("mtu", [1_400, 60_000])
+def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -> None:
+    """A service whose processes have a new name each time loses a few thousand of them."""
+    group = Group([ANN, BOB], log=False)
+    group.run_for(SECOND)
+    ann = group.nodes[ANN]
+    told = [Tombstone(f"worker-{number}", 7, BOB, "crashed") for number in range(THOUSANDS)]
+    for first in range(0, THOUSANDS, STONES_MOST):
+        batch = told[first : first + STONES_MOST]
+        ann._fences.read_notices(session_of(ann, BOB), batch, group.now_ns)
+    introduce(ann, CAT, group.now_ns, mtu=mtu)
+    cat = make_endpoint(CAT)
+    introduce(cat, ANN, group.now_ns, mtu=mtu)
+    group.add(CAT, cat)
+    group.network.collect(address_of(CAT))
+    group.network.collect(address_of(ANN))
+    group.send(ANN, [CAT], b"after the news")
+    group.run_for(SECOND)
+    assert group.payloads(CAT) == [b"after the news"]
+    assert len(cat._fences._stones) == THOUSANDS
+    assert session_of(ann, CAT).unnoted == []
+    assert cat.malformed == 0
+    for number in (0, THOUSANDS - 1):
+        assert cat._fences.bars(f"worker-{number}", 7)
+        assert not cat._fences.bars(f"worker-{number}", 8)
+
+
+def test_a_node_that_takes_no_news_says_so() -> None:
+    group = Group([ANN, BOB], log=False)
+    group.run_for(SECOND)
+    ann = group.nodes[ANN]
+    fences = ann._fences
+    for number in range(EXPELLED_LIMIT):
+        assert not ann.directory.takes_no_news()
+        fences._put(1_000 + number, Tombstone(f"n{number}", 7, BOB, ""))
+    assert ann.directory.takes_no_news()

@@ -294,6 +294,8 @@ def test_health_has_reasons() -> None:
     assert health_of(quiet, closed=False, trace_failure=None) == Health(warnings=("silent: 'bob'",))
     well = replace(stats, peers=(bob,))
     assert health_of(well, closed=False, trace_failure=None) == Health()
+    deaf = health_of(well, closed=False, trace_failure=None, takes_no_news=True)
+    assert str(deaf).startswith("failing; 65,536 incarnations are expelled")
     failing = health_of(well, closed=False, trace_failure="disk full")
     assert (bool(failing), failing.status) == (False, "failing")
     assert failing.problems == ("the event log stopped: disk full",)

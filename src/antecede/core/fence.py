@@ -18,7 +18,7 @@ from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirme
 from antecede.core.values import Packet
 
 EXPELLED_LIMIT: Final = 1 << 16
-"""Processes that may ever be expelled; a notice beyond it is refused."""
+"""Processes that others may have us expel: news of more is refused. Our own decisions are not."""
 
 
 class ToldPeer(Alarm):
@@ -96,7 +96,11 @@ class Fence:
 
     def check_notice(self, processes: list[int], source: i64) -> None:
         """`RemoteError` if no correct `source` sends a notice about these."""
-        if len(self.expelled) + len(processes) > EXPELLED_LIMIT:
+        fresh = 0
+        for process in processes:
+            if process not in self.expelled:
+                fresh += 1
+        if fresh > 0 and len(self.expelled) + fresh > EXPELLED_LIMIT:
             raise RemoteError(f"{source} would expel more than {EXPELLED_LIMIT} processes")
         try:
             check_ids(min(processes, default=0), max(processes, default=0))

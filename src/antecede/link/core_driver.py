@@ -29,6 +29,7 @@ class CoreDriver(Outbox):
     """Drives the core of one node."""
 
     __slots__ = (
+        "_by_name",
         "_former",
         "_gone_news",
         "_inbox",
@@ -59,6 +60,7 @@ class CoreDriver(Outbox):
         self._unlogged: list[Message] = []
         # The sessions by their id in the core, and those that have to be written to.
         self.sessions: Final[dict[int, Session]] = {}
+        self._by_name: Final[dict[str, list[Session]]] = {}
         self.marked: list[Session] = []
         # The names of those that are over, by their id.
         self._former: Final[dict[int, str]] = {}
@@ -67,6 +69,26 @@ class CoreDriver(Outbox):
         self._gone_news: list[tuple[int, list[int]]] = []
         # The session that was looked for last, which is most often the next one too.
         self._recent: Session | None = None
+
+    def add(self, session: Session) -> None:
+        """There is a session with a peer."""
+        self.sessions[session.id] = session
+        self._by_name.setdefault(session.name, []).append(session)
+
+    def remove(self, process: i64) -> Session | None:
+        """There is none any more; the one that there was."""
+        session = self.sessions.pop(process, None)
+        if session is not None:
+            left = [other for other in self._by_name[session.name] if other is not session]
+            if left:
+                self._by_name[session.name] = left
+            else:
+                del self._by_name[session.name]
+        return session
+
+    def sessions_of(self, name: str) -> list[Session]:
+        """Those with incarnations of this name: a few at most."""
+        return self._by_name.get(name, [])
 
     def skip_ids(self, last: i64) -> None:
         """Ids up to this one were used before a crash."""
@@ -138,7 +160,7 @@ class CoreDriver(Outbox):
 
     def forget(self, session: Session, now_ns: i64) -> list[int]:
         """A peer delivers nothing more: which of our messages it may never have delivered."""
-        self.sessions.pop(session.id, None)
+        self.remove(session.id)
         self._recent = None
         self._former[session.id] = session.name
         if len(self._former) > FORMER_MOST:

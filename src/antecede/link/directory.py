@@ -141,6 +141,10 @@ class Directory:
         if len(self.by_name) >= PEERS_LIMIT:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
 
+    def takes_no_news(self) -> bool:
+        """Whether so many are expelled that peers with news of more are not listened to."""
+        return self._fences.is_full()
+
     def strangers_in_excess(self) -> list[str]:
         """The strangers to forget, those first that came first, before one more is let in.
 

@@ -164,7 +164,7 @@ class Endpoint:
         if left is not None:
             contact.leave_behind(self._sessions.recalled(left, size, process))
         self.directory.add(contact, now_ns)
-        self._core.sessions[session.id] = session
+        self._core.add(session)
         self.survival.enter(session, contact, known)
 
     def remove_peer(self, name: str, now_ns: i64) -> None:
@@ -601,7 +601,7 @@ class Endpoint:
     def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
         """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
         stone = self._fences.stone(process)
-        session = self._core.sessions.pop(process, None)
+        session = self._core.remove(process)
         if session is None or stone is None:
             return  # It was never met here.
         _, early = self.expected(session)
@@ -626,7 +626,7 @@ class Endpoint:
         contact.begin(successor, 0)
         contact.expelled = expelled
         contact.away = not expelled
-        self._core.sessions[successor.id] = successor
+        self._core.add(successor)
         self.survival.keep(successor, contact)
         self.directory.seek(contact, now_ns)
 

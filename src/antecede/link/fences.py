@@ -10,6 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
+from antecede.core.fence import EXPELLED_LIMIT
 from antecede.core.packets import Noted, Notice
 from antecede.link.core_driver import CoreDriver
 from antecede.link.kept import Kept
@@ -17,8 +18,9 @@ from antecede.link.names import Names
 from antecede.link.session import ME, Session
 from antecede.wire.fence import Tombstone
 
-HEARSAY_MOST: Final = 1024
-"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept."""
+HEARSAY_MOST: Final = 1 << 14
+"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
+many as the peers of a node, so that who has lost them all can tell whoever comes after them."""
 
 
 @final
@@ -26,7 +28,8 @@ class Fences:
     """The expelled incarnations that one node knows of."""
 
     __slots__ = (
-        "_core", "_hearsay", "_incarnation", "_kept", "_name", "_newest", "_stones", "names",
+        "_core", "_hearsay", "_ids", "_incarnation", "_kept", "_name", "_newest", "_stones",
+        "names",
     )  # fmt: skip
 
     def __init__(
@@ -41,8 +44,10 @@ class Fences:
         self._name: Final = name
         self._incarnation: Final[i64] = incarnation
         self._core: Final = core
-        # What is told of each, by its id in the core.
+        # What is told of each, by its id in the core; and the ids, by what is told: the name and
+        # the incarnation, which also stands for ids of incarnations before it.
         self._stones: Final[dict[int, Tombstone]] = {}
+        self._ids: Final[dict[str, dict[int, list[int]]]] = {}
         # The newest expelled incarnation of each name.
         self._newest: Final[dict[str, int]] = {}
         # How many that nobody here had heard of each peer has told of.
@@ -50,7 +55,7 @@ class Fences:
         self._kept: Final = kept
         if kept is not None:
             for process, stone in kept.stones.items():
-                self._stones[process] = stone
+                self._put(process, stone)
                 self._note_newest(process, stone)
 
     def bars(self, name: str, incarnation: i64) -> bool:
@@ -58,13 +63,15 @@ class Fences:
         newest = self._newest.get(name)
         return newest is not None and incarnation <= newest
 
+    def is_full(self) -> bool:
+        """Whether news of more is refused."""
+        return len(self._stones) >= EXPELLED_LIMIT
+
     def newest_of(self, name: str) -> int:
         """The id of the newest expelled incarnation of a name; `ME` if there is none."""
-        newest = self._newest.get(name, 0)
-        for process, stone in self._stones.items():
-            if stone.name == name and stone.incarnation == newest:
-                return process
-        return ME
+        expelled = self._ids.get(name)
+        newest = None if expelled is None else expelled.get(self._newest.get(name, 0))
+        return ME if newest is None else newest[0]
 
     def stone(self, process: int) -> Tombstone | None:
         """What is known of an expelled process."""
@@ -90,6 +97,11 @@ class Fences:
                 newest[stone.name] = stone
         return list(newest.values())
 
+    def others(self, processes: list[int], stones: list[Tombstone]) -> list[int]:
+        """Those of these processes for whom none of the stones stands: another name has theirs."""
+        names = {stone.name: True for stone in stones}
+        return [process for process in processes if self._stones[process].name not in names]
+
     def expel(self, session: Session, stone: Tombstone, now_ns: i64) -> None:
         """This node decides to go on without a peer."""
         self._remember(session.id, stone)
@@ -97,9 +109,9 @@ class Fences:
 
     def bury(self, process: i64, name: str, now_ns: i64) -> None:
         """Others speak of an incarnation of this name that is out already."""
-        for stone in list(self._stones.values()):
-            if stone.name == name and stone.incarnation == self._newest[name]:
-                self._remember(process, stone)
+        newest = self.newest_of(name)
+        if newest != ME:
+            self._remember(process, self._stones[newest])
         self._core.expel_stranger(process, now_ns)
 
     def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
@@ -116,12 +128,11 @@ class Fences:
 
     def read_noted(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
         """A peer has taken note of these."""
-        known = [
-            process
-            for process, known in self._stones.items()
-            for stone in stones
-            if known.name == stone.name and known.incarnation <= stone.incarnation
-        ]
+        known: list[int] = []
+        for stone in stones:
+            for incarnation, processes in self._ids.get(stone.name, {}).items():
+                if incarnation <= stone.incarnation:
+                    known += processes
         session.noted(known)
         self._core.hear_news(session, Noted(known), now_ns)
 
@@ -139,10 +150,16 @@ class Fences:
 
     def _remember(self, process: i64, stone: Tombstone) -> None:
         if process not in self._stones:
-            self._stones[process] = stone
+            self._put(process, stone)
             if self._kept is not None:
                 self._kept.expelled(process, stone)
         self._note_newest(process, stone)
+
+    def _put(self, process: i64, stone: Tombstone) -> None:
+        self._stones[process] = stone
+        # The first is that incarnation; it stands for those that follow.
+        expelled = self._ids.setdefault(stone.name, {})
+        expelled.setdefault(int(stone.incarnation), []).append(int(process))
 
     def _note_newest(self, process: i64, stone: Tombstone) -> None:
         if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
@@ -151,8 +168,8 @@ class Fences:
     def _ids_up_to(self, stone: Tombstone) -> list[int]:
         """The core's ids of an incarnation, and of those before it that are talked to."""
         ids = [int(self._id_of(stone))]
-        for session in self._core.sessions.values():
-            if session.name == stone.name and 0 < session.incarnation < stone.incarnation:
+        for session in self._core.sessions_of(stone.name):
+            if 0 < session.incarnation < stone.incarnation:
                 ids.append(int(session.id))
         for process in self.names.strangers_up_to(stone.name, stone.incarnation):
             if process not in ids:
@@ -169,10 +186,10 @@ class Fences:
         # An earlier life of this node is just another incarnation.
         if stone.name == self._name and stone.incarnation == self._incarnation:
             return ME
-        for process, known in self._stones.items():
-            if known.name == stone.name and known.incarnation == stone.incarnation:
-                return process
-        for session in self._core.sessions.values():
-            if session.name == stone.name and session.incarnation == stone.incarnation:
+        expelled = self._ids.get(stone.name)
+        if expelled is not None and stone.incarnation in expelled:
+            return expelled[stone.incarnation][0]
+        for session in self._core.sessions_of(stone.name):
+            if session.incarnation == stone.incarnation:
                 return session.id
         return self.names.number_of(stone.name, stone.incarnation)

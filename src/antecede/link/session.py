@@ -345,22 +345,19 @@ class Session:
 
     def owe_notices(self, processes: list[int]) -> None:
         """The peer is to be told of these; until it has noted them no message or permit leaves."""
-        for process in processes:
-            if process not in self.unnoted:
-                self.unnoted.append(process)
+        self.unnoted = list(dict.fromkeys(self.unnoted + processes))
         self.repeat_notices()
         self.outgoing.hold(True)
 
     def noted(self, processes: list[int]) -> None:
         """The peer has noted these."""
-        self.unnoted = [process for process in self.unnoted if process not in processes]
+        gone = dict.fromkeys(processes)
+        self.unnoted = [process for process in self.unnoted if process not in gone]
         self.outgoing.hold(len(self.unnoted) > 0)
 
     def owe_noted(self, processes: list[int]) -> None:
         """The peer is to be told that these are noted here."""
-        for process in processes:
-            if process not in self.noting:
-                self.noting.append(process)
+        self.noting = list(dict.fromkeys(self.noting + processes))
 
     def repeat_notices(self) -> None:
         """Tell the peer of everything that it has still to note."""
@@ -371,12 +368,6 @@ class Session:
         """So many of them have left, and wait to be noted."""
         self.notices_told += told
         self.notices_due = self.notices_told < all_of_them
-
-    def take_noting(self) -> list[int]:
-        """What is said to be noted now."""
-        noting = self.noting
-        self.noting = []
-        return noting
 
     def hear_suspects(self, version: i64, suspects: list[Tombstone]) -> None:
         """The peer tells whom it suspects; what it told before is no longer so."""

@@ -28,7 +28,13 @@ from antecede.link.session import (
 )
 from antecede.link.suspicions import Suspicions
 from antecede.wire.codec import encode, payload_size, write_packet
-from antecede.wire.fence import Tombstone, stones_size, write_incarnations, write_stones
+from antecede.wire.fence import (
+    STONES_MOST,
+    Tombstone,
+    stones_size,
+    write_incarnations,
+    write_stones,
+)
 from antecede.wire.frames import (
     BYE,
     CREDIT,
@@ -231,10 +237,11 @@ class DatagramWriter:
             write_stones(self._writer, NOTICES, stones, True)
             session.notices_left(len(stones), len(everything))
             sent.controls |= NOTICES_SENT
-        noting = session.take_noting()
-        if noting:
-            # What finds no room is told again by the peer, and noted then.
-            write_stones(self._writer, NOTED, fitting(fences.stones(noting), room >> 1), False)
+        if session.noting:
+            # What finds no room is said in the next datagram.
+            stones = fitting(fences.stones(session.noting), room >> 1)
+            write_stones(self._writer, NOTED, stones, False)
+            session.noting = fences.others(session.noting, stones)
 
     def write_expulsion(
         self, session: Session, stone: Tombstone, address: object, now_ns: i64
@@ -458,5 +465,7 @@ def fitting(stones: list[Tombstone], room: i64) -> list[Tombstone]:
         room -= size
         if room < 0:
             chosen[-1] = Tombstone(stone.name, stone.incarnation, "", "")
+            break
+        if len(chosen) == STONES_MOST:
             break
     return chosen

@@ -345,6 +345,7 @@ class Node:
             closed=self._closed,
             trace_failure=self._trace.failure,
             journal_failure=None if self._keeper is None else self._keeper.failure(),
+            takes_no_news=self._endpoint.directory.takes_no_news(),
             blocked=blocked_by(self._endpoint),
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from antecede.core.fence import EXPELLED_LIMIT
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
@@ -264,12 +265,19 @@ def peer_stats(endpoint: Endpoint, contact: Contact) -> PeerStats:
     )
 
 
+TAKES_NO_NEWS: Final = (
+    f"{EXPELLED_LIMIT:,} incarnations are expelled: peers that have news of more are not listened "
+    "to. Restart this node: another life begins with none"
+)
+
+
 def health_of(
     stats: Stats,
     *,
     closed: bool,
     trace_failure: str | None,
     journal_failure: str | None = None,
+    takes_no_news: bool = False,
     blocked: Sequence[str] = (),
 ) -> Health:
     """Whether the node with these figures, and this in its way, can do its work."""
@@ -279,6 +287,8 @@ def health_of(
         problems.append("the node is closed")
     if journal_failure is not None:
         problems.append(journal_failure)
+    if takes_no_news:
+        problems.append(TAKES_NO_NEWS)
     if trace_failure is not None:
         problems.append(f"the event log stopped: {trace_failure}")
     if stats.silent_peers:
