@@ -8,6 +8,7 @@ import pytest
 from antecede import Message
 from antecede.core.errors import AntecedeError
 from antecede.core.protocols import facts_node as facts
+from antecede.core.protocols import facts_records
 from antecede.core.protocols import hybrid_records as core
 from antecede.link import record_kinds as kept
 from antecede.link.faults import Faults
@@ -37,7 +38,7 @@ NEEDED = {
 
 NEEDED_BY_FACTS = {
     "submitted": facts.SUBMITTED,
-    "arrived": facts.ARRIVED,
+    "arrived": facts_records.CAME_MESSAGE,
     "everything": facts.DUMPED,
     "whom a number means": kept.NAMED,
 }

@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from antecede.core.protocols import facts_node as facts
+from antecede.core.protocols import facts_records
 from antecede.core.protocols import hybrid_records as core
 from antecede.journal.inspect import check, contents, repair
 from antecede.link import record_kinds as link
@@ -43,6 +44,10 @@ FACTS: Final = {
     facts.IDENTIFIED: "identified",
     facts.RESUMED: "resumed",
     facts.DUMPED: "everything",
+    facts_records.CAME_MESSAGE: "message arrived",
+    facts_records.CAME_ACK: "acknowledgement arrived",
+    facts_records.CAME_PERMIT: "permit arrived",
+    facts_records.CAME_ASK: "question arrived",
 }
 
 LINK: Final = {

@@ -57,6 +57,7 @@ from antecede.core.protocols.facts_node import (
     WATERMARKS,
     FactsNode,
 )
+from antecede.core.protocols.facts_records import arrival_record
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_window import (
     NOBODY,
@@ -124,7 +125,10 @@ class FactsProcess(FactsNode):
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         self._arrive(source, packet, now_ns, outbox)
         if self._kept is not None:
-            self._kept.put(record(ARRIVED, [now_ns, source], written(packet)))
+            came = arrival_record(source, packet, now_ns)
+            if came is None:
+                came = record(ARRIVED, [now_ns, source], written(packet))
+            self._kept.put(came)
 
     def _arrive(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         if self._fence.barring and self._fence.bars(source, packet, outbox):

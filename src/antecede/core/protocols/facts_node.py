@@ -40,6 +40,7 @@ from antecede.core.protocols.facts_journal import dumped, load, read
 from antecede.core.protocols.facts_owed import OwedPermits
 from antecede.core.protocols.facts_parking import Parking
 from antecede.core.protocols.facts_past import Past, tells_others
+from antecede.core.protocols.facts_records import CAME_ASK, CAME_MESSAGE, read_arrival
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_stalls import Stalls
 from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
@@ -441,6 +442,9 @@ class FactsNode(ExpellingNode):
         elif kind == ARRIVED:
             source = reader.number()
             self.arrive_into(source, read(reader.rest(), self._truths.filter), now_ns, ignored)
+        elif CAME_MESSAGE <= kind <= CAME_ASK:
+            source = reader.number()
+            self.arrive_into(source, read_arrival(reader), now_ns, ignored)
         elif kind == EXPIRED:
             self.expire_into(now_ns, ignored)
         elif kind == FORGOT:
