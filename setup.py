@@ -146,8 +146,26 @@ class CompileIfPossible(build_ext):
                 raise
             self.fall_back(error)
 
+    trying = False
+
+    def try_compiler(self) -> None:
+        """Compile nothing but Python's header: where that fails, translating would be in vain."""
+        self.trying = True
+        super().run()
+        self.trying = False
+
+    def build_extensions(self) -> None:
+        """Build the extensions, or what stands for them while the compiler is tried."""
+        if not self.trying:
+            super().build_extensions()
+            return
+        source = Path(fresh_folder(), "header.c")
+        source.write_text("#include <Python.h>\n", encoding="utf-8")
+        self.compiler.compile([str(source)], output_dir=str(source.parent))
+
     def compile(self) -> None:
         """Replace the placeholder by the real extensions and build them."""
+        self.try_compiler()
         self.distribution.ext_modules = list(translate())
         self.reinitialize_command(self)
         self.ensure_finalized()
