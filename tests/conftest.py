@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, settings
 
 import antecede
 from tests.expected_build import stale_build, wrong_build
+from tests.running_order import in_running_order
 from tests.time_budget import folder_of, overruns, read_budget, table
 
 SECONDS: defaultdict[str, float] = defaultdict(float)
@@ -69,6 +70,11 @@ def heed_interrupts() -> None:
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if ignored and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first; every worker of a run has the same list."""
+    items[:] = in_running_order(items, read_budget("compiled"))
 
 
 @pytest.hookimpl(wrapper=True)
