@@ -6,7 +6,8 @@ here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh se
 prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
 a reason with one of them in it fails, so that a machine with everything cannot miss anything.
 `ANTECEDE_BUDGET` names a table of `tests/budget.toml`: a folder that takes far more of the suite's
-time than it says there fails the run.
+time than it says there fails the run. `ANTECEDE_SHARE=half` is for the second of two builds, when
+the first tries everything: every other seed, and half of the examples of every property.
 """
 
 import os
@@ -44,7 +45,10 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("long" if os.environ.get("ANTECEDE_CAMPAIGN") == "long" else "short")
+settings.register_profile("half", settings.get_profile("short"), max_examples=20)
+IS_LONG = os.environ.get("ANTECEDE_CAMPAIGN") == "long"
+IS_HALF = os.environ.get("ANTECEDE_SHARE") == "half" and not IS_LONG
+settings.load_profile("long" if IS_LONG else "half" if IS_HALF else "short")
 
 
 def pytest_report_header() -> str:
@@ -72,9 +76,20 @@ def heed_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long comes first; every worker of a run has the same list."""
     items[:] = in_running_order(items, read_budget("compiled"))
+    if IS_HALF:
+        left = [item for item in items if is_left_to_the_other_build(item)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not is_left_to_the_other_build(item)]
+
+
+def is_left_to_the_other_build(item: pytest.Item) -> bool:
+    """Whether it is a test of a seed that this build need not try."""
+    callspec = getattr(item, "callspec", None)
+    seed = None if callspec is None else callspec.params.get("seed")
+    return isinstance(seed, int) and seed % 2 == 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -265,6 +265,7 @@ def test_a_variable_that_looks_like_a_setting_is_a_typing_error() -> None:
         "ANTECEDE_EXPECT",
         "ANTECEDE_BUDGET",
         "ANTECEDE_CAMPAIGN",
+        "ANTECEDE_SHARE",
         "ANTECEDE_DATA",
     ],
 )

