@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_left_to_the_other_build(item: pytest.Item) -> bool:
-    """Whether it is a test of a seed that this build need not try; the other may skip some tests."""
+    """Whether it is a test of a seed that this build need not try. Some the other one must skip."""
     if item.get_closest_marker("skipif") is not None:
         return False
     callspec = getattr(item, "callspec", None)
