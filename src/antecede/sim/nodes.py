@@ -240,7 +240,9 @@ class NodeSimulation:
         elif event.kind == FAULT:
             self._fault(event.number)
         elif event.kind == POWER_BACK:
-            self._wake_up(self._asleep.pop(event.number))
+            asleep = self._asleep.pop(event.number, None)
+            if asleep is not None:
+                self._wake_up(asleep)
         else:
             self._fault_end(self._node_faults[event.number])
 
@@ -317,9 +319,6 @@ class NodeSimulation:
         """The power is back: the same incarnation goes on."""
         journal = host.journal
         assert journal is not None, "who has none does not come back"
-        if host.address in self._at:  # Another one runs in its place, which knows nothing of it.
-            self.registry.crashed(int(host.log.me))
-            return
         core = journal.reopen()
         back = self._run_process(
             host.process, host.address, host.log.me, journal.incarnation, journal, core
@@ -430,6 +429,7 @@ class NodeSimulation:
     def _fault_end(self, fault: NodeFault) -> None:
         if fault.kind == RESTART:
             if fault.process not in self._at:
+                self._replace_asleep(fault.process)
                 self._last_log_id += 1
                 self._start(fault.process, fault.process, self._last_log_id)
             return
@@ -445,6 +445,13 @@ class NodeSimulation:
             host.endpoint.receive(int(flight.source), flight.data, self.now_ns)
         host.endpoint.expire(self.now_ns)
         self._touch(host)
+
+    def _replace_asleep(self, process: i64) -> None:
+        """A new life begins where one is without power: that one never comes back."""
+        for number, host in list(self._asleep.items()):
+            if host.process == process:
+                self.registry.crashed(int(host.log.me))
+                del self._asleep[number]
 
     # A turn: the applications react, then everything that may leave does.
 

@@ -32,6 +32,12 @@ def test_what_was_wrong_in_a_campaign_stays_right(seed: int) -> None:
     assert wrong("hybrid", range(seed, seed + 1)) == {}
 
 
+@pytest.mark.parametrize("seed", [500032, 500465])
+def test_a_life_that_was_replaced_while_it_had_no_power_does_not_come_back(seed: int) -> None:
+    """Its power returned when that of the life after it had failed, and nobody took it for gone."""
+    assert undergo("hybrid", ordeal_of(seed, journal=True)).findings() == {}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("protocol", NODE_RULES)
 def test_whatever_befalls_thousands_of_clusters_the_rest_goes_on_in_order(protocol: str) -> None:
