@@ -8,12 +8,12 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, Packet, Value
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Transmit:
+class Transmit(Value):
     """Put `packet` on the network, towards `target`."""
 
     __slots__ = ("packet", "target")
@@ -22,23 +22,13 @@ class Transmit:
         self.target: Final[i64] = target
         self.packet: Final = packet
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Transmit)
-            and self.target == other.target
-            and self.packet == other.packet
-        )
-
-    def __hash__(self) -> int:
-        return hash((int(self.target), self.packet))
-
-    def __repr__(self) -> str:
-        return f"Transmit({self.target}, {self.packet!r})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.target, self.packet)
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Deliver:
+class Deliver(Value):
     """Hand `message` to the application."""
 
     __slots__ = ("message",)
@@ -46,14 +36,8 @@ class Deliver:
     def __init__(self, message: Message) -> None:
         self.message: Final = message
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Deliver) and self.message == other.message
-
-    def __hash__(self) -> int:
-        return hash(self.message)
-
-    def __repr__(self) -> str:
-        return f"Deliver({self.message!r})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.message,)
 
 
 Effect: TypeAlias = Transmit | Deliver

@@ -12,12 +12,12 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, Packet, Value
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Mark:
+class Mark(Value):
     """Message `sequence` of `sender`."""
 
     __slots__ = ("sender", "sequence")
@@ -26,23 +26,13 @@ class Mark:
         self.sender: Final[i64] = sender
         self.sequence: Final[i64] = sequence
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Mark)
-            and self.sender == other.sender
-            and self.sequence == other.sequence
-        )
-
-    def __hash__(self) -> int:
-        return hash((int(self.sender), int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"Mark({self.sender}, {self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sender, self.sequence)
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Fact:
+class Fact(Value):
     """Message `sequence` of `sender` to `target` comes before this one, and may be undelivered."""
 
     __slots__ = ("sender", "sequence", "target")
@@ -52,24 +42,13 @@ class Fact:
         self.target: Final[i64] = target
         self.sequence: Final[i64] = sequence
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Fact)
-            and self.sender == other.sender
-            and self.target == other.target
-            and self.sequence == other.sequence
-        )
-
-    def __hash__(self) -> int:
-        return hash((int(self.sender), int(self.target), int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"Fact({self.sender}, {self.target}, {self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sender, self.target, self.sequence)
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Report:
+class Report(Value):
     """What the past of a message may still have undelivered elsewhere.
 
     `facts` is complete for every destination that is neither in `filter` nor in `exceptions`.
@@ -86,20 +65,11 @@ class Report:
         self.facts: Final = facts
         self.hops: Final[i64] = hops
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Report)
-            and self.filter == other.filter
-            and self.exceptions == other.exceptions
-            and self.facts == other.facts
-            and self.hops == other.hops
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.filter, self.exceptions, self.facts, self.hops)
 
-    def __hash__(self) -> int:
-        return hash((int(self.filter), self.exceptions, tuple(self.facts), int(self.hops)))
-
-    def __repr__(self) -> str:
-        return f"Report({self.filter}, {self.exceptions}, {self.facts}, {self.hops})"
+    def hashed(self) -> tuple[object, ...]:
+        return (self.filter, self.exceptions, tuple(self.facts), self.hops)
 
 
 SENDER_ITSELF: Final = -1
@@ -108,7 +78,7 @@ SENDER_ITSELF: Final = -1
 
 @final
 @mypyc_attr(acyclic=True)
-class Watermark:
+class Watermark(Value):
     """All messages of `process` up to `low` are delivered everywhere.
 
     Those up to `low_except` are delivered everywhere but at `exceptions`; 0 says nothing. The
@@ -125,20 +95,8 @@ class Watermark:
         self.low_except: Final[i64] = low_except
         self.exceptions: Final = exceptions
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Watermark)
-            and self.process == other.process
-            and self.low == other.low
-            and self.low_except == other.low_except
-            and self.exceptions == other.exceptions
-        )
-
-    def __hash__(self) -> int:
-        return hash((int(self.process), int(self.low), int(self.low_except), self.exceptions))
-
-    def __repr__(self) -> str:
-        return f"Watermark({self.process}, {self.low}, {self.low_except}, {self.exceptions})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.process, self.low, self.low_except, self.exceptions)
 
 
 NO_WATERMARKS: Final[list[Watermark]] = []
@@ -181,24 +139,11 @@ class FactsMessage(Packet):
             integers += 0 if self.report.filter == 0 else 1
         return integers
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FactsMessage)
-            and self.carried == other.carried
-            and self.previous == other.previous
-            and self.must == other.must
-            and self.report == other.report
-            and self.watermarks == other.watermarks
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.previous, self.must, self.report, self.watermarks)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, int(self.previous), tuple(self.must), self.report))
-
-    def __repr__(self) -> str:
-        return (
-            f"FactsMessage({self.carried!r}, {self.previous}, {self.must}, {self.report!r}, "
-            f"{self.watermarks})"
-        )
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.previous, tuple(self.must), self.report)
 
 
 @final
@@ -219,18 +164,11 @@ class FactsAck(Packet):
         """The id, and what the watermarks count."""
         return 1 + count_integers(self.watermarks)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FactsAck)
-            and self.sequence == other.sequence
-            and self.watermarks == other.watermarks
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence, self.watermarks)
 
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"FactsAck({self.sequence}, {self.watermarks})"
+    def hashed(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final
@@ -257,19 +195,11 @@ class FactsPermit(Packet):
         """The id, the exceptions, and what the watermarks count."""
         return 1 + len(self.exceptions) + count_integers(self.watermarks)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FactsPermit)
-            and self.sequence == other.sequence
-            and self.exceptions == other.exceptions
-            and self.watermarks == other.watermarks
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence, self.exceptions, self.watermarks)
 
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence), self.exceptions))
-
-    def __repr__(self) -> str:
-        return f"FactsPermit({self.sequence}, {self.exceptions}, {self.watermarks})"
+    def hashed(self) -> tuple[object, ...]:
+        return (self.sequence, self.exceptions)
 
 
 @final
@@ -301,20 +231,11 @@ class FactsAsk(Packet):
         """Three ids, and what the watermarks count."""
         return 3 + count_integers(self.watermarks)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FactsAsk)
-            and self.delivered == other.delivered
-            and self.lowest == other.lowest
-            and self.lowest_except == other.lowest_except
-            and self.watermarks == other.watermarks
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.delivered, self.lowest, self.lowest_except, self.watermarks)
 
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.delivered), int(self.lowest), int(self.lowest_except)))
-
-    def __repr__(self) -> str:
-        return f"FactsAsk({self.delivered}, {self.lowest}, {self.lowest_except}, {self.watermarks})"
+    def hashed(self) -> tuple[object, ...]:
+        return (self.delivered, self.lowest, self.lowest_except)
 
 
 def translated(packet: Packet, ids: Mapping[int, int], source: int) -> Packet:

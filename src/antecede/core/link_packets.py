@@ -37,18 +37,8 @@ class LinkData(Packet):
         """The number, and what the inner packet has."""
         return 1 + self.inner.metadata_integers
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, LinkData)
-            and self.number == other.number
-            and self.inner == other.inner
-        )
-
-    def __hash__(self) -> int:
-        return hash((int(self.number), self.inner))
-
-    def __repr__(self) -> str:
-        return f"LinkData({self.number}, {self.inner!r})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.number, self.inner)
 
 
 @final
@@ -87,15 +77,5 @@ class LinkAck(Packet):
         """The highest number that it acknowledges."""
         return self.ranges[-1][1] if self.ranges else self.through
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, LinkAck)
-            and self.through == other.through
-            and self.ranges == other.ranges
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.through), self.ranges))
-
-    def __repr__(self) -> str:
-        return f"LinkAck({self.through}, {self.ranges})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.through, self.ranges)

@@ -34,19 +34,8 @@ class DataPacket(Packet):
         """The id and that of its predecessor; the flag is a bit."""
         return 2
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, DataPacket)
-            and self.carried == other.carried
-            and self.previous == other.previous
-            and self.flagged == other.flagged
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.carried, int(self.previous), self.flagged))
-
-    def __repr__(self) -> str:
-        return f"DataPacket({self.carried!r}, {self.previous}, {self.flagged})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.previous, self.flagged)
 
 
 @final
@@ -66,14 +55,8 @@ class Ack(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ack) and self.sequence == other.sequence
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"Ack({self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final
@@ -93,14 +76,8 @@ class Permit(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Permit) and self.sequence == other.sequence
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"Permit({self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final
@@ -121,18 +98,8 @@ class Ask(Packet):
         """Both ids."""
         return 2
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Ask)
-            and self.delivered == other.delivered
-            and self.lowest == other.lowest
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.delivered), int(self.lowest)))
-
-    def __repr__(self) -> str:
-        return f"Ask({self.delivered}, {self.lowest})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.delivered, self.lowest)
 
 
 @final
@@ -160,18 +127,11 @@ class Notice(Packet):
         inner = self.inner
         return len(self.processes) + (0 if inner is None else inner.metadata_integers)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Notice)
-            and self.processes == other.processes
-            and self.inner == other.inner
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.processes, self.inner)
 
-    def __hash__(self) -> int:
-        return hash((self.KIND, tuple(self.processes), self.inner))
-
-    def __repr__(self) -> str:
-        return f"Notice({self.processes}, {self.inner!r})"
+    def hashed(self) -> tuple[object, ...]:
+        return (tuple(self.processes), self.inner)
 
 
 @final
@@ -191,14 +151,11 @@ class Noted(Packet):
         """The ids."""
         return len(self.processes)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Noted) and self.processes == other.processes
+    def fields(self) -> tuple[object, ...]:
+        return (self.processes,)
 
-    def __hash__(self) -> int:
-        return hash((self.KIND, tuple(self.processes)))
-
-    def __repr__(self) -> str:
-        return f"Noted({self.processes})"
+    def hashed(self) -> tuple[object, ...]:
+        return (tuple(self.processes),)
 
 
 @final
@@ -210,11 +167,5 @@ class Expulsion(Packet):
 
     KIND: ClassVar[str] = "expelled"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expulsion)
-
-    def __hash__(self) -> int:
-        return hash(self.KIND)
-
-    def __repr__(self) -> str:
-        return "Expulsion()"
+    def fields(self) -> tuple[object, ...]:
+        return ()

@@ -7,9 +7,11 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
+from antecede.core.values import Value
+
 
 @final
-class Expelled:
+class Expelled(Value):
     """`process` is out: nothing of it will be delivered beyond its message `delivered`."""
 
     __slots__ = ("delivered", "process")
@@ -18,22 +20,12 @@ class Expelled:
         self.process: Final[i64] = process
         self.delivered: Final[i64] = delivered
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Expelled)
-            and self.process == other.process
-            and self.delivered == other.delivered
-        )
-
-    def __hash__(self) -> int:
-        return hash(("expelled", int(self.process), int(self.delivered)))
-
-    def __repr__(self) -> str:
-        return f"Expelled({self.process}, {self.delivered})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.process, self.delivered)
 
 
 @final
-class Unconfirmed:
+class Unconfirmed(Value):
     """Whether the expelled `process` has delivered our message `sequence` is not known."""
 
     __slots__ = ("process", "sequence")
@@ -42,22 +34,12 @@ class Unconfirmed:
         self.sequence: Final[i64] = sequence
         self.process: Final[i64] = process
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Unconfirmed)
-            and self.sequence == other.sequence
-            and self.process == other.process
-        )
-
-    def __hash__(self) -> int:
-        return hash(("unconfirmed", int(self.sequence), int(self.process)))
-
-    def __repr__(self) -> str:
-        return f"Unconfirmed({self.sequence}, {self.process})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence, self.process)
 
 
 @final
-class Refused:
+class Refused(Value):
     """Our message `sequence` does not go to `process`, which had been expelled before."""
 
     __slots__ = ("process", "sequence")
@@ -66,22 +48,12 @@ class Refused:
         self.sequence: Final[i64] = sequence
         self.process: Final[i64] = process
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Refused)
-            and self.sequence == other.sequence
-            and self.process == other.process
-        )
-
-    def __hash__(self) -> int:
-        return hash(("refused", int(self.sequence), int(self.process)))
-
-    def __repr__(self) -> str:
-        return f"Refused({self.sequence}, {self.process})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence, self.process)
 
 
 @final
-class Stopped:
+class Stopped(Value):
     """We are expelled ourselves, as `by` has told us: this process has stopped for good."""
 
     __slots__ = ("by",)
@@ -89,14 +61,8 @@ class Stopped:
     def __init__(self, by: i64) -> None:
         self.by: Final[i64] = by
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stopped) and self.by == other.by
-
-    def __hash__(self) -> int:
-        return hash(("stopped", int(self.by)))
-
-    def __repr__(self) -> str:
-        return f"Stopped({self.by})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.by,)
 
 
 Report: TypeAlias = Expelled | Unconfirmed | Refused | Stopped

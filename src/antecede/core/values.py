@@ -41,7 +41,34 @@ class Message:
 
 
 @mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
-class Packet:
+class Value:
+    """Compared, hashed and shown by its fields, in the order in which it is made of them."""
+
+    __slots__ = ()
+
+    def fields(self) -> tuple[object, ...]:
+        """What it is made of; without a word of a subclass, each is like nothing but itself."""
+        return (id(self),)
+
+    def hashed(self) -> tuple[object, ...]:
+        """Those of the fields that can be hashed."""
+        return self.fields()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value) or type(other) is not type(self):
+            return False
+        return self.fields() == other.fields()
+
+    def __hash__(self) -> int:
+        return hash(self.hashed())
+
+    def __repr__(self) -> str:
+        shown = ", ".join([repr(field) for field in self.fields()])
+        return f"{type(self).__name__}({shown})"
+
+
+@mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
+class Packet(Value):
     """What a protocol puts on a channel; a subclass sets `KIND` and, if it has one, `message`."""
 
     __slots__ = ()

@@ -10,6 +10,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from antecede.core.errors import RemoteError
+from antecede.core.values import Value
 from antecede.wire.greeting import NAME_LIMIT, harmless, read_text, write_text
 from antecede.wire.varint import Reader, varint_size, write_varint
 
@@ -21,7 +22,7 @@ STONES_MOST: Final = 256
 
 
 @final
-class Tombstone:
+class Tombstone(Value):
     """An expelled incarnation: it does not come back."""
 
     __slots__ = ("by", "incarnation", "name", "reason")
@@ -32,20 +33,8 @@ class Tombstone:
         self.by: Final = by
         self.reason: Final = reason
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Tombstone)
-            and self.name == other.name
-            and self.incarnation == other.incarnation
-            and self.by == other.by
-            and self.reason == other.reason
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.name, int(self.incarnation)))
-
-    def __repr__(self) -> str:
-        return f"Tombstone({self.name!r}, {self.incarnation}, {self.by!r}, {self.reason!r})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.name, self.incarnation, self.by, self.reason)
 
 
 def stones_size(stones: list[Tombstone]) -> i64:

@@ -12,6 +12,7 @@ from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import RemoteError
+from antecede.core.values import Value
 from antecede.wire.frames import NAMES
 from antecede.wire.greeting import NAME_LIMIT, read_text, write_text
 from antecede.wire.varint import Reader, write_varint
@@ -22,7 +23,7 @@ NAMED_MOST: Final = 256
 
 @final
 @mypyc_attr(acyclic=True)
-class Named:
+class Named(Value):
     """One incarnation, and the number that the sender has for it."""
 
     __slots__ = ("incarnation", "name", "number")
@@ -32,19 +33,8 @@ class Named:
         self.name: Final = name
         self.incarnation: Final[i64] = incarnation
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Named)
-            and self.number == other.number
-            and self.name == other.name
-            and self.incarnation == other.incarnation
-        )
-
-    def __hash__(self) -> int:
-        return hash((int(self.number), self.name, int(self.incarnation)))
-
-    def __repr__(self) -> str:
-        return f"Named({self.number}, {self.name!r}, {self.incarnation})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.number, self.name, self.incarnation)
 
 
 def write_names(writer: BytesWriter, named: list[Named]) -> None:

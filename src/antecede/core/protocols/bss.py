@@ -43,19 +43,8 @@ class BssPacket(Packet):
         """The vector: n, although zeros are not on the wire."""
         return self.size
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, BssPacket)
-            and self.carried == other.carried
-            and self.size == other.size
-            and self.time == other.time
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.carried)
-
-    def __repr__(self) -> str:
-        return f"BssPacket({self.carried!r}, {self.size}, {self.time})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.size, self.time)
 
 
 @final

@@ -58,18 +58,8 @@ class CykasMessage(Packet):
         """The id; the flag is a bit."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, CykasMessage)
-            and self.carried == other.carried
-            and self.eager == other.eager
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.carried, self.eager))
-
-    def __repr__(self) -> str:
-        return f"CykasMessage({self.carried!r}, {self.eager})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.eager)
 
 
 @final
@@ -89,14 +79,8 @@ class CykasAck(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CykasAck) and self.sequence == other.sequence
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"CykasAck({self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final
@@ -113,14 +97,8 @@ class YouCanTell(Packet):
         """Nothing at all: which is why it must arrive exactly once."""
         return 0
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, YouCanTell)
-
-    def __hash__(self) -> int:
-        return hash(self.KIND)
-
-    def __repr__(self) -> str:
-        return "YouCanTell()"
+    def fields(self) -> tuple[object, ...]:
+        return ()
 
 
 @final

@@ -55,16 +55,11 @@ class KsPacket(Packet):
         """Its own time and targets, and 2 + |targets| for every entry of the log."""
         return 1 + len(self.targets) + log_integers(self.log)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, KsPacket)
-            and self.carried == other.carried
-            and self.targets == other.targets
-            and self.log == other.log
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets, self.log)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
     def __repr__(self) -> str:
         return f"KsPacket({self.carried!r}, {self.targets}, {in_log_order(self.log)})"

@@ -54,14 +54,8 @@ class MfMessage(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MfMessage) and self.carried == other.carried
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, self.carried))
-
-    def __repr__(self) -> str:
-        return f"MfMessage({self.carried!r})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried,)
 
 
 @final
@@ -81,14 +75,8 @@ class MfAck(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MfAck) and self.sequence == other.sequence
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"MfAck({self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final

@@ -59,18 +59,8 @@ class NewtopMessage(Packet):
         """The id and the clock."""
         return 2
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, NewtopMessage)
-            and self.carried == other.carried
-            and self.clock == other.clock
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.carried, int(self.clock)))
-
-    def __repr__(self) -> str:
-        return f"NewtopMessage({self.carried!r}, {self.clock})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.clock)
 
 
 @final
@@ -90,14 +80,8 @@ class NewtopNull(Packet):
         """The clock."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NewtopNull) and self.clock == other.clock
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.clock)))
-
-    def __repr__(self) -> str:
-        return f"NewtopNull({self.clock})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.clock,)
 
 
 @final

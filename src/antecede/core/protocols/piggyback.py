@@ -28,7 +28,7 @@ from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.members import Members
 from antecede.core.process import CausalProcess
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, Packet, Value
 
 SEND_LIMIT: Final = 1 << 16
 """Messages that may be unacknowledged at once; beyond it `submit` raises BufferFull."""
@@ -42,7 +42,7 @@ Key: TypeAlias = tuple[int, int]
 
 @final
 @mypyc_attr(acyclic=True)
-class Predecessor:
+class Predecessor(Value):
     """A message that is carried along, and which of its targets may not have it, ascending."""
 
     __slots__ = ("message", "targets")
@@ -51,18 +51,8 @@ class Predecessor:
         self.message: Final = message
         self.targets: Final = targets
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Predecessor)
-            and self.message == other.message
-            and self.targets == other.targets
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.message, self.targets))
-
-    def __repr__(self) -> str:
-        return f"Predecessor({self.message!r}, {self.targets})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.message, self.targets)
 
 
 @final
@@ -101,21 +91,11 @@ class PiggybackMessage(Packet):
             total += 2 + len(predecessor.targets)
         return total
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PiggybackMessage)
-            and self.carried == other.carried
-            and self.targets == other.targets
-            and self.before == other.before
-            and self.stable == other.stable
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets, self.before, self.stable)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
-
-    def __repr__(self) -> str:
-        head = f"{self.carried!r}, {self.targets}"
-        return f"PiggybackMessage({head}, {self.before}, {self.stable})"
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
 
 @final
@@ -135,14 +115,8 @@ class PiggybackAck(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PiggybackAck) and self.sequence == other.sequence
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"PiggybackAck({self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final

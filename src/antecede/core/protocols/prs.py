@@ -56,16 +56,11 @@ class PrsPacket(Packet):
             integers += 1 + 2 * len(barrier.counts)
         return integers
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PrsPacket)
-            and self.carried == other.carried
-            and self.targets == other.targets
-            and self.barriers == other.barriers
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets, self.barriers)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
     def __repr__(self) -> str:
         return f"PrsPacket({self.carried!r}, {self.targets}, {in_order(self.barriers)})"

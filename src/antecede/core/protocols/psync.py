@@ -67,18 +67,8 @@ class PsyncMessage(Packet):
         """Its sender and id, and those of the messages it follows."""
         return 2 + 2 * len(self.follows)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PsyncMessage)
-            and self.carried == other.carried
-            and self.follows == other.follows
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.carried, self.follows))
-
-    def __repr__(self) -> str:
-        return f"PsyncMessage({self.carried!r}, {self.follows})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.follows)
 
 
 @final
@@ -98,14 +88,8 @@ class PsyncAck(Packet):
         """The id."""
         return 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PsyncAck) and self.sequence == other.sequence
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, int(self.sequence)))
-
-    def __repr__(self) -> str:
-        return f"PsyncAck({self.sequence})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.sequence,)
 
 
 @final
@@ -125,14 +109,8 @@ class PsyncRequest(Packet):
         """Sender and id of each."""
         return 2 * len(self.missing)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PsyncRequest) and self.missing == other.missing
-
-    def __hash__(self) -> int:
-        return hash((self.KIND, self.missing))
-
-    def __repr__(self) -> str:
-        return f"PsyncRequest({self.missing})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.missing,)
 
 
 @final

@@ -63,17 +63,11 @@ class RstPacket(Packet):
         """The matrix: n*n, although zeros are not on the wire. The targets are not counted."""
         return self.size * self.size
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, RstPacket)
-            and self.carried == other.carried
-            and self.targets == other.targets
-            and self.size == other.size
-            and self.sent == other.sent
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets, self.size, self.sent)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
     def __repr__(self) -> str:
         return f"RstPacket({self.carried!r}, {self.targets}, {self.size}, {in_order(self.sent)})"

@@ -61,19 +61,11 @@ class SeparatorPacket(Packet):
         """Origin, id, targets, and the matrix of the domain."""
         return 2 + len(self.targets) + self.hop.metadata_integers
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, SeparatorPacket)
-            and self.carried == other.carried
-            and self.targets == other.targets
-            and self.hop == other.hop
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets, self.hop)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
-
-    def __repr__(self) -> str:
-        return f"SeparatorPacket({self.carried!r}, {self.targets}, {self.hop!r})"
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
 
 @final

@@ -56,18 +56,11 @@ class SesPacket(Packet):
         """Its targets, its time (n), and 1 + n for each process that it remembers a time of."""
         return len(self.targets) + self.size + len(self.latest) * (1 + self.size)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, SesPacket)
-            and self.carried == other.carried
-            and self.targets == other.targets
-            and self.size == other.size
-            and self.time == other.time
-            and self.latest == other.latest
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets, self.size, self.time, self.latest)
 
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
+    def hashed(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
     def __repr__(self) -> str:
         header = f"{self.carried!r}, {self.targets}, {self.size}"

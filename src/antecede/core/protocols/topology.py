@@ -60,18 +60,8 @@ class TopologyPacket(Packet):
         """The id and the counts."""
         return 1 + len(self.counts)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TopologyPacket)
-            and self.carried == other.carried
-            and self.counts == other.counts
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.carried, self.counts))
-
-    def __repr__(self) -> str:
-        return f"TopologyPacket({self.carried!r}, {self.counts})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.counts)
 
 
 @final

@@ -50,18 +50,8 @@ class TreePacket(Packet):
         """The origin, the id and the remaining targets."""
         return 2 + len(self.targets)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TreePacket)
-            and self.carried == other.carried
-            and self.targets == other.targets
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.carried, self.targets))
-
-    def __repr__(self) -> str:
-        return f"TreePacket({self.carried!r}, {self.targets})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.carried, self.targets)
 
 
 @final

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
+from antecede.core.values import Value
 from antecede.sim.checker.interleavings import EXPIRE, State, Step, World
 from antecede.sim.checker.settling import PACKETS_MAX, Finding, endless, settled
 from antecede.sim.checker.verdicts import RESTLESS
@@ -21,7 +22,7 @@ Progress: TypeAlias = Callable[[int], None]
 
 
 @final
-class Budgets:
+class Budgets(Value):
     """How many faults a search may use: losses and duplications in all, expiries per process."""
 
     __slots__ = ("duplications", "expiries", "losses")
@@ -31,14 +32,8 @@ class Budgets:
         self.duplications: Final = duplications
         self.expiries: Final = expiries
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Budgets) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash((self.losses, self.duplications, self.expiries))
-
-    def __repr__(self) -> str:
-        return f"Budgets({self.losses}, {self.duplications}, {self.expiries})"
+    def fields(self) -> tuple[object, ...]:
+        return (self.losses, self.duplications, self.expiries)
 
 
 @final

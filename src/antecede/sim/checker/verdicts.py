@@ -6,6 +6,8 @@ sender of y submitted or delivered x before it submitted y, and so on along chai
 
 from typing import Final, final
 
+from antecede.core.values import Value
+
 ORDER: Final = "order"
 TWICE: Final = "twice"
 INVENTED: Final = "invented"
@@ -18,7 +20,7 @@ UNFAITHFUL: Final = "unfaithful"
 
 
 @final
-class Verdict:
+class Verdict(Value):
     """What went wrong: which kind of thing, at which process, with which message.
 
     `message` and `missing` are names of messages, or empty. For ORDER, `missing` should have been
@@ -37,17 +39,8 @@ class Verdict:
         self.missing: Final = missing
         self.detail: Final = detail
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Verdict) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        return (
-            f"Verdict({self.kind!r}, {self.process}, {self.message!r}, {self.missing!r}, "
-            f"{self.detail!r})"
-        )
+    def fields(self) -> tuple[object, ...]:
+        return (self.kind, self.process, self.message, self.missing, self.detail)
 
 
 def in_words(verdict: Verdict) -> str:
