@@ -63,8 +63,10 @@ class Value:
         return hash(self.hashed())
 
     def __repr__(self) -> str:
-        shown = ", ".join([repr(field) for field in self.fields()])
-        return f"{type(self).__name__}({shown})"
+        fields = self.fields()
+        if fields == (id(self),):
+            return f"<{type(self).__name__} at {id(self):#x}>"
+        return f"{type(self).__name__}({', '.join([repr(field) for field in fields])})"
 
 
 @mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
