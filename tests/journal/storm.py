@@ -415,10 +415,24 @@ def answer_of(plan: Plan) -> dict[str, object]:
     }
 
 
-def seeded(folder: str, seed: int) -> Plan:
-    """A storm of a hundred kills, 10 % of the datagrams lost and as many doubled."""
+def seeded(folder: str, seed: int, kills: int = 100) -> Plan:
+    """A storm that follows from its seed, 10 % of the datagrams lost and as many doubled: synced or
+    not, sealed or not, with files that are begun anew, and under both orders."""
+    options: dict[str, object] = {"durable": "sync" if seed % 2 else "process"}
+    if seed % 5 == 0:
+        options["order"] = "hybrid-facts"
+    if seed % 4 == 0:
+        options["journal_limit"] = 2 << 20
     return Plan(
-        folder=folder, seed=seed, kills=100, pause=0.06, patience=120, loss=0.1, duplication=0.1
+        folder=folder,
+        seed=seed,
+        kills=kills,
+        pause=0.06,
+        patience=240,
+        loss=0.1,
+        duplication=0.1,
+        options=options,
+        sealed=seed % 3 == 0,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.journal.storm import Plan, as_argument
+from tests.journal.storm import Plan, as_argument, seeded
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,22 +59,5 @@ def test_killed_senders_and_receivers_lose_nothing(tmp_path: Path, durable: str)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(34))
 def test_thousands_of_kills(tmp_path: Path, seed: int) -> None:
-    """300 each, so 10,200 in all: synced or not, sealed or not, with files that are begun anew,
-    and under both orders."""
-    options: dict[str, object] = {"durable": "sync" if seed % 2 else "process"}
-    if seed % 5 == 0:
-        options["order"] = "hybrid-facts"
-    if seed % 4 == 0:
-        options["journal_limit"] = 2 << 20
-    plan = Plan(
-        folder=str(tmp_path),
-        seed=seed,
-        kills=300,
-        pause=0.06,
-        patience=240,
-        loss=0.1,
-        duplication=0.1,
-        options=options,
-        sealed=seed % 3 == 0,
-    )
-    assert weather(plan)["kills"] >= 300
+    """300 each, so 10,200 in all."""
+    assert weather(seeded(str(tmp_path), seed, kills=300))["kills"] >= 300
