@@ -11,6 +11,7 @@ from typing import Final
 
 import antecede.core
 import antecede.link
+import antecede.live
 from antecede.core.catalogue import find_protocol
 from antecede.core.process import NodeProcess
 from antecede.link.contacts import Contact
@@ -18,6 +19,8 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.identity import Identity
 from antecede.link.limits import Limits
 from antecede.link.tokens import Tokens
+from antecede.live.settings import Settings
+from antecede.live.targets import chosen_targets
 from bench.steps import Measured, StepCounter, spread
 
 FOLDERS: Final = tuple(package.__path__[0] for package in (antecede.core, antecede.link))
@@ -108,6 +111,12 @@ class Star:
         self._ring(HUB)
         self.pass_time(SECOND_NS // 1_000)
 
+    def write(self, contacts: list[Contact], to_self: bool) -> None:
+        """One message to all of these, and time for what follows from it."""
+        self.hub.sending.send(contacts, to_self, b"", self._now_ns)
+        self._ring(HUB)
+        self.pass_time(SECOND_NS // 1_000)
+
 
 def steps_with_peers(peers: int) -> Measured:
     """Steps per message of a hub that has so many peers."""
@@ -120,6 +129,22 @@ def steps_with_peers(peers: int) -> Measured:
             star.write_to(contact)
     return Measured(
         situation="hub, n peers", size=peers, steps_per_message=counter.steps / MESSAGES
+    )
+
+
+def steps_of_a_multicast(targets: int) -> Measured:
+    """Steps per copy of messages to so many at once: whom they are for, and all that follows."""
+    star = Star(targets)
+    names = [contact.name for contact in star.contacts]
+    settings = Settings(name=HUB)
+    with StepCounter((*FOLDERS, antecede.live.__path__[0])) as counter:
+        for _ in range(TOGETHER):
+            contacts, to_self = chosen_targets(star.hub.directory, names, b"", settings, [])
+            star.write(contacts, to_self)
+    return Measured(
+        situation="multicast to n",
+        size=targets,
+        steps_per_message=counter.steps / TOGETHER / targets,
     )
 
 

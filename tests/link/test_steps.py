@@ -6,7 +6,7 @@ Counted in executed lines of core and link (`bench/peer_steps.py`), so it holds 
 import pytest
 
 import antecede
-from bench.peer_steps import steps_with_peers
+from bench.peer_steps import steps_of_a_multicast, steps_with_peers
 from bench.steps import spread
 
 pytestmark = pytest.mark.skipif(
@@ -20,3 +20,10 @@ def test_steps_per_message_do_not_grow_with_the_peers() -> None:
     # A peer that is soon written to again needs no datagram of its own for a permit.
     assert spread(series) < 1.3, series
     assert spread(series[1:]) < 1.05, series
+
+
+def test_steps_of_a_multicast_follow_its_targets() -> None:
+    """Per copy they are the same, however many there are."""
+    series = [steps_of_a_multicast(targets) for targets in (4, 32, 128)]
+
+    assert spread(series) < 1.5, series
