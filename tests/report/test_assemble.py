@@ -65,9 +65,11 @@ def test_the_table_of_runs_has_their_figures(tmp_path: Path) -> None:
         scribe.control(at, None, 1, 0, 1_000 + sequence)
         scribe.control(at, None, 1, 0, 2_000 + sequence)
     write_events(tmp_path / "chat.jsonl", scribe.log)
-    cells = re.findall(r"<t[dh][^>]*>(?:<b[^>]*>)?([^<]*)", report_of(tmp_path).opening)
+    report = report_of(tmp_path)
+    cells = re.findall(r"<t[dh][^>]*>(?:<b[^>]*>)?([^<]*)", report.opening)
 
     assert cells[-9:] == ["chat", "0", "100", "2", "149 ms", "1 ms", "50 ms", "0", "2"]
+    assert "where each spent its time; the slowest took 50 ms" in sections(report)["Latency"]
 
 
 def test_an_audit_speaks_for_the_runs_that_it_has_judged(tmp_path: Path) -> None:

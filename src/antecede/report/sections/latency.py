@@ -115,14 +115,17 @@ def recorded_latencies(recordings: Sequence[Recording]) -> list[Markup]:
 def stack_of(recording: Recording, slowest_ns: int) -> StackChart | None:
     """Messages from the quickest to the slowest: what their time consisted of.
 
-    The axis goes to the slowest of all runs, so that runs can be compared by looking.
+    The axis goes to the slowest of all runs, so that runs can be compared by looking; a run that
+    is much quicker than another lies flat on it, so its own slowest message is told in words.
     """
     parts = parts_of(recording.run)
     if parts is None:
         return None
+    own = latencies_ns(recording.run)
     return StackChart(
         title=recording.run.name,
-        note="messages from the quickest to the slowest: where each spent its time",
+        note="messages from the quickest to the slowest: where each spent its time; "
+        f"the slowest took {time_text(own[-1])}",
         x=Axis(title="share of messages", unit="share", low=0.0, high=1.0),
         y=Axis(title="latency", unit="time", high=float(slowest_ns)),
         places=parts.shares,
