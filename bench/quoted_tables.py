@@ -120,12 +120,14 @@ def reliability() -> str:
     for claim, clusters in (
         ("reliability-simulated", "simulated clusters"),
         ("reliability-simulated-facts", "simulated clusters under `hybrid-facts`"),
+        ("reliability-simulated-journals", "simulated clusters with journals"),
     ):
         found = figures_of(claim)
         totals = {key.rpartition(".")[2]: count(found[key]) for key in found if "totals" in key}
         said = (
             f"{totals['messages']} messages, {totals['deliveries']} deliveries, "
-            f"{totals['datagrams']} datagrams, {totals['gone']} nodes gone"
+            f"{totals['datagrams']} datagrams, {totals['gone']} nodes gone, "
+            f"{totals['power']} crashes at a write"
         )
         rows.append([f"{count(found['runs'])} {clusters}", said, verdict(found["ok"])])
     for claim, programs in (

@@ -13,6 +13,7 @@ from antecede.report.readers.recordings import (
     read_recording,
 )
 from antecede.report.readers.sources import AUDIT, COMPARISON, EVENTS, find_sources
+from antecede.trace.claims import claim_generation
 from antecede.trace.files import write_events
 from antecede.trace.processes import processes_folder, write_processes
 from antecede.trace.restore import log_of
@@ -137,3 +138,32 @@ def test_runs_of_the_same_id_are_told_apart_by_their_folders(tmp_path: Path) -> 
     runs = logged_runs(find_sources([tmp_path]))
 
     assert display_names(runs) == ["with: live", "without: live"]
+
+
+def test_where_a_log_breaks_off_nobody_is_blamed_for_the_rest(tmp_path: Path) -> None:
+    """Carol was killed before her first file was complete: all that she delivered is not known."""
+    run = tmp_path / "run_id=live"
+    run.mkdir()
+    for process, name in enumerate(("alice", "bob")):
+        events = [event for event in overtaken().log if event.process == process]
+        write_events(run / f"{name}-000001.jsonl", log_of(events))
+    names = processes_folder(tmp_path, "live")
+    names.mkdir(parents=True)
+    write_processes(names / "carol.jsonl", {2: "carol"})
+    [logged] = logged_runs(find_sources([tmp_path]))
+    blamed = read_recording(logged, "live")
+    assert claim_generation(run, "carol") == 1
+    recording = read_recording(logged, "live")
+
+    assert blamed.verdict is not None
+    assert recording.verdict is not None
+    assert blamed.verdict.losses
+    assert recording.verdict.losses == []
+    assert blamed.note == ""
+    assert recording.note.startswith("The log of carol breaks off")
+
+
+def test_a_folder_without_a_complete_file_says_so(tmp_path: Path) -> None:
+    assert claim_generation(tmp_path / "run_id=live", "carol") == 1
+    with pytest.raises(LocalError, match=r"holds no complete file: .*antecede audit"):
+        find_sources([tmp_path])

@@ -1,6 +1,7 @@
 """What an audit can find. Findings are values about data: rows of a table, never exceptions."""
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from antecede.trace.events import Event
@@ -160,3 +161,9 @@ class Verdict:
             *self.inventions,
             *self.self_causes,
         ]
+
+    def known(self, cut: Set[int]) -> "Verdict":
+        """Without what may be due to the logs of these processes, which break off."""
+        losses = [one for one in self.losses if one.target not in cut]
+        inventions = [one for one in self.inventions if one.message.sender not in cut]
+        return replace(self, losses=losses, inventions=inventions)

@@ -54,11 +54,10 @@ class Known:
         if not cut:
             return verdict
         self.ends[run] = {str(process): end_of(log, process) for process in sorted(cut)}
-        losses = [one for one in verdict.losses if one.target not in cut]
-        inventions = [one for one in verdict.inventions if one.message.sender not in cut]
-        self.unknown["losses"] += len(verdict.losses) - len(losses)
-        self.unknown["inventions"] += len(verdict.inventions) - len(inventions)
-        return replace(verdict, losses=losses, inventions=inventions)
+        known = verdict.known(cut)
+        self.unknown["losses"] += len(verdict.losses) - len(known.losses)
+        self.unknown["inventions"] += len(verdict.inventions) - len(known.inventions)
+        return known
 
 
 def audit_plain(

@@ -14,6 +14,7 @@ from antecede.report.spacetime.rows import WHOLE, Rows, Window, rows_of_files
 from antecede.report.spacetime.run import Run
 from antecede.report.spacetime.violations import judged
 from antecede.trace.datasets import find_run, listing
+from antecede.trace.leftovers import find_leftovers
 from antecede.trace.processes import processes_file, read_files, read_processes
 
 DRAWN: Final = 6
@@ -70,19 +71,34 @@ def chosen_runs(runs: Sequence[Logged], patterns: Sequence[str]) -> list[Logged]
 def read_recording(logged: Logged, name: str, window: Window = WHOLE) -> Recording:
     """Read one run; `name` is what the report calls it."""
     rows = rows_of_files(logged.files, window)
-    run = build_run(rows, name, names=names_of(logged))
+    names = names_of(logged)
+    run = build_run(rows, name, names=names)
+    cut = cut_off(logged)
+    verdict = judged(rows.rows) if rows.is_whole else None
     return Recording(
         run=run,
         run_id=logged.run_id,
         path=logged.path,
-        note=note_about(rows, run),
-        verdict=judged(rows.rows) if rows.is_whole else None,
+        note=note_about(rows, run, [names.get(process, f"P{process}") for process in sorted(cut)]),
+        verdict=None if verdict is None else verdict.known(cut),
     )
 
 
-def note_about(rows: Rows, run: Run) -> str:
+def cut_off(logged: Logged) -> set[int]:
+    """The processes whose logs break off: they were killed, or still run."""
+    folder = logged.files[0].parent
+    found = find_leftovers(folder) if logged.path.is_dir() else []
+    return {one.process for one in found if one.process is not None}
+
+
+def note_about(rows: Rows, run: Run, cut: Sequence[str]) -> str:
     """What the reader should know about this log."""
     notes: list[str] = []
+    if cut:
+        notes.append(
+            f"The log of {' and of '.join(cut)} breaks off: what is missing because of that counts "
+            "as neither lost nor made up; `antecede audit` says since when."
+        )
     if not rows.is_whole:
         notes.append(
             f"A part of the run: {len(rows.rows):,} of {rows.total:,} events "

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede.trace.datasets import PARTITION, find_runs, is_part, suffix_of
+from antecede.trace.datasets import (
+    PARTITION,
+    find_runs,
+    has_only_unfinished,
+    is_part,
+    part_files,
+    run_folders,
+    suffix_of,
+)
 from antecede.trace.events import COLUMNS
 from antecede.trace.jsonl import read_objects
 from antecede.trace.parquet import load, reading
@@ -75,12 +83,20 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
             raise LocalError(f"cannot read {path}: there is no such file or directory")
         sources = list(sources_at(path, DEPTH)) if path.is_dir() else [source_of_file(path)]
         if not sources:
+            check_settled(path)
             raise LocalError(
                 f"{path} has nothing to report: no event log, and no results of "
                 "`antecede compare`, `sweep`, `audit` or `evaluate`"
             )
         found += [source for source in sources if source not in found]
     return found
+
+
+def check_settled(path: Path) -> None:
+    """`LocalError` says so if there is a log, but no complete file of it."""
+    for folder in run_folders(path).values() if path.is_dir() else ():
+        if has_only_unfinished(folder):
+            part_files(folder)
 
 
 def source_of_file(path: Path) -> Source:
