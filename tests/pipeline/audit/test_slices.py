@@ -9,9 +9,23 @@ import pytest
 from hypothesis import given, settings
 
 from antecede.audit import ORDERS, Order, check_log, find_violations
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import judging
 from antecede.pipeline.audit.copies import Flags, Integers, Rows
+from antecede.pipeline.audit.findings import (
+    BACKWARDS,
+    BEFORE_SUBMISSION,
+    CAUSED,
+    CIRCLE,
+    DISORDER,
+    DUPLICATE,
+    INVENTION,
+    LOSS,
+    MESSAGES,
+    OPEN,
+    SCATTERED,
+    SPAN,
+    VIOLATION,
+)
 from antecede.pipeline.audit.sequential import RunJudge, judged
 from antecede.pipeline.audit.slices import Blurs, Slice, SliceJudge, blurred
 from antecede.trace import Event
@@ -119,7 +133,7 @@ def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
         assert violations(rows, order) == expected(events, order)
         assert violations(alone, order) == expected(events, order)
         verdict = check_log(events, witnesses=False, order=order)
-        caused = [row["number"] for row in alone if (row["what"], row["order"]) == (f.CAUSED, code)]
+        caused = [row["number"] for row in alone if (row["what"], row["order"]) == (CAUSED, code)]
         assert sum(caused) == len(verdict.self_causes)
 
 
@@ -151,7 +165,7 @@ def test_only_the_run_whose_clock_is_wrong_is_named() -> None:
         story.deliver(BOB, story.send(ALICE, BOB, at=3), at=late)
     rows = joined([rows_of(good.log, 7), rows_of(bad.log, 8)])
 
-    assert disorder(findings(rows)) == [(8, f.BEFORE_SUBMISSION)]
+    assert disorder(findings(rows)) == [(8, BEFORE_SUBMISSION)]
 
 
 def test_a_clock_that_goes_back_is_noticed() -> None:
@@ -161,7 +175,7 @@ def test_a_clock_that_goes_back_is_noticed() -> None:
     story.deliver(BOB, second, at=8)
 
     rows = findings(rows_of(story.log))
-    assert disorder(rows) == [(0, f.BACKWARDS)]
+    assert disorder(rows) == [(0, BACKWARDS)]
 
 
 def test_a_circle_of_equal_times_is_noticed() -> None:
@@ -193,7 +207,7 @@ def test_a_circle_of_equal_times_is_noticed() -> None:
         positions[process] += 1
 
     rows = findings(rows_of(events))
-    assert disorder(rows) == [(0, f.CIRCLE)]
+    assert disorder(rows) == [(0, CIRCLE)]
 
 
 def test_a_submission_at_several_times_is_noticed() -> None:
@@ -204,7 +218,7 @@ def test_a_submission_at_several_times_is_noticed() -> None:
     events.append(replace(events[0], position=1, target=CAROL, time_ns=3_000))
 
     rows = findings(rows_of(events))
-    assert disorder(rows) == [(0, f.SCATTERED)]
+    assert disorder(rows) == [(0, SCATTERED)]
 
 
 def test_a_delivery_before_the_submission_is_noticed_although_the_message_is_for_another() -> None:
@@ -214,7 +228,7 @@ def test_a_delivery_before_the_submission_is_noticed_although_the_message_is_for
     story.deliver(CAROL, message, at=4)
 
     rows = findings(rows_of(story.log))
-    assert disorder(rows) == [(0, f.BEFORE_SUBMISSION)]
+    assert disorder(rows) == [(0, BEFORE_SUBMISSION)]
 
 
 def test_a_slice_says_which_positions_and_sequences_it_has() -> None:
@@ -228,10 +242,10 @@ def test_a_slice_says_which_positions_and_sequences_it_has() -> None:
     spans = [
         (row["process"], row["position"], row["other_position"], row["number"])
         for row in rows
-        if row["what"] == f.SPAN
+        if row["what"] == SPAN
     ]
     assert spans == [(ALICE, 0, 1, 3), (BOB, 0, 0, 3)]
-    sequences = [(row["sequence"], row["other_sequence"]) for row in rows if row["what"] == f.SPAN]
+    sequences = [(row["sequence"], row["other_sequence"]) for row in rows if row["what"] == SPAN]
     assert sequences[0] == (1, 2)
     assert sequences[1][0] > sequences[1][1]
 
@@ -260,7 +274,7 @@ def long_flights_of(rows: Sequence[Row], events: Sequence[Event]) -> set[Copy]:
     """The copies that no slice saw both ends of; what is open is otherwise as it should be."""
     opened: dict[Copy, list[Row]] = {}
     for row in rows:
-        if row["what"] == f.OPEN:
+        if row["what"] == OPEN:
             opened.setdefault((row["sender"], row["sequence"], row["process"]), []).append(row)
     verdict = check_log(events, witnesses=False)
     begun = {copy: [row for row in found if row["position"] >= 0] for copy, found in opened.items()}
@@ -294,14 +308,14 @@ class Watching(SliceJudge):
 def judged_apart(events: Sequence[Event], long: set[Copy]) -> list[Row]:
     """The violations with one of these copies as the late one, in the whole run."""
     rows = Watching(rows_of(events), long).findings().to_pylist()
-    return [row for row in rows if row["what"] == f.VIOLATION]
+    return [row for row in rows if row["what"] == VIOLATION]
 
 
 def violations(rows: Sequence[Row], order: Order = "process") -> list[Found]:
     """For each early message the latest of the late ones, in the order of violation tables."""
     latest: dict[Found, Found] = {}
     for row in rows:
-        if row["what"] == f.VIOLATION and row["order"] == ORDERS.index(order):
+        if row["what"] == VIOLATION and row["order"] == ORDERS.index(order):
             early = row["process"], row["sender"], row["sequence"], row["time_ns"]
             late = (
                 row["other_position"],
@@ -319,7 +333,7 @@ def expected(events: Sequence[Event], order: Order = "process") -> list[Found]:
 
 
 def disorder(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    return sorted({(row["run"], row["number"]) for row in rows if row["what"] == f.DISORDER})
+    return sorted({(row["run"], row["number"]) for row in rows if row["what"] == DISORDER})
 
 
 def check_counts(rows: Sequence[Row], events: Sequence[Event]) -> None:
@@ -327,12 +341,12 @@ def check_counts(rows: Sequence[Row], events: Sequence[Event]) -> None:
     verdict = check_log(events, witnesses=False)
     found = {
         what: len([row for row in rows if row["what"] == what])
-        for what in (f.LOSS, f.DUPLICATE, f.INVENTION)
+        for what in (LOSS, DUPLICATE, INVENTION)
     }
     assert found == {
-        f.LOSS: len(verdict.losses),
-        f.DUPLICATE: len(verdict.duplicates),
-        f.INVENTION: len(verdict.inventions),
+        LOSS: len(verdict.losses),
+        DUPLICATE: len(verdict.duplicates),
+        INVENTION: len(verdict.inventions),
     }
-    counted = sum(row["number"] for row in rows if row["what"] == f.MESSAGES)
+    counted = sum(row["number"] for row in rows if row["what"] == MESSAGES)
     assert counted == verdict.messages

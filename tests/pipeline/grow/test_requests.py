@@ -13,8 +13,8 @@ from antecede.pipeline.grow.requests import (
     DEPTH_MAX,
     MESSAGES_MAX,
     Entry,
+    RequestModel,
     Requests,
-    Town,
     calls_inside,
     calls_means,
     grown_requests,
@@ -53,17 +53,17 @@ patterns = st.lists(
 ).filter(lambda found: any(pattern.calls for pattern in found))
 
 
-def town(
+def model(
     found: list[tuple[str, str, int]],
     known: tuple[Pattern, ...] = SERVICES,
     processes: int = 40,
     seed: int = 1,
     speed: float = 1.0,
-) -> Town:
+) -> RequestModel:
     graph = graph_of(found)
     rates = rates_of(graph, calls_means(pools_of(known))[False], calls_inside(known))
     replicas = replicas_of(rates.asked, processes)
-    return Town(
+    return RequestModel(
         graph=graph,
         rates=rates,
         replicas=replicas,
@@ -75,7 +75,7 @@ def town(
     )
 
 
-def service_of(place: Town, process: int) -> int:
+def service_of(place: RequestModel, process: int) -> int:
     return max(n for n, first in enumerate(place.firsts) if first <= process)
 
 
@@ -98,7 +98,7 @@ def as_workload(rows: list[Entry]) -> list[WorkloadRow]:
 def test_requests_can_be_performed(
     found: list[tuple[str, str, int]], known: list[Pattern], seed: int
 ) -> None:
-    place = town(found, tuple(known), seed=seed)
+    place = model(found, tuple(known), seed=seed)
     requests = Requests(place)
     rows = as_workload([row for number in range(5) for row in requests.rows(number)])
     if rows:
@@ -108,17 +108,17 @@ def test_requests_can_be_performed(
 
 
 def test_a_request_depends_on_its_number_and_the_seed_only() -> None:
-    forth = Requests(town(SHOP))
-    back = Requests(town(SHOP))
+    forth = Requests(model(SHOP))
+    back = Requests(model(SHOP))
     numbers = [0, 1, 2, 77, 1 << 33]
     assert {n: forth.rows(n) for n in numbers} == {n: back.rows(n) for n in reversed(numbers)}
-    assert forth.rows(0) != Requests(town(SHOP, seed=2)).rows(0)
+    assert forth.rows(0) != Requests(model(SHOP, seed=2)).rows(0)
     assert [row[1:] for row in forth.rows(0)] != [row[1:] for row in forth.rows(1 << 33)]
 
 
 def test_edges_are_called_as_often_as_the_graph_says() -> None:
     """The shop has no circles, so what goes along an edge is a call, and against it a reply."""
-    place = town(SHOP)
+    place = model(SHOP)
     requests = Requests(place)
     names = place.graph.names
     counts: Counter[tuple[str, str]] = Counter()
@@ -134,7 +134,7 @@ def test_edges_are_called_as_often_as_the_graph_says() -> None:
 
 
 def test_answers_go_back_to_the_very_process_that_asked() -> None:
-    place = town(SHOP)
+    place = model(SHOP)
     requests = Requests(place)
     for number in range(60):
         rows = as_workload(requests.rows(number))
@@ -145,20 +145,20 @@ def test_answers_go_back_to_the_very_process_that_asked() -> None:
 
 def test_times_add_up_along_causes() -> None:
     for speed in (1.0, 2.0):
-        for _, _, _, causes, delay_ns, _, ready_ns in Requests(town(SHOP, speed=speed)).rows(3):
+        for _, _, _, causes, delay_ns, _, ready_ns in Requests(model(SHOP, speed=speed)).rows(3):
             if not causes:
                 assert ready_ns == delay_ns < 1_000_000 / speed
             else:
                 assert ready_ns >= delay_ns
-    slow = Requests(town(SHOP)).rows(3)
-    fast = Requests(town(SHOP, speed=1000.0)).rows(3)
+    slow = Requests(model(SHOP)).rows(3)
+    fast = Requests(model(SHOP, speed=1000.0)).rows(3)
     assert max(row[4] for row in fast) <= max(row[4] for row in slow) / 1000
 
 
 def test_circles_and_floods_end() -> None:
     """A service that calls itself, and patterns that call a thousand times."""
     flood = Pattern(steps=tuple(step() for _ in range(1000)))
-    place = town([("a", "a", 1000)], (flood, SINK), processes=3)
+    place = model([("a", "a", 1000)], (flood, SINK), processes=3)
     sizes = [len(Requests(place).rows(number)) for number in range(3)]
     assert max(sizes) <= MESSAGES_MAX
     assert DEPTH_MAX < 100, "each hand-over is a call of Python"
@@ -171,13 +171,13 @@ def test_without_calls_there_is_nothing_to_follow() -> None:
 
 def test_a_call_that_wants_an_answer_gets_one_even_where_nobody_replied() -> None:
     """The only pattern that replies makes calls; at a leaf of the graph none fits."""
-    place = town([("a", "b", 10)], (ONE_CALL, START), processes=2)
+    place = model([("a", "b", 10)], (ONE_CALL, START), processes=2)
     rows = Requests(place).rows(0)
     assert [row[2] for row in rows] == [[1], [0]] * (len(rows) // 2)
 
 
 def test_spark_makes_the_same_requests(spark: SparkSession) -> None:
-    place = town(SHOP)
+    place = model(SHOP)
     requests = Requests(place)
     expected = [row for number in range(50) for row in requests.rows(number)]
     for partitions in (1, 3):

@@ -14,12 +14,10 @@ from functools import partial, reduce
 from typing import Final, TypeAlias
 
 import numpy as np
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.clocks import find_blurs, find_offsets, with_clock
 from antecede.pipeline.audit.facts import (
     Flights,
@@ -28,7 +26,7 @@ from antecede.pipeline.audit.facts import (
     sample_flights,
     with_run_numbers,
 )
-from antecede.pipeline.audit.findings import FINDINGS, REASONS
+from antecede.pipeline.audit.findings import BEFORE_SUBMISSION, FINDINGS, MIXED, REASONS, SCATTERED
 from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.pipeline.audit.long_stages import (
     around_long_flights,
@@ -42,6 +40,7 @@ from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, pla
 from antecede.pipeline.audit.sequential import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, find_copies, into_slices
 from antecede.pipeline.audit.verdict import doubts, scattered_runs
+from antecede.pipeline.persisting import persisted
 from antecede.pipeline.spark_settings import UNWEIGHED
 
 Tell: TypeAlias = Callable[[str], None]
@@ -128,12 +127,12 @@ class Judge:
         extents = self._extents(slice_copies, tell)
         self.method.plan = plan = plan_slices(extents, slice_copies)
         tell("judging slices")
-        sliced = self._kept(self._judged_slices(self._rows, plan))
+        sliced = self._persisted(self._judged_slices(self._rows, plan))
         wrong = self._overview(sliced)
         if wrong:
             tell("judging stretches without a clock")
             blurred = self._with_blurs(wrong, slice_copies)
-            again = self._kept(self._judged_slices(self._rows, blurred))
+            again = self._persisted(self._judged_slices(self._rows, blurred))
             sliced = sliced.where(~F.col("run").isin(wrong)).unionByName(again)
         parts = [sliced]
         if plan.slices:
@@ -163,16 +162,16 @@ class Judge:
             columns = [name for name in self._rows.columns if name != "clock_ns"]
             self._rows = with_clock(self._rows.select(*columns), self.method.offsets)
         for run in offsets:
-            self.method.reasons.setdefault(run, []).append(REASONS[f.BEFORE_SUBMISSION])
+            self.method.reasons.setdefault(run, []).append(REASONS[BEFORE_SUBMISSION])
 
     def _overview(self, sliced: DataFrame) -> list[int]:
         """The large runs that slices cannot judge by the clock; why, goes down with all others."""
         told = {(row["run"], row["number"]) for row in doubts(sliced).collect()}
-        suspects = sorted(run for run, number in told if number == f.MIXED)
-        told = {(run, number) for run, number in told if number != f.MIXED}
+        suspects = sorted(run for run, number in told if number == MIXED)
+        told = {(run, number) for run, number in told if number != MIXED}
         if suspects:
             rows = scattered_runs(self._rows.where(F.col("run").isin(suspects)))
-            told |= {(row["run"], f.SCATTERED) for row in rows.collect()}
+            told |= {(row["run"], SCATTERED) for row in rows.collect()}
         for run, number in sorted(told):
             reasons = self.method.reasons.setdefault(run, [])
             if REASONS[number] not in reasons:
@@ -204,11 +203,8 @@ class Judge:
         whole.blurs |= plan.blurs
         return plan
 
-    def _kept(self, findings: DataFrame) -> DataFrame:
-        """The same, computed once."""
-        findings.persist(StorageLevel.MEMORY_AND_DISK)
-        self._stack.callback(findings.unpersist)
-        return findings
+    def _persisted(self, table: DataFrame) -> DataFrame:
+        return persisted(table, self._stack)
 
     def _judged_slices(self, rows: DataFrame, plan: SlicePlan) -> DataFrame:
         """The findings of all slices."""
@@ -229,20 +225,20 @@ class Judge:
 
     def _judged_opens(self, sliced: DataFrame, tell: Tell) -> list[DataFrame]:
         """What comes of the copies that reach beyond their slices."""
-        copies = self._kept(closed(sliced))
-        parts = [self._kept(faults(copies, self._rows))]
+        copies = self._persisted(closed(sliced))
+        parts = [self._persisted(faults(copies, self._rows))]
         long = long_flights(copies)
         self.method.long_flights = long.count()
         if self.method.long_flights:
             tell("judging long flights")
-            parts.append(self._kept(self._judged_long_flights(long)))
+            parts.append(self._persisted(self._judged_long_flights(long)))
         return parts
 
     def _judged_long_flights(self, long: DataFrame) -> DataFrame:
         """The violations in which one of these is late."""
         shortest_ns = max(1, self.method.plan.overlap_ns)
-        flights = self._kept(group_long_flights(long, shortest_ns))
-        spans = self._kept(spans_of_groups(flights))
+        flights = self._persisted(group_long_flights(long, shortest_ns))
+        spans = self._persisted(spans_of_groups(flights))
         copies = with_message_start(find_copies(during(self._rows, spans)))
         around = around_long_flights(copies, flights, spans, self._parts(spans.count()))
         judge = partial(

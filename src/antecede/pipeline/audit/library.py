@@ -8,19 +8,24 @@ with audit(spark.read.parquet("events"), order="trace") as found:
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Final, Self
+from dataclasses import dataclass, replace
+from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.audit.summary import Method, Summary
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.facts import RunFacts, gather_facts
+from antecede.pipeline.audit.findings import (
+    CAUSED,
+    DUPLICATE,
+    INVENTION,
+    LOSS,
+    MESSAGES,
+    ORDER_CODES,
+)
 from antecede.pipeline.audit.inputs import ONLY_RUN, with_all_columns
 from antecede.pipeline.audit.judge import (
     SETTINGS,
@@ -32,6 +37,7 @@ from antecede.pipeline.audit.judge import (
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
 from antecede.pipeline.audit.summary import channels_of, figures_of
+from antecede.pipeline.persisting import PersistedTables, persisted
 from antecede.pipeline.spark_settings import configured
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
@@ -40,8 +46,8 @@ NOTHING_MOVED: Final[verdict.Moved] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """What an audit found, as tables. They are kept until `unpersist`, or the end of a `with`."""
+class Findings(PersistedTables):
+    """What an audit found, as tables."""
 
     violations: DataFrame
     """One row per message delivered too early at a process."""
@@ -51,22 +57,6 @@ class Findings:
     summary: Summary
     counted: DataFrame
     """What was judged: the submissions and deliveries of the log, and run_id."""
-    _stack: ExitStack = field(repr=False)
-
-    def unpersist(self) -> None:
-        """Let go of the tables: whoever looks at one again has it computed again."""
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.unpersist()
 
 
 def audit(
@@ -120,8 +110,7 @@ def audited(
         offsets = {names[run]: of for run, of in judged.method.offsets.items()}
         found = verdict.graded(found, {**moved, **offsets})
         known = verdict.identified(found, deliveries, with_run_id(spans, names))
-        known.persist(StorageLevel.MEMORY_AND_DISK)
-        stack.callback(known.unpersist)
+        known = persisted(known, stack)
         tell("counting")
         summary = summarise(judged, findings, known, chosen, names)
         losses, inventions = verdict.losses(findings), verdict.inventions(findings)
@@ -212,21 +201,21 @@ def summarise(
     for other in judged.orders:
         if other != order:
             by_order[other] = verdict.violations(findings, other).count()
-    code = f.ORDER_CODES[order if order in judged.orders else PROCESS]
+    code = ORDER_CODES[order if order in judged.orders else PROCESS]
     method = judged.method
     return Summary(
         events=sum(run.events for run in judged.runs),
-        messages=total(rows, "number", f.MESSAGES),
+        messages=total(rows, "number", MESSAGES),
         deliveries=sum(run.deliveries for run in judged.runs),
         processes=max((run.processes for run in judged.runs), default=0),
         runs=len(judged.runs),
         violations=figures.kinds,
         order=order,
         violations_by_order=by_order,
-        duplicates=total(rows, "rows", f.DUPLICATE),
-        losses=total(rows, "rows", f.LOSS),
-        inventions=total(rows, "rows", f.INVENTION),
-        self_caused=total(rows, "number", f.CAUSED, code),
+        duplicates=total(rows, "rows", DUPLICATE),
+        losses=total(rows, "rows", LOSS),
+        inventions=total(rows, "rows", INVENTION),
+        self_caused=total(rows, "number", CAUSED, code),
         cut_off={},
         unknown={"losses": 0, "inventions": 0},
         grades=figures.grades,

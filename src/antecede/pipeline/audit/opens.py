@@ -9,9 +9,8 @@ or without a submission that anybody reported, the rows are looked up in the log
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import NEVER
-from antecede.pipeline.audit.findings import FINDINGS
+from antecede.pipeline.audit.findings import DUPLICATE, FINDINGS, INVENTION, LOSS, OPEN
 from antecede.pipeline.audit.stages import find_copies, receiver_of, sender_of
 
 KEY = ("run", "sender", "sequence", "process")
@@ -25,7 +24,7 @@ def closed(sliced: DataFrame) -> DataFrame:
          whether whoever did saw a delivery as well; position, time_ns, clock_ns of the submission;
          other_position, other_ns, other_clock_ns of the first delivery; deliveries.
     """
-    opened = sliced.where(F.col("what") == f.OPEN)
+    opened = sliced.where(F.col("what") == OPEN)
     begin = F.when(F.col("position") != NEVER, F.struct("position", "time_ns", "clock_ns"))
     end = F.struct("other_position", "other_ns", "other_clock_ns")
     delivered = F.col("other_position") != NEVER
@@ -63,15 +62,15 @@ def faults(copies: DataFrame, rows: DataFrame) -> DataFrame:
     Out: `FINDINGS`.
     """
     lost = copies.where(F.col("submitted") & (F.col("deliveries") == 0))
-    losses = lost.select(as_findings(f.LOSS, position="position", time_ns="time_ns"))
+    losses = lost.select(as_findings(LOSS, position="position", time_ns="time_ns"))
     unclear = copies.where(~F.col("submitted") | (F.col("deliveries") > 1)).select(*KEY)
     looked_up = find_copies(rows_about(rows, unclear))
     delivery = {"position": "delivered_position", "time_ns": "delivered_ns"}
     duplicates = looked_up.where(F.col("deliveries") > 1).select(
-        as_findings(f.DUPLICATE, **delivery, other_ns="last_delivered_ns", number="deliveries")
+        as_findings(DUPLICATE, **delivery, other_ns="last_delivered_ns", number="deliveries")
     )
     unsent = (F.col("submitted_position") == NEVER) & (F.col("delivered_position") != NEVER)
-    inventions = looked_up.where(unsent).select(as_findings(f.INVENTION, **delivery))
+    inventions = looked_up.where(unsent).select(as_findings(INVENTION, **delivery))
     return losses.unionByName(duplicates).unionByName(inventions)
 
 

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.audit.history import Order
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import LATEST, ArrowBatch, Rows
-from antecede.pipeline.audit.findings import ArrowTable
+from antecede.pipeline.audit.findings import DISORDER, ArrowTable
 from antecede.pipeline.audit.judging import find_overtakings, relevant_events
 from antecede.pipeline.audit.overtaking import could_be_late
 from antecede.pipeline.audit.settling import in_causal_order
@@ -64,7 +63,7 @@ def judged(rows: Rows, number: int, stretch: Slice | None, orders: Sequence[Orde
     found = SliceJudge(rows, number, stretch, orders).findings()
     if stretch is not None:
         return found
-    is_disorder = pc.equal(found["what"], f.DISORDER)
+    is_disorder = pc.equal(found["what"], DISORDER)
     bad = pc.unique(found.filter(is_disorder)["run"])
     if not len(bad):
         return found

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from antecede.audit.history import Order
 from antecede.audit.kernel import NONE
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import (
     LATEST,
     NEVER,
@@ -27,7 +26,24 @@ from antecede.pipeline.audit.copies import (
     Rows,
     gather,
 )
-from antecede.pipeline.audit.findings import ArrowTable
+from antecede.pipeline.audit.findings import (
+    BACKWARDS,
+    BEFORE_SUBMISSION,
+    CAUSED,
+    CIRCLE,
+    DISORDER,
+    DUPLICATE,
+    INVENTION,
+    LOSS,
+    MESSAGES,
+    OPEN,
+    ORDER_CODES,
+    SCATTERED,
+    SPAN,
+    VIOLATION,
+    ArrowTable,
+    findings_table,
+)
 from antecede.pipeline.audit.judging import (
     NOTHING,
     Events,
@@ -117,7 +133,7 @@ class SliceJudge:
         self._number = number
         self._stretch = stretch
         self._orders = orders
-        self._tables: list[ArrowTable] = [f.findings_table(f.DISORDER, run=NOTHING)]
+        self._tables: list[ArrowTable] = [findings_table(DISORDER, run=NOTHING)]
         self._submitted = copies.submitted_position != NEVER
         self._delivered = copies.delivered_position != NEVER
         self._own = self._is_own(
@@ -151,7 +167,7 @@ class SliceJudge:
         """Duplicates, losses and inventions, if everything there is about a copy is here."""
         copies, submitted, delivered = self._copies, self._submitted, self._delivered
         self._report(
-            f.DUPLICATE,
+            DUPLICATE,
             copies.deliveries > 1,
             position=copies.delivered_position,
             time_ns=copies.delivered_ns,
@@ -159,13 +175,13 @@ class SliceJudge:
             number=copies.deliveries,
         )
         self._report(
-            f.LOSS,
+            LOSS,
             submitted & ~delivered & (copies.process != NEVER),
             position=copies.submitted_position,
             time_ns=copies.submitted_ns,
         )
         self._report(
-            f.INVENTION,
+            INVENTION,
             delivered & ~submitted,
             position=copies.delivered_position,
             time_ns=copies.delivered_ns,
@@ -179,7 +195,7 @@ class SliceJudge:
         complete = (copies.deliveries == 1) & (count == 1)
         begun_here = self._submitted & self._own & ~complete & (copies.process != NEVER)
         self._report(
-            f.OPEN,
+            OPEN,
             begun_here | (~self._submitted & (count > 0)),
             position=copies.submitted_position,
             time_ns=copies.submitted_ns,
@@ -197,14 +213,14 @@ class SliceJudge:
             for name in ("run", "sender", "sequence", "process"):
                 columns[name] = getattr(self._copies, name)
             rows = {name: column[chosen] for name, column in columns.items()}
-            self._tables.append(f.findings_table(what, **rows))
+            self._tables.append(findings_table(what, **rows))
 
     def _report_messages(self) -> None:
         """How many messages of each run are submitted here."""
         messages = self._messages
         own = (messages.position != LATEST) & self._is_own(messages.clock_ns)
         runs, counts = np.unique(self._places.run[messages.place[own]], return_counts=True)
-        self._tables.append(f.findings_table(f.MESSAGES, run=runs, number=counts))
+        self._tables.append(findings_table(MESSAGES, run=runs, number=counts))
 
     def _report_spans(self) -> None:
         """Which positions, and which sequences of its own, each process has in this stretch."""
@@ -216,8 +232,8 @@ class SliceJudge:
         np.minimum.at(low, submissions.place, self._messages.sequence[submissions.message])
         np.maximum.at(high, submissions.place, self._messages.sequence[submissions.message])
         self._tables.append(
-            f.findings_table(
-                f.SPAN,
+            findings_table(
+                SPAN,
                 run=self._places.run[places],
                 process=self._places.process[places],
                 position=events.position[first],
@@ -239,15 +255,15 @@ class SliceJudge:
         scattered = copies.submitted_clock_ns != messages.clock_ns[messages.of_copy]
         run_of_place = self._places.run
         reasons = (
-            (f.BACKWARDS, run_of_place[disordered_places(events)]),
-            (f.BEFORE_SUBMISSION, run_of_place[deliveries.place[early]]),
-            (f.BEFORE_SUBMISSION, copies.run[early_copies]),
-            (f.SCATTERED, copies.run[self._submitted & scattered]),
+            (BACKWARDS, run_of_place[disordered_places(events)]),
+            (BEFORE_SUBMISSION, run_of_place[deliveries.place[early]]),
+            (BEFORE_SUBMISSION, copies.run[early_copies]),
+            (SCATTERED, copies.run[self._submitted & scattered]),
         )
         for reason, runs in reasons:
             if len(runs):
                 runs = np.unique(runs)
-                self._tables.append(f.findings_table(f.DISORDER, run=runs, number=reason))
+                self._tables.append(findings_table(DISORDER, run=runs, number=reason))
         return np.concatenate([runs for _, runs in reasons])
 
     def _judge(self, events: Events) -> None:
@@ -263,7 +279,7 @@ class SliceJudge:
                 continue
             self._tables.append(violations_table(copies, found, order))
             stalled = np.unique(self._places.run[found.stalled])
-            self._tables.append(f.findings_table(f.DISORDER, run=stalled, number=f.CIRCLE))
+            self._tables.append(findings_table(DISORDER, run=stalled, number=CIRCLE))
 
     def _settle(self, events: Events, order: Order, may_be_late: Flags) -> None:
         """Judge events that contradict each other."""
@@ -273,8 +289,8 @@ class SliceJudge:
         found, caused = settled(events, len(self._places), order, may_be_late, own)
         self._tables += [
             violations_table(self._copies, found, order),
-            f.findings_table(
-                f.CAUSED, run=self._copies.run[:1], number=caused, order=f.ORDER_CODES[order]
+            findings_table(
+                CAUSED, run=self._copies.run[:1], number=caused, order=ORDER_CODES[order]
             ),
         ]
 
@@ -282,9 +298,9 @@ class SliceJudge:
 def violations_table(copies: Copies, found: Overtakings, order: Order) -> ArrowTable:
     """Pairs of copies, one too early and the other late, as findings."""
     early, late = found.early, found.late
-    return f.findings_table(
-        f.VIOLATION,
-        order=f.ORDER_CODES[order],
+    return findings_table(
+        VIOLATION,
+        order=ORDER_CODES[order],
         run=copies.run[early],
         sender=copies.sender[early],
         sequence=copies.sequence[early],

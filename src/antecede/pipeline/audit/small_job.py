@@ -28,10 +28,18 @@ from antecede.audit.summary import (
     Summary,
 )
 from antecede.pipeline.arrow_files import write_together
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.copies import Integers
 from antecede.pipeline.audit.facts import check_separate
-from antecede.pipeline.audit.findings import REASONS
+from antecede.pipeline.audit.findings import (
+    CAUSED,
+    DISORDER,
+    DUPLICATE,
+    INVENTION,
+    LOSS,
+    MESSAGES,
+    ORDER_CODES,
+    REASONS,
+)
 from antecede.pipeline.audit.inputs import (
     Source,
     cut_off,
@@ -124,19 +132,19 @@ def summarise(
     judged_order = order if order in violations else PROCESS
     early = violations[judged_order]
     by_order = {each: len(violations.get(each, early)["run"]) for each in ORDERS}
-    is_caused = (what == f.CAUSED) & (findings["order"] == f.ORDER_CODES[judged_order])
+    is_caused = (what == CAUSED) & (findings["order"] == ORDER_CODES[judged_order])
     return Summary(
         events=sum(run.events for run in log.runs),
-        messages=int(number[what == f.MESSAGES].sum()),
+        messages=int(number[what == MESSAGES].sum()),
         deliveries=sum(run.deliveries for run in log.runs),
         processes=max((run.processes for run in log.runs), default=0),
         runs=len(log.runs),
         violations={kind: int((early["kind"] == place).sum()) for place, kind in enumerate(KINDS)},
         order=order,
         violations_by_order=by_order,
-        duplicates=int((what == f.DUPLICATE).sum()),
-        losses=int((what == f.LOSS).sum()),
-        inventions=int((what == f.INVENTION).sum()),
+        duplicates=int((what == DUPLICATE).sum()),
+        losses=int((what == LOSS).sum()),
+        inventions=int((what == INVENTION).sum()),
         self_caused=int(number[is_caused].sum()),
         cut_off={},
         unknown={},
@@ -174,8 +182,8 @@ def known_only(
     """Without losses and inventions that may be due to logs which break off; and how many."""
     unknown = {}
     for name, what, column in (
-        ("losses", f.LOSS, "process"),
-        ("inventions", f.INVENTION, "sender"),
+        ("losses", LOSS, "process"),
+        ("inventions", INVENTION, "sender"),
     ):
         doubtful = np.zeros(len(findings["what"]), np.bool_)
         for run, processes in cut.items():
@@ -210,7 +218,7 @@ def number_of(run: str, names: Sequence[str]) -> int:
 
 def reasons_of(findings: Columns, names: Sequence[str]) -> dict[str, list[str]]:
     """The runs that had to be judged without a clock, and why."""
-    told = findings["what"] == f.DISORDER
+    told = findings["what"] == DISORDER
     pairs = zip(findings["run"][told].tolist(), findings["number"][told].tolist(), strict=True)
     reasons: dict[str, list[str]] = {}
     for run, number in sorted(set(pairs)):

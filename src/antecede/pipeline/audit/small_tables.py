@@ -9,9 +9,9 @@ from pyspark.sql.types import IntegerType, LongType, MapType, StringType, Struct
 
 from antecede.audit.history import Order
 from antecede.audit.summary import CHANNELS, GRADES, KINDS, QUANTILES, Channel
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.copies import Flags, Integers
+from antecede.pipeline.audit.findings import DUPLICATE, INVENTION, LOSS, ORDER_CODES, VIOLATION
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -33,7 +33,7 @@ ARROW_TYPES: Final = {
 SAME: Final = {"process": "process", "sender": "sender", "sequence": "sequence"}
 TABLES: Final = {
     "duplicates": (
-        f.DUPLICATE,
+        DUPLICATE,
         verdict.DUPLICATES,
         SAME
         | {
@@ -43,7 +43,7 @@ TABLES: Final = {
         },
     ),
     "losses": (
-        f.LOSS,
+        LOSS,
         verdict.LOSSES,
         {
             "target": "process",
@@ -52,7 +52,7 @@ TABLES: Final = {
             "submitted_ns": "time_ns",
         },
     ),
-    "inventions": (f.INVENTION, verdict.INVENTIONS, SAME | {"delivered_ns": "time_ns"}),
+    "inventions": (INVENTION, verdict.INVENTIONS, SAME | {"delivered_ns": "time_ns"}),
 }
 """What each table is about, its columns, and where among the findings they come from."""
 
@@ -81,8 +81,8 @@ def chosen(columns: Columns, which: Flags | Integers) -> Columns:
 
 def latest_violations(findings: Columns, order: Order) -> Columns:
     """The columns of the violations table: for each early message the latest of the late ones."""
-    is_asked_for = findings["order"] == f.ORDER_CODES[order]
-    rows = chosen(findings, (findings["what"] == f.VIOLATION) & is_asked_for)
+    is_asked_for = findings["order"] == ORDER_CODES[order]
+    rows = chosen(findings, (findings["what"] == VIOLATION) & is_asked_for)
     keys = ("run", "process", "sender", "sequence")
     ranking = np.lexsort(
         [rows[name] for name in ("other_sequence", "other_sender", "other_position", *keys[::-1])]

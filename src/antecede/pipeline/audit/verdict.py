@@ -20,8 +20,18 @@ from pyspark.sql.types import (
 
 from antecede.audit.history import Order
 from antecede.audit.summary import CLEAR, POSSIBLE, RECORDED
-from antecede.pipeline.audit import findings as f
 from antecede.pipeline.audit.clocks import scattered_submissions
+from antecede.pipeline.audit.findings import (
+    BACKWARDS,
+    DISORDER,
+    DUPLICATE,
+    INVENTION,
+    LOSS,
+    MIXED,
+    ORDER_CODES,
+    SPAN,
+    VIOLATION,
+)
 from antecede.pipeline.schemas import RUN_ID
 
 Moved: TypeAlias = Mapping[str, Mapping[int, int]]
@@ -88,7 +98,7 @@ def violations(findings: DataFrame, order: Order) -> DataFrame:
     """
     late = F.struct("other_position", "other_sender", "other_sequence", "other_ns")
     found = (
-        findings.where((F.col("what") == f.VIOLATION) & (F.col("order") == f.ORDER_CODES[order]))
+        findings.where((F.col("what") == VIOLATION) & (F.col("order") == ORDER_CODES[order]))
         .groupBy("run_id", "process", "sender", "sequence")
         .agg(
             F.min("time_ns").alias("time_ns"),
@@ -188,7 +198,7 @@ def renamed(table: DataFrame, side: str, *names: str) -> DataFrame:
 
 def duplicates(findings: DataFrame) -> DataFrame:
     """In: findings, and run_id. Out: `DUPLICATES`."""
-    return findings.where(F.col("what") == f.DUPLICATE).select(
+    return findings.where(F.col("what") == DUPLICATE).select(
         "run_id",
         "process",
         "sender",
@@ -201,7 +211,7 @@ def duplicates(findings: DataFrame) -> DataFrame:
 
 def losses(findings: DataFrame) -> DataFrame:
     """In: findings, and run_id. Out: `LOSSES`."""
-    return findings.where(F.col("what") == f.LOSS).select(
+    return findings.where(F.col("what") == LOSS).select(
         "run_id",
         F.col("process").alias("target"),
         "sender",
@@ -212,7 +222,7 @@ def losses(findings: DataFrame) -> DataFrame:
 
 def inventions(findings: DataFrame) -> DataFrame:
     """In: findings, and run_id. Out: `INVENTIONS`."""
-    return findings.where(F.col("what") == f.INVENTION).select(
+    return findings.where(F.col("what") == INVENTION).select(
         "run_id", "process", "sender", "sequence", F.col("time_ns").alias("delivered_ns")
     )
 
@@ -220,8 +230,8 @@ def inventions(findings: DataFrame) -> DataFrame:
 def doubts(findings: DataFrame) -> DataFrame:
     """What speaks against following the clock, by run, each thing once.
 
-    Beside what slices say themselves: `f.BACKWARDS` if some process has smaller positions in a
-    later slice, and `f.MIXED` if the sequences of a sender do not simply grow from slice to slice.
+    Beside what slices say themselves: `BACKWARDS` if some process has smaller positions in a
+    later slice, and `MIXED` if the sequences of a sender do not simply grow from slice to slice.
     Only then can a message be submitted, in part, in one slice, and in part in another.
 
     In:  findings.
@@ -234,14 +244,14 @@ def doubts(findings: DataFrame) -> DataFrame:
     )
     passed = F.max("other_position").over(earlier) >= F.col("position")
     mixed = F.max("other_sequence").over(earlier) >= F.col("sequence")
-    backwards, differing = (F.lit(number).cast("long") for number in (f.BACKWARDS, f.MIXED))
+    backwards, differing = (F.lit(number).cast("long") for number in (BACKWARDS, MIXED))
     between = (
-        findings.where(F.col("what") == f.SPAN)
+        findings.where(F.col("what") == SPAN)
         .select("run", F.array(F.when(passed, backwards), F.when(mixed, differing)).alias("all"))
         .select("run", F.explode("all").alias("number"))
         .where(F.col("number").isNotNull())
     )
-    inside = findings.where(F.col("what") == f.DISORDER).select("run", "number")
+    inside = findings.where(F.col("what") == DISORDER).select("run", "number")
     return inside.unionByName(between).distinct()
 
 

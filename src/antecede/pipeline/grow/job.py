@@ -16,7 +16,7 @@ from antecede.pipeline.grow.errands import PARTS_WANTED, Pattern, patterns_of, s
 from antecede.pipeline.grow.layers import grown, layered, replica_names
 from antecede.pipeline.grow.plan import GRAPH, Plan, Recorded, Wanted, planned
 from antecede.pipeline.grow.requests import (
-    Town,
+    RequestModel,
     calls_inside,
     calls_means,
     grown_requests,
@@ -32,8 +32,9 @@ from antecede.pipeline.grow.service_graph import (
 )
 from antecede.pipeline.grow.summary import graph_origins, layer_origins
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs
+from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
-from antecede.pipeline.profile.job import kept, no_messages
+from antecede.pipeline.profile.job import no_messages
 from antecede.pipeline.profile.sampling import (
     ENTRIES_MAX,
     RunSize,
@@ -95,7 +96,7 @@ def grow(
         chosen = size.run_id
         names = read_names(session, source, chosen)
         sample = sampled(workload, {chosen: size}, stack, entries_max)
-        structure = kept(causal_structure(sample.workload), stack)
+        structure = persisted(causal_structure(sample.workload), stack)
         plan = planned(recorded(structure, names, sample, size), wanted)
         if services is None:
             growth = from_layers(structure, names, plan)
@@ -166,7 +167,7 @@ def from_graph(
     patterns = sampled_patterns(structure, plan)
     rates = rates_of(graph, calls_means(pools_of(patterns))[False], calls_inside(patterns))
     replicas = replicas_of(rates.asked, plan.wanted.processes)
-    town = Town(
+    model = RequestModel(
         graph=graph,
         rates=rates,
         replicas=replicas,
@@ -176,8 +177,8 @@ def from_graph(
         speed=plan.wanted.speed,
         seed=plan.wanted.seed,
     )
-    requests = ceil(plan.messages / max(messages_mean(town), 1e-9))
-    workload = grown_requests(session.range(requests), town).select(
+    requests = ceil(plan.messages / max(messages_mean(model), 1e-9))
+    workload = grown_requests(session.range(requests), model).select(
         "*",
         F.lit(None).cast(LongType()).alias("source_message_id"),
         F.lit(None).cast(IntegerType()).alias("layer"),
@@ -214,7 +215,7 @@ def written(
     growth: Growth, plan: Plan, run_id: str, out: str, stack: ExitStack, words: dict[str, object]
 ) -> dict[str, object]:
     """Write the tables, and the summary with what there is and with `words`."""
-    workload = kept(growth.workload, stack)
+    workload = persisted(growth.workload, stack)
     counts = counted(workload, plan)
     if not counts["messages"]:
         raise LocalError("not a single message came of it: ask for more messages")

@@ -61,7 +61,7 @@ AT_ONCE: Final = Step(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Town:
+class RequestModel:
     """Everything that requests depend on; plain data, as it travels to Python workers."""
 
     graph: ServiceGraph
@@ -94,12 +94,12 @@ class Visit:
 class Requests:
     """Makes requests one by one."""
 
-    def __init__(self, town: Town) -> None:
-        self._town = town
-        self._chance = KeyedRandom(town.seed, WORKLOAD)
-        self._entries = list(accumulate(town.rates.outside))
-        self._weights = [list(accumulate(calls)) for calls in town.graph.calls]
-        self._pools = pools_of(town.patterns)
+    def __init__(self, model: RequestModel) -> None:
+        self._model = model
+        self._chance = KeyedRandom(model.seed, WORKLOAD)
+        self._entries = list(accumulate(model.rates.outside))
+        self._weights = [list(accumulate(calls)) for calls in model.graph.calls]
+        self._pools = pools_of(model.patterns)
         self._means = calls_means(self._pools)
         self._rows: list[Entry] = []
         self._first_id = 0
@@ -111,7 +111,7 @@ class Requests:
         self._chance.key(number, number >> WORD_BITS)
         self._rows = []
         self._first_id = number * IDS
-        start_ns = (self._chance.word() * self._town.period_ns) >> WORD_BITS
+        start_ns = (self._chance.word() * self._model.period_ns) >> WORD_BITS
         service = bisect_right(self._entries, self._chance.unit() * self._entries[-1])
         self._handle(Visit(service=service, process=self._place(service), start_ns=start_ns))
         return self._rows
@@ -135,7 +135,7 @@ class Requests:
         return replies
 
     def _pattern(self, visit: Visit) -> Pattern:
-        calls = self._town.rates.calls[visit.service]
+        calls = self._model.rates.calls[visit.service]
         lucky = self._chance.unit() * self._means[visit.wanted] < calls
         calling = lucky or visit.opening is None
         pool = self._pools[visit.wanted, calling and visit.depth < DEPTH_MAX]
@@ -149,7 +149,7 @@ class Requests:
         called: dict[int, int] = {}
         for _ in range(step.width):
             child = bisect_right(weights, self._chance.unit() * weights[-1])
-            service = self._town.graph.children[visit.service][child]
+            service = self._model.graph.children[visit.service][child]
             called[self._place(service)] = service
         message = self._send(visit, step, list(called), causes)
         self.calls += len(called)
@@ -169,7 +169,7 @@ class Requests:
         return answers
 
     def _send(self, visit: Visit, step: Step, targets: list[int], causes: list[int]) -> int:
-        speed = self._town.speed
+        speed = self._model.speed
         delay_ns = int((step.delay_ns if causes else visit.start_ns + step.delay_ns) / speed)
         ready_ns = delay_ns
         if causes:
@@ -181,8 +181,8 @@ class Requests:
         return message
 
     def _place(self, service: int) -> int:
-        replica = self._chance.below(self._town.replicas[service])
-        return int(self._town.firsts[service] + replica)
+        replica = self._chance.below(self._model.replicas[service])
+        return int(self._model.firsts[service] + replica)
 
 
 def causes_of(step: Step, visit: Visit, answers: Sequence[list[int]]) -> list[int]:
@@ -225,32 +225,32 @@ def calls_inside(patterns: Sequence[Pattern]) -> float:
     return (widths[False] * means[False] + widths[True] * means[True]) / sum(widths)
 
 
-def messages_mean(town: Town) -> float:
+def messages_mean(model: RequestModel) -> float:
     """How many messages a request leads to on average.
 
     How many calls it leads to is known, and how many messages come with a call is tried out: a few
     requests are so large that trying would not tell how many calls there are on average.
     """
-    calls = sum(map(sum, town.graph.calls)) / sum(town.rates.outside)
-    requests = Requests(town)
+    calls = sum(map(sum, model.graph.calls)) / sum(model.rates.outside)
+    requests = Requests(model)
     messages = sum(len(requests.rows(PILOT_FROM + number)) for number in range(PILOT))
     return calls * messages / max(1, requests.calls)
 
 
-def grown_requests(numbers: DataFrame, town: Town) -> DataFrame:
+def grown_requests(numbers: DataFrame, model: RequestModel) -> DataFrame:
     """The messages of these requests.
 
     In:  id, the number of a request.
     Out: `GROWN`.
     """
-    return numbers.select("id").mapInArrow(maker_of(town), GROWN)
+    return numbers.select("id").mapInArrow(maker_of(model), GROWN)
 
 
-def maker_of(town: Town) -> Callable[[Iterable[ArrowBatch]], Iterator[ArrowBatch]]:
+def maker_of(model: RequestModel) -> Callable[[Iterable[ArrowBatch]], Iterator[ArrowBatch]]:
     """What a Python worker does with a batch of request numbers."""
 
     def made(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
-        requests = Requests(town)
+        requests = Requests(model)
         schema = to_arrow_schema(GROWN)
         for batch in batches:
             rows = [

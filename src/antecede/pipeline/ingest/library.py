@@ -1,9 +1,8 @@
 """Spans as an event log, for those who have them in a DataFrame already."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
@@ -14,6 +13,7 @@ from antecede.pipeline.ingest.counting import counted_reading
 from antecede.pipeline.ingest.job import kept, learnt, ordered
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN
 from antecede.pipeline.ingest.spans import STORED_AS
+from antecede.pipeline.persisting import PersistedTables
 from antecede.pipeline.schemas import EVENTS, PROCESSES
 from antecede.pipeline.spark_settings import UNWEIGHED, configured
 
@@ -23,8 +23,8 @@ NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
-    """What spans come to; it is kept until `unpersist`, or the end of a `with`."""
+class Traffic(PersistedTables):
+    """What spans come to, as tables."""
 
     events: DataFrame
     """The event log."""
@@ -32,22 +32,6 @@ class Traffic:
     """What its processes are called."""
     clocks: Clocks
     """What was added to the clock of each process, and where no offset helps."""
-    _stack: ExitStack = field(repr=False)
-
-    def unpersist(self) -> None:
-        """Let go of the tables: whoever looks at one again has it computed again."""
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.unpersist()
 
 
 def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:

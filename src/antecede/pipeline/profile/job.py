@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.persisting import persisted
 from antecede.pipeline.profile import moments, traffic
 from antecede.pipeline.profile.distributions import Distribution, distributions_of, histograms
 from antecede.pipeline.profile.sampling import (
@@ -105,7 +105,7 @@ def profile(
         sample = sampled(workload, sizes, stack, entries_max)
         tables = prepared(workload, sample, source, run_id, stack)
         counted, line = measured(tables, stack)
-        counted, line = kept(counted, stack), kept(line, stack)
+        counted, line = persisted(counted, stack), persisted(line, stack)
         for name, table in (
             ("processes", tables.totals),
             ("channels", tables.channels),
@@ -114,13 +114,6 @@ def profile(
         ):
             table.write.mode("overwrite").partitionBy("run_id").parquet(f"{out}/{name}")
         return summaries(tables, counted, line)
-
-
-def kept(table: DataFrame, stack: ExitStack) -> DataFrame:
-    """The same table, worked out once only, until the stack is closed."""
-    stored = table.persist(StorageLevel.MEMORY_AND_DISK)
-    stack.callback(stored.unpersist)
-    return stored
 
 
 def no_messages(source: str, run_id: str | None) -> str:
@@ -133,19 +126,19 @@ def prepared(
 ) -> Tables:
     """Read what else there is, and work out what several stages need."""
     session = workload.sparkSession
-    structure = kept(causal_structure(sample.workload), stack)
+    structure = persisted(causal_structure(sample.workload), stack)
     events = read_events(session, source, run_id)
     copies = moments.nominal_times(structure) if events is None else moments.copy_times(events)
-    copies = kept(copies, stack)
-    channels = kept(traffic.channels(workload), stack)
+    copies = persisted(copies, stack)
+    channels = persisted(traffic.channels(workload), stack)
     names = read_names(session, source, run_id)
     return Tables(
         structure=structure,
         sample=sample,
         channels=channels,
-        totals=kept(traffic.process_totals(channels, workload, names), stack),
+        totals=persisted(traffic.process_totals(channels, workload, names), stack),
         copies=copies,
-        runs=kept(moments.run_times(copies), stack),
+        runs=persisted(moments.run_times(copies), stack),
         times=NOMINAL if events is None else RECORDED,
     )
 
@@ -158,7 +151,7 @@ def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
     is_whole = ~F.col("run_id").isin(list(tables.sample.messages))
     copies = tables.copies.where(is_whole | F.lit(tables.times == RECORDED))
     sent = moments.submissions(copies)
-    sent_by_all = kept(moments.in_system_lane(sent, "submission_gap_ns", tables.runs), stack)
+    sent_by_all = persisted(moments.in_system_lane(sent, "submission_gap_ns", tables.runs), stack)
     own_gaps = moments.in_own_lane(sent, "sender_gap_ns").unionByName(
         moments.in_own_lane(moments.deliveries(copies), "delivery_gap_ns")
     )
@@ -169,7 +162,7 @@ def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
             moments.in_system_lane(under_way, "in_flight", tables.runs)
         )
     )
-    levels = kept(levels, stack)
+    levels = persisted(levels, stack)
     values = [
         traffic.message_values(tables.structure),
         traffic.conversation_values(tables.structure),

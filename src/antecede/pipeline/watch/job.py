@@ -14,12 +14,21 @@ from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.inputs import ONLY_RUN
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS, spans_in_values
 from antecede.pipeline.schemas import EVENTS, with_run_id
-from antecede.pipeline.watch import window as w
 from antecede.pipeline.watch.judging import findings_about
 from antecede.pipeline.watch.progress import read_progress, worst_channels, write_progress
 from antecede.pipeline.watch.settings import Settings
 from antecede.pipeline.watch.spans import SpanWatching
 from antecede.pipeline.watch.state import State, forget_state, read_state, write_state
+from antecede.pipeline.watch.window import (
+    COPY,
+    advanced,
+    closed,
+    last_times,
+    marked,
+    marks_of,
+    needed_later,
+    under_way,
+)
 from antecede.trace.datasets import PARTITION
 
 Format: TypeAlias = Literal["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]
@@ -133,10 +142,10 @@ class Watching:
         before = read_state(session, self._states, number)
         rows = before.window.unionByName(batch).persist()
         try:
-            last = w.last_times(rows)
-            found = w.marks_of(last, self._settings.patience_ns, self._settings.finished)
-            marks = w.advanced(found, before.marks)
-            window = w.marked(rows, marks, before.marks).persist()
+            last = last_times(rows)
+            found = marks_of(last, self._settings.patience_ns, self._settings.finished)
+            marks = advanced(found, before.marks)
+            window = marked(rows, marks, before.marks).persist()
             after = self._judged(window, before, marks, number)
             write_state(session, self._states, number, after)
             window.unpersist()
@@ -149,14 +158,14 @@ class Watching:
     ) -> State:
         """Write what is found, and return what is to be remembered."""
         settings = self._settings
-        open_copies = w.under_way(window).persist()
+        open_copies = under_way(window).persist()
         arrivals = newly_delivered(window)
         patience_ns = 0 if settings.finished else settings.lost_after_ns
         late = F.col("submitted_ns") <= F.col("mark_ns") - patience_ns
         missing = open_copies.where(late).drop("mark_ns")
-        lost = missing.join(before.lost, list(w.COPY), "leftanti")
-        back = before.lost.join(arrivals, list(w.COPY), "leftsemi")
-        known = w.closed(window)
+        lost = missing.join(before.lost, list(COPY), "leftanti")
+        back = before.lost.join(arrivals, list(COPY), "leftsemi")
+        known = closed(window)
         counted = {
             "events": known.where("time_ns > judged_ns"),
             "open_copies": open_copies,
@@ -173,8 +182,8 @@ class Watching:
             Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts),
         )
         return State(
-            w.kept(window, open_copies, settings.horizon_ns),
-            before.lost.join(arrivals, list(w.COPY), "leftanti").unionByName(lost),
+            needed_later(window, open_copies, settings.horizon_ns),
+            before.lost.join(arrivals, list(COPY), "leftanti").unionByName(lost),
             self._seen(before, arrivals, marks),
             marks,
         )
@@ -190,9 +199,9 @@ class Watching:
         }
         # Whose submission has long been dropped was not invented: it came a second time.
         unknown = fresh["inventions"].withColumn("target", F.col("process"))
-        seen = before.seen.select(*w.COPY, F.col("delivered_ns").alias("first_delivered_ns"))
-        fresh["inventions"] = unknown.join(seen, list(w.COPY), "leftanti").drop("target")
-        repeated = unknown.join(seen, list(w.COPY)).select(
+        seen = before.seen.select(*COPY, F.col("delivered_ns").alias("first_delivered_ns"))
+        fresh["inventions"] = unknown.join(seen, list(COPY), "leftanti").drop("target")
+        repeated = unknown.join(seen, list(COPY)).select(
             "run_id",
             "process",
             "sender",
@@ -207,7 +216,7 @@ class Watching:
     def _seen(self, before: State, arrivals: DataFrame, marks: dict[str, int]) -> DataFrame:
         """What was delivered within the horizon."""
         both = before.seen.unionByName(arrivals)
-        first = both.groupBy(*w.COPY).agg(F.min("delivered_ns").alias("delivered_ns"))
+        first = both.groupBy(*COPY).agg(F.min("delivered_ns").alias("delivered_ns"))
         oldest = min(marks.values(), default=0) - self._settings.horizon_ns
         return first.where(F.col("delivered_ns") > oldest)
 
@@ -233,7 +242,7 @@ class Watching:
 
 def newly_delivered(window: DataFrame) -> DataFrame:
     """In: what `window.marked` gives. Out: the copies delivered since it was judged last."""
-    fresh = w.closed(window).where("kind = 'delivered' AND time_ns > judged_ns")
+    fresh = closed(window).where("kind = 'delivered' AND time_ns > judged_ns")
     return fresh.select(
         "run_id",
         F.col("process").alias("target"),

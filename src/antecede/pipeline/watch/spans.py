@@ -23,13 +23,14 @@ from pyspark.sql.types import StructType
 from antecede.audit.progress import Progress
 from antecede.pipeline.ingest.library import spans_to_events
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS
+from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import PROCESSES, with_run_id
-from antecede.pipeline.watch import window as w
 from antecede.pipeline.watch.judging import findings_about
 from antecede.pipeline.watch.progress import write_progress
 from antecede.pipeline.watch.settings import Settings
 from antecede.pipeline.watch.state import MARK_COLUMNS, MARKS
+from antecede.pipeline.watch.window import NEVER, advanced, marks_of
 from antecede.trace.processes import FOLDER as NAMES_FOLDER
 
 SPANS: Final = "spans"
@@ -69,17 +70,17 @@ class SpanWatching:
         session = batch.sparkSession
         before = self._read(session, number)
         with ExitStack() as stack:
-            come = kept(batch, stack)
+            come = persisted(batch, stack)
             self._write_rejects(come, number)
             told = come.where("rejected IS NULL").select(*STORED.names)
-            spans = kept(before.spans.unionByName(told), stack)
+            spans = persisted(before.spans.unionByName(told), stack)
             last = last_ends(spans)
-            marks = w.advanced(self._marks(last), before.marks)
+            marks = advanced(self._marks(last), before.marks)
             names = numbered(before.names, last)
             events = 0
             fresh = []
             for run, mark_ns in sorted(marks.items()):
-                judged_ns = before.marks.get(run, w.NEVER)
+                judged_ns = before.marks.get(run, NEVER)
                 own = spans.where(F.col("run_id") == run)
                 found, count = self._found(own, run, names, (judged_ns, mark_ns), stack)
                 events += count
@@ -94,7 +95,7 @@ class SpanWatching:
     def _marks(self, last: list[Row]) -> dict[str, int]:
         """Up to when each run can be judged."""
         settings = self._settings
-        found = w.marks_of(last, settings.patience_ns, settings.finished)
+        found = marks_of(last, settings.patience_ns, settings.finished)
         if settings.finished:
             return found
         return {run: mark - settings.longest_ns for run, mark in found.items()}
@@ -113,7 +114,7 @@ class SpanWatching:
             return None, 0
         traffic = stack.enter_context(spans_to_events(spans, repair=False))
         events = traffic.events.where(F.col("time_ns") <= mark_ns).withColumn("run_id", F.lit(run))
-        events = kept(events, stack)
+        events = persisted(events, stack)
         count = events.where(F.col("time_ns") > judged_ns).count()
         found = stack.enter_context(findings_about(events, self._settings.order, ["violations"]))
         fresh = found["violations"].where(F.col("late_delivered_ns") > judged_ns)
@@ -184,13 +185,6 @@ class SpanWatching:
         names.write.mode("overwrite").parquet(f"{place}/{NAMES}")
         names.write.mode("overwrite").parquet(f"{self._out}/{NAMES_FOLDER}")
         marks.write.mode("overwrite").parquet(f"{place}/{MARKS}")
-
-
-def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
-    """The rows, kept until the stack is left."""
-    rows.persist()
-    stack.callback(rows.unpersist)
-    return rows
 
 
 def end_of_span() -> Column:

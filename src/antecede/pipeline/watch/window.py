@@ -65,7 +65,7 @@ def under_way(window: DataFrame) -> DataFrame:
     return sent.join(arrived, list(COPY), "leftanti")
 
 
-def kept(window: DataFrame, open_copies: DataFrame, horizon_ns: int) -> DataFrame:
+def needed_later(window: DataFrame, open_copies: DataFrame, horizon_ns: int) -> DataFrame:
     """In: what `marked` and `under_way` give. Out: the rows that later ones may need."""
     young = open_copies.where(F.col("submitted_ns") > F.col("mark_ns") - horizon_ns)
     since = young.groupBy("run_id").agg(F.min("submitted_ns").alias("since_ns"))

@@ -1,0 +1,40 @@
+"""Tables that are worked out once, and let go together."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+
+def persisted(
+    table: DataFrame, stack: ExitStack, level: StorageLevel = StorageLevel.MEMORY_AND_DISK
+) -> DataFrame:
+    """The same table, worked out once only, until the stack is closed."""
+    stored = table.persist(level)
+    stack.callback(stored.unpersist)
+    return stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersistedTables:
+    """Tables that are kept until `unpersist`, or the end of a `with`."""
+
+    _stack: ExitStack = field(repr=False)
+
+    def unpersist(self) -> None:
+        """Let go of the tables: whoever looks at one again has it computed again."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.unpersist()
