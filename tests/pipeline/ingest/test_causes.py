@@ -1,8 +1,22 @@
 """What messages wait for: chains, joins, replies, and tables that name causes."""
 
 from itertools import count
+from random import Random
 
-from antecede.pipeline.ingest.causes import CAUSES_MAX, RECALLED, Local, planned_messages
+import pyarrow as pa
+import pytest
+
+from antecede.pipeline.ingest.arrow_rows import Row, rows_of
+from antecede.pipeline.ingest.causes import (
+    CAUSES_MAX,
+    GROUPED,
+    PLANNED,
+    RECALLED,
+    Local,
+    planned_batches,
+    planned_messages,
+)
+from antecede.pipeline.ingest.order import MUTUAL, ORDINARY, SENDING
 
 
 class Diary:
@@ -15,16 +29,16 @@ class Diary:
         self._numbers: dict[str, int] = {}
 
     def gets(self, name: str, *, answers: str | None = None, by: str | None = None) -> None:
-        self._add("delivered", name, answers, by)
+        self._add(ORDINARY, name, answers, by)
 
     def sends(self, name: str, *, answers: str | None = None, by: str | None = None) -> None:
-        self._add("submitted", name, answers, by)
+        self._add(SENDING, name, answers, by)
 
-    def _add(self, kind: str, name: str, answers: str | None, by: str | None) -> None:
+    def _add(self, phase: int, name: str, answers: str | None, by: str | None) -> None:
         number = self._numbers.setdefault(name, next(self._ids))
         time_ns = 100 + len(self.events)
         keys = [None if key is None else hash(key) for key in (by, name, answers)]
-        event = (0, self._scope, kind, number, time_ns, 1, 7, *keys, None, None)
+        event = (0, self._scope, phase, number, time_ns, 1, 7, *keys, None, None)
         self.events.append(Local._make(event))
 
     def causes(self) -> dict[str, list[str]]:
@@ -136,7 +150,7 @@ def test_a_reply_waits_for_its_own_calls_whatever_other_handlers_do_meanwhile() 
 
 def test_copies_of_one_message_are_one_row() -> None:
     copies = [
-        Local(3, None, "submitted", 9, 50, target, size, None, 1, None, None, None)
+        Local(3, None, SENDING, 9, 50, target, size, None, 1, None, None, None)
         for target, size in ((4, 1), (5, 2), (4, 1))
     ]
 
@@ -144,14 +158,14 @@ def test_copies_of_one_message_are_one_row() -> None:
 
 
 def test_named_causes_are_those_and_no_others() -> None:
-    def event(kind: str, number: int, label: str, causes: list[str]) -> Local:
-        return Local(0, None, kind, number, number, 1, 0, None, number, None, label, causes)
+    def event(phase: int, number: int, label: str, causes: list[str]) -> Local:
+        return Local(0, None, phase, number, number, 1, 0, None, number, None, label, causes)
 
     events = [
-        event("delivered", 1, "x", []),
-        event("delivered", 2, "y", []),
-        event("submitted", 3, "z", ["x", "never came"]),
-        event("submitted", 4, "w", []),
+        event(ORDINARY, 1, "x", []),
+        event(ORDINARY, 2, "y", []),
+        event(SENDING, 3, "z", ["x", "never came"]),
+        event(SENDING, 4, "w", []),
     ]
     rows = list(planned_messages(events, first_ns=0))
 
@@ -167,3 +181,42 @@ def test_no_message_waits_for_too_many() -> None:
 
     assert len(row[3]) == CAUSES_MAX
     assert row[7] == 5
+
+
+GROUPED_TYPES = [
+    *(pa.int64(), pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64(), pa.int32()),
+    *(pa.int32(), pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.list_(pa.string())),
+]
+
+
+def some_work(chance: Random, process: int, scope: int | None) -> list[Local]:
+    """What a process does in a trace: often it answers one request, sometimes it does others."""
+    events = []
+    for place in range(chance.choice([1, 2, 2, 2, 3, 6])):
+        phase = chance.choice([ORDINARY, MUTUAL]) if place % 2 == 0 else SENDING
+        if chance.random() < 0.1:
+            phase = SENDING - phase if phase != MUTUAL else SENDING
+        number = chance.randrange(1000)
+        handler, answers = (chance.choice([7, 7, 7, 8, None]) for _ in range(2))
+        causes = ["x"] if chance.random() < 0.1 else None
+        event = (process, scope, phase, number, 10 * place, 1, 5, handler, number, answers)
+        events.append(Local(*event, "x", causes))
+    return events
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_columns_all_wait_for_what_they_do_one_by_one(seed: int) -> None:
+    chance = Random(seed)
+    works = [some_work(chance, trace % 3, trace if trace % 7 else None) for trace in range(60)]
+    one_by_one = [row for work in works for row in planned_messages(work, first_ns=0)]
+    rows = [(trace, *event) for trace, work in enumerate(works) for event in work]
+    columns = [
+        pa.array(values, kind)
+        for values, kind in zip(zip(*rows, strict=True), GROUPED_TYPES, strict=True)
+    ]
+    table = pa.table(columns, names=list(GROUPED))
+    for size in (1, 2, 3, 50, 1000):
+        found: list[Row] = []
+        for batch in planned_batches(table.to_batches(max_chunksize=size), first_ns=0):
+            found += rows_of([batch], PLANNED.names)
+        assert sorted(found) == sorted(one_by_one)

@@ -3,18 +3,20 @@
 import random
 from contextlib import ExitStack
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.audit.oracle import find_self_causes, find_violations
-from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
+from antecede.pipeline.ingest.clocks import compacted, gaps, instants, with_medians
 from antecede.pipeline.ingest.constraints import Gap
-from antecede.pipeline.ingest.job import in_order
+from antecede.pipeline.ingest.job import in_order, numbers_of, stretches_of
 from antecede.pipeline.ingest.layouts import COPIES
-from antecede.pipeline.ingest.order import local_events, sequenced
+from antecede.pipeline.ingest.order import sequenced, stretches
 from antecede.pipeline.ingest.spans import first_receptions, linked_calls
 from antecede.pipeline.ingest.ties import ranked, ranks, unranked
 from antecede.pipeline.schemas import EVENTS
+from antecede.pipeline.spark_settings import configured
 from antecede.trace.events import Event
 from antecede.trace.restore import log_of
 from tests.pipeline.ingest.samples import START_NS, span
@@ -42,7 +44,8 @@ def copy(sender: str, receiver: str, sent: int, received: int | None, **more: ob
 
 
 def copies(spark: SparkSession, *rows: object) -> DataFrame:
-    return spark.createDataFrame(rows, COPIES)
+    """Copies between the processes a, b and c, whose numbers are 0, 1 and 2."""
+    return compacted(spark.createDataFrame(rows, COPIES), numbers_of(spark, "abc"))
 
 
 def test_gaps_are_measured_for_every_ordered_pair(spark: SparkSession) -> None:
@@ -55,7 +58,8 @@ def test_gaps_are_measured_for_every_ordered_pair(spark: SparkSession) -> None:
         copy("b", "a", 3, None),
         copy("a", "a", 0, -4),
     )
-    found = sorted(collected_gaps(gaps(table)), key=lambda gap: gap.sender)
+    measured = with_medians(gaps(table, "abc"), table, "abc")
+    found = sorted(measured, key=lambda gap: gap.sender)
 
     assert found == [
         Gap(sender="a", receiver="b", smallest_ns=-2, median_ns=5, copies=3, negative=1),
@@ -65,7 +69,6 @@ def test_gaps_are_measured_for_every_ordered_pair(spark: SparkSession) -> None:
 
 def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkSession) -> None:
     """b's clock is put 100 forward."""
-    clocks = spark.createDataFrame([("a", 0, 0), ("b", 1, 100)], CLOCKS)
     rows = {
         "exact": copy("a", "b", 10, 20),
         "back": copy("b", "a", 10, 120),
@@ -81,7 +84,7 @@ def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkS
     labelled = [(*row[:LABEL], name, *row[LABEL + 1 :]) for name, row in rows.items()]
     found = {
         row["label"]: (row["submitted_ns"], row["delivered_ns"], row["backwards"], row["clamped"])
-        for row in instants(copies(spark, *labelled), clocks).collect()
+        for row in instants(copies(spark, *labelled), {0: 0, 1: 100}).collect()
     }
 
     assert found == {
@@ -101,17 +104,17 @@ def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkS
 def test_a_one_way_message_counts_once_for_each_receiver(spark: SparkSession) -> None:
     table = copies(
         spark,
-        copy("a", "b", 0, 7, message="m", received_by="handle"),
-        copy("a", "b", 0, 5, message="m", received_by="poll"),
+        copy("a", "b", 0, 7, message="m", received_span="handle"),
+        copy("a", "b", 0, 5, message="m", received_span="poll"),
         copy("a", "c", 0, 9, message="m"),
         copy("a", "b", 0, 9, message="n"),
     )
     found = first_receptions(table).collect()
 
-    assert sorted((row["message"], row["receiver"], row["received_ns"]) for row in found) == [
-        ("m", "b", 5),
-        ("m", "c", 9),
-        ("n", "b", 9),
+    assert sorted((row["receiver"], row["received_ns"]) for row in found) == [
+        (1, 5),
+        (1, 9),
+        (2, 9),
     ]
 
 
@@ -141,17 +144,17 @@ SPAN_TYPE = (
 )
 
 PLACED = (
-    "sent_trace string, sent_span string, received_trace string, received_span string, "
-    "message bigint, sent_in bigint, sent_by bigint, received_in bigint, received_by bigint, "
-    "answers bigint, label string, causes array<string>, payload_bytes int, sender int, "
-    "receiver int, submitted_ns bigint, delivered_ns bigint, backwards boolean, clamped boolean"
+    "message bigint, sender int, receiver int, submitted_ns bigint, delivered_ns bigint, "
+    "backwards boolean, clamped boolean, sent_in string, sent_span string, received_in string, "
+    "received_span string, sent_by bigint, received_by bigint, answers bigint, label string, "
+    "causes array<string>, payload_bytes int"
 )
 
 
 def placed(message: int, sender: int, receiver: int, submitted: int, delivered: int) -> Row:
     """A copy whose instants are known."""
-    identities, context = [None] * 4, [None] * 7
-    return (*identities, message, *context, 3, sender, receiver, submitted, delivered, False, False)
+    context = [None] * 9
+    return (message, sender, receiver, submitted, delivered, False, False, *context, 3)
 
 
 def random_world(number: int, flights: int) -> list[Row]:
@@ -174,8 +177,9 @@ def events_of(spark: SparkSession, rows: list[Row]) -> list[Event]:
     """The event log that the stages make of copies with known instants."""
     table = spark.createDataFrame(rows, PLACED)
     with ExitStack() as stack:
-        events, placing = in_order(ranked(table, ranks(table)), len(rows), stack)
-        log = [Event(**row.asDict()) for row in events.select(*EVENTS.names).collect()]
+        found = in_order(ranked(table, ranks(table)), len(rows), stack)
+        log = [Event(**row.asDict()) for row in found.log.select(*EVENTS.names).collect()]
+        placing = found.placing
     submitted = {(event.sender, event.sequence) for event in log}
     assert (placing.messages, sum(placing.copies.values())) == (len(submitted), len(rows))
     return log
@@ -255,14 +259,31 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     copies = 6_000
     rows = [placed(n, 0 if n % 2 else n % 7, 1 + n % 5, n // 3, n // 3 + 9) for n in range(copies)]
     tied = unranked(spark.createDataFrame(rows, PLACED))
-    sent = sequenced(tied, 8)
-    events = local_events(sent, 8)
+    by_sender, _ = stretches_of(tied, copies, 8)
+    sent = sequenced(tied, by_sender)
+    with ExitStack() as stack, configured(spark, {"spark.sql.shuffle.partitions": "8"}):
+        log = in_order(tied, copies, stack).log
+        for table, total in ((sent, copies), (log, 2 * copies)):
+            spread = table.groupBy(F.spark_partition_id()).count().collect()
+            sizes = [row["count"] for row in spread]
+            assert sum(sizes) == total
+            assert len(sizes) == 8
+            assert max(sizes) < total // 4
+    plan = sent._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("Exchange") == 1, "the copies of a message are together already"
 
-    for table, total in ((sent, copies), (events, 2 * copies)):
-        sizes = [row["count"] for row in table.groupBy(F.spark_partition_id()).count().collect()]
-        assert sum(sizes) == total
-        assert len(sizes) == 8
-        assert max(sizes) < total // 4
-    plan = events._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("Exchange rangepartitioning") == 2
-    assert "hashpartitioning" not in plan, "the copies of a message are together already"
+
+def test_tasks_are_found_for_any_process_and_time(spark: SparkSession) -> None:
+    """The first and the last times there can be, and many more cuts than rows in some stretch."""
+    chance = random.Random(1)
+    moments = [-(1 << 62), 1 << 62, *(chance.randrange(10**6) for _ in range(400))]
+    rows = [(chance.choice([0, 1, 7]), moment) for moment in moments]
+    process, time_ns = (np.array(column) for column in zip(*rows, strict=True))
+    for tasks in (1, 2, 9, 64):
+        cut = stretches(process, time_ns, tasks)
+        table = spark.createDataFrame(rows, "process int, time_ns long")
+        found = cut.with_task(table, "process", "time_ns").collect()
+        by_key = sorted(found, key=lambda row: (row["process"], row["time_ns"]))
+        assert [row["task"] for row in by_key] == sorted(row["task"] for row in found)
+        assert [row["along"] for row in by_key] == sorted(row["along"] for row in found)
+        assert {row["task"] for row in found} == set(range(cut.tasks))

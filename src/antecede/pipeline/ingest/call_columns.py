@@ -14,7 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, batches_of, groups_of, rows_of
+from antecede.pipeline.ingest.arrow_rows import (
+    Batch,
+    arrow_schema,
+    batches_of,
+    groups_of,
+    rows_of,
+)
 from antecede.pipeline.ingest.calls import ORPHANS, UNHEARD, calls_of_trace
 from antecede.pipeline.ingest.formats.records import (
     CLIENT,
@@ -32,6 +38,9 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 NOBODY: Final = -1
+CALLING: Final = tuple(SPAN.names[:8])
+"""What of a span matters here."""
+
 KINDS: Final = (UNKNOWN, CLIENT, PRODUCER, CONSUMER)
 """The kinds of spans that matter here; a number for each, and for all others the next one."""
 IS_UNKNOWN, IS_CLIENT, IS_PRODUCER, IS_CONSUMER = range(4)
@@ -44,11 +53,11 @@ def call_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
         forest = Forest(spans)
         tally.update(forest.counted())
         yield from forest.calls()
-        rows = rows_of(spans.filter(pa.array(~forest.regular)).to_batches(), SPAN.names)
+        rows = rows_of(spans.filter(pa.array(~forest.regular)).to_batches(), CALLING)
         odd = (
             (*call, None, None)
             for _, group in groups_of(rows, 1)
-            for call in calls_of_trace([Span(*row) for row in group], tally)
+            for call in calls_of_trace([Span._make((*row, [], None, None)) for row in group], tally)
         )
         yield from batches_of(odd, CALLS)
     nothing = [None] * len(COPIES.names)
@@ -96,7 +105,7 @@ class Forest:
 
     def __init__(self, spans: Any) -> None:  # noqa: ANN401 a table of pyarrow's
         self._column: Final[dict[str, Column]] = {
-            name: spans.column(name).combine_chunks() for name in SPAN.names
+            name: spans.column(name).combine_chunks() for name in CALLING
         }
         trace = self._column["trace"]
         starts = np.ones(len(trace), np.bool_)

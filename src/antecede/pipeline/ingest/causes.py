@@ -12,15 +12,27 @@ implied. So a chain of calls has one cause each, and a join has as many as it jo
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, Row, at_rest, batches_of, groups_of, rows_of
+from antecede.pipeline.ingest.arrow_rows import (
+    Batch,
+    Row,
+    arrow_schema,
+    at_rest,
+    batches_of,
+    groups_of,
+    rows_of,
+)
 from antecede.pipeline.ingest.layouts import LONG, table
-from antecede.pipeline.ingest.order import SUBMITTED
+from antecede.pipeline.ingest.order import ALONG, SENDING
 from antecede.pipeline.schemas import WORKLOAD
 
 RECALLED: Final = 16
@@ -34,10 +46,15 @@ PLANNED: Final = StructType([*WORKLOAD.fields, *table(unknown_causes=LONG, cause
 """The workload; how many named causes its sender had not delivered, and how many were too many."""
 
 LOCAL: Final = (
-    *("process", "scope", "kind", "message_id", "time_ns", "target", "payload_bytes"),
+    *("process", "scope", "phase", "message_id", "time_ns", "target", "payload_bytes"),
     *("handler", "message", "answers", "label", "causes"),
 )
+GROUPED: Final = ("group", *LOCAL)
+"""Events with a hash of their process and trace."""
 
+
+ArrowColumn: TypeAlias = Any
+"""An array of pyarrow's, which has no types."""
 
 Name: TypeAlias = int | str
 """What a message, a trace or a span goes by: its name, or a hash of that."""
@@ -48,7 +65,8 @@ class Local(NamedTuple):
 
     process: int
     scope: Name | None
-    kind: str
+    phase: int
+    """`SENDING`, or one of the two in which messages are delivered."""
     message_id: int
     time_ns: int
     target: int
@@ -145,10 +163,10 @@ def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
     memory = Memory(first_ns)
     copies: list[Local] = []
     for event in events:
-        if copies and (event.kind != SUBMITTED or event.message_id != copies[0].message_id):
+        if copies and (event.phase != SENDING or event.message_id != copies[0].message_id):
             yield memory.submit(copies)
             copies = []
-        if event.kind == SUBMITTED:
+        if event.phase == SENDING:
             copies.append(event)
         else:
             memory.deliver(event)
@@ -156,28 +174,93 @@ def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
         yield memory.submit(copies)
 
 
-def workload(events: DataFrame, message_ids: DataFrame, first_ns: int) -> DataFrame:
-    """What each message waits for.
+def workload(ends: DataFrame, tasks: int, first_ns: int) -> DataFrame:
+    """What each message waits for, found in so many tasks.
 
-    In:  process, position, kind, sender, sequence, time_ns, target, payload_bytes, scope, handler,
-         message, answers, label, causes; sender, first_message_id.
+    In:  what `order.ends_of` gives.
     Out: the columns of the workload, unknown_causes, causes_cut.
     """
-    numbered = events.join(F.broadcast(message_ids), on="sender", how="inner").withColumn(
-        "message_id", F.col("first_message_id") + F.col("sequence") - 1
-    )
-    local = numbered.repartition("process", "scope").sortWithinPartitions(
-        "process", "scope", "position"
-    )
-    return local.select(*LOCAL).mapInArrow(partial(planned_batches, first_ns=first_ns), PLANNED)
+    # Sorting by a hash first compares numbers.
+    grouped = ends.withColumn("group", F.xxhash64("process", "trace_id"))
+    local = grouped.withColumn("scope", F.when(F.col("trace_id").isNotNull(), F.col("group")))
+    spread = local.select("group", "submitted_ns", "rank", "sender", "sequence", *LOCAL)
+    ordered = spread.repartition(tasks, "group").sortWithinPartitions("group", "process", *ALONG)
+    return ordered.select(*GROUPED).mapInArrow(partial(planned_batches, first_ns=first_ns), PLANNED)
 
 
 def planned_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
-    """The workload of events that are sorted by process, trace and position."""
-    groups = groups_of(rows_of(batches, LOCAL), 2)
-    rows = (
+    """The workload of events that are sorted by group, process and order."""
+    return at_rest(planned_groups(batches, first_ns))
+
+
+def planned_groups(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
+    """What just answers a request is planned in columns, all else one by one."""
+    planned: list[Batch] = []
+    rows = rows_of(without_plain_replies(batches, planned), LOCAL)
+    others = (
         row
-        for _, group in groups
-        for row in planned_messages((Local(*values) for values in group), first_ns)
+        for _, group in groups_of(rows, 2)
+        for row in planned_messages(map(Local._make, group), first_ns)
     )
-    return at_rest(batches_of(rows, PLANNED))
+    for batch in batches_of(others, PLANNED):
+        yield from planned
+        planned.clear()
+        yield batch
+    yield from planned
+
+
+def without_plain_replies(batches: Iterable[Batch], planned: list[Batch]) -> Iterator[Batch]:
+    """The batches without requests and replies that could be planned already."""
+    for batch in batches:
+        reply = plain_replies(batch)
+        if len(reply):
+            planned.append(batch_of_replies(batch, reply))
+        others = np.ones(batch.num_rows, np.bool_)
+        others[reply] = others[reply - 1] = False
+        yield batch.filter(pa.array(others))
+
+
+def plain_replies(events: Batch) -> npt.NDArray[np.intp]:
+    """Where a process does no more in a trace than to answer one request: the places of replies.
+
+    The first and the last group of a batch may go on in another.
+    """
+    group, process, phase = (events[name].to_numpy() for name in ("group", "process", "phase"))
+    handler = pc.fill_null(events["handler"], 0).to_numpy()
+    handled, answers, causes = (
+        events[name].is_valid().to_numpy(zero_copy_only=False)
+        for name in ("handler", "answers", "causes")
+    )
+    starts = np.flatnonzero(np.diff(group)) + 1
+    request = starts[:-1][np.diff(starts) == 2]
+    reply = request + 1
+    plain = (process[request] == process[reply]) & (handler[request] == handler[reply])
+    plain &= handled[request] & handled[reply] & answers[reply] & ~causes[reply]
+    plain &= (phase[request] != SENDING) & (phase[reply] == SENDING)
+    found: npt.NDArray[np.intp] = reply[plain]
+    return found
+
+
+def batch_of_replies(events: Batch, reply: npt.NDArray[np.intp]) -> Batch:
+    """The rows of the workload for replies right after their requests."""
+    after, before = events.take(pa.array(reply)), events.take(pa.array(reply - 1))
+    schema = arrow_schema(PLANNED)
+    nothing = pa.array(np.zeros(len(reply), np.int64))
+    columns = [
+        after.column("message_id"),
+        after.column("process"),
+        alone(after.column("target")),
+        alone(before.column("message_id")),
+        pc.subtract(after.column("time_ns"), before.column("time_ns")),
+        after.column("payload_bytes"),
+        nothing,
+        nothing,
+    ]
+    arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def alone(values: ArrowColumn) -> ArrowColumn:
+    """A list for every value."""
+    offsets = pa.array(np.arange(len(values) + 1, dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, values)

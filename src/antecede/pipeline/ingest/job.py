@@ -4,22 +4,22 @@ It leaves `events/`, `workload/`, `processes/`, `spans/` (datasets by run), `rej
 all, `summary.json`: while that is missing, the rest is unfinished.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import reduce
-from typing import Final
 
+import numpy as np
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import StructType
 
 from antecede.pipeline.ingest.causes import COUNTED, workload
-from antecede.pipeline.ingest.clocks import CLOCKS, collected_gaps, gaps, instants
-from antecede.pipeline.ingest.constraints import repaired_clocks
+from antecede.pipeline.ingest.clocks import NUMBERS, compacted, gaps, instants, repaired
 from antecede.pipeline.ingest.counting import (
     counted_calls,
-    counted_placing,
+    counted_events,
     counted_reading,
     counted_sending,
 )
@@ -44,9 +44,14 @@ from antecede.pipeline.ingest.names import names_of, run_named
 from antecede.pipeline.ingest.order import (
     OFFSETS,
     ROWS_OF_A_TASK,
-    local_events,
-    numbered,
+    SAMPLE_OF_A_TASK,
+    SENT_OFFSETS,
+    Stretches,
+    ends_of,
+    event_log,
+    numbered_messages,
     sequenced,
+    stretches,
 )
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs, check_apart
 from antecede.pipeline.ingest.reading import KNOWN, Manner, read_contents, read_parts
@@ -61,11 +66,9 @@ from antecede.pipeline.ingest.spans import (
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
 from antecede.pipeline.places import Places
-from antecede.pipeline.schemas import EVENTS, WORKLOAD
+from antecede.pipeline.schemas import WORKLOAD
 from antecede.pipeline.spark_settings import UNWEIGHED, configured
 from antecede.pipeline.table_formats import PARQUET, check_format, check_new_run, write_run
-
-MESSAGE_IDS: Final = table(sender=LONG, first_message_id=LONG)
 
 
 def ingest(
@@ -115,19 +118,19 @@ def ingest(
             return earlier.unchanged(reading.skipped)
         copies, known = learnt(records, reading, repair, stack, tell)
         tell("putting events in order")
-        events, placing = ordered(copies, known, stack)
+        events = ordered(copies, known, stack)
         tell("writing")
         outputs = Outputs(spark, stack.enter_context(places.replacing(target, REPLACED)), run)
-        log = events.select(*EVENTS.names)
-        outputs.write_run("events", log)
+        outputs.write_run("events", events.log)
         outputs.write_processes(known.names.values())
         write_records(spark, outputs, records, known)
-        waiting = write_workload(spark, outputs, events, placing)
+        waiting = write_workload(outputs, events)
         before = None if earlier is None else earlier.summary
-        summary = summary_of(run, found, repair, known, placing, waiting, before)
+        summary = summary_of(run, found, repair, known, events.placing, waiting, before)
         outputs.write_summary(summary.as_object())
         if table_name is not None:
-            write_run(log.withColumn("run_id", F.lit(run)), table_name, run, table_form)
+            log = events.log.withColumn("run_id", F.lit(run))
+            write_run(log, table_name, run, table_form)
     return summary
 
 
@@ -158,14 +161,16 @@ def read_found(spark: SparkSession, found: Found, manner: Manner, first_part: in
 def write_records(spark: SparkSession, outputs: Outputs, records: DataFrame, known: Known) -> None:
     """Write what was read: it has names that findings lead back to, and later batches need it."""
     if known.reading.spans:
-        clocks = spark.createDataFrame(known.clock_rows(), CLOCKS)
-        outputs.write_run("spans", named_spans(records, clocks))
+        outputs.write_run("spans", named_spans(records, numbers_of(spark, known.names)))
     if known.reading.copies:
         lines = records.where(F.col("copy").isNotNull())
         lines = lines.select("part", "ordinal", "source", "copy.*")
         outputs.write_run("lines", lines.select(*STORED_LINES.names))
-    rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
-    outputs.write("rejects", rejects.select(*REJECTS.names))
+    if known.reading.rejects_by_reason:
+        rejects = records.where(F.col("reject").isNotNull()).select("source", "reject.*")
+        outputs.write("rejects", rejects.select(*REJECTS.names))
+    else:
+        outputs.write("rejects", spark.createDataFrame([], REJECTS))
     files = records.where(F.col("file.format") != KNOWN).select("part", "source", "file.*")
     outputs.write("files", files.select(*FILES.names).coalesce(1))
 
@@ -188,31 +193,53 @@ def learnt(
     stack: ExitStack,
     tell: Callable[[str], None],
 ) -> tuple[DataFrame, Known]:
-    """The copies in the records, and what the clocks say about them."""
+    """The copies in the records, and what the clocks say about them.
+
+    Out: what `clocks.compacted` gives.
+    """
     tell("finding messages")
-    tables = [copies_of_tables(records)] if reading.copies or not reading.spans else []
+    names = names_of(reading.processes)
+    keys = list(names)
+    numbers = numbers_of(records.sparkSession, names)
+    tables = []
+    if reading.copies or not reading.spans:
+        tables.append(compacted(copies_of_tables(records), numbers))
     tallies: dict[str, int] = {}
     rows = reading.copies
+    found = None
     if reading.spans:
-        calls = kept(calls_of_spans(records), stack)
-        calling = counted_calls(calls)
-        linked = kept(linked_calls(records), stack) if reading.linked else None
+        calls = kept(compacted(calls_of_spans(records), numbers), stack)
+        calling = counted_calls(calls, keys)
+        linked = None
+        if reading.linked:
+            linked = kept(compacted(linked_calls(records), numbers), stack)
         rows += calling.copies + (0 if linked is None else linked.count())
         tallies = calling.tallies
+        if not (tables or reading.linked or calling.one_way):
+            found = calling.gaps
         tables += copies_of_calls(calls, linked, calling.one_way)
     copies = reduce(DataFrame.unionByName, tables)
-    names = names_of(reading.processes)
     tell("repairing clocks" if repair else "reading clocks")
-    found = collected_gaps(gaps(copies)) if repair else []
-    known = Known(
+    multicasts = found is None
+    if not repair:
+        found = []
+    elif found is None:
+        found = gaps(copies, keys)
+    found, clocks = repaired(found, copies, keys)
+    return copies, Known(
         reading=reading,
         tallies=tallies,
         rows=rows,
+        multicasts=multicasts,
         names=names,
         gaps=found,
-        clocks=repaired_clocks(found),
+        clocks=clocks,
     )
-    return copies, known
+
+
+def numbers_of(spark: SparkSession, names: Iterable[str]) -> DataFrame:
+    """The rows of `NUMBERS`."""
+    return spark.createDataFrame([(key, number) for number, key in enumerate(names)], NUMBERS)
 
 
 def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) -> list[DataFrame]:
@@ -225,42 +252,71 @@ def copies_of_calls(calls: DataFrame, linked: DataFrame | None, one_way: int) ->
     return [copies.where(~F.col("one_way")), repeated.transform(first_receptions)]
 
 
-def ordered(copies: DataFrame, known: Known, stack: ExitStack) -> tuple[DataFrame, Placing]:
-    """The events of every process in order, and the counts of them."""
-    spark = copies.sparkSession
-    placed = instants(copies, spark.createDataFrame(known.clock_rows(), CLOCKS))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The events of all processes, in order."""
+
+    log: DataFrame
+    """The event log."""
+    ends: DataFrame
+    """What `order.ends_of` gives."""
+    tasks: int
+    """In how many tasks they are best gone through."""
+    placing: Placing
+
+
+def ordered(copies: DataFrame, known: Known, stack: ExitStack) -> Ordered:
+    """The events of every process in order."""
+    offsets = {number: offset for _, number, offset in known.clock_rows()}
+    placed = instants(copies, offsets)
     ties = kept(ranks(placed), stack)
     count = ties.count()
     if count == 0:
         tied = unranked(placed)
     else:
         tied = ranked(placed, F.broadcast(ties) if count <= RANKS_BROADCAST_MAX else ties)
-    return in_order(tied, known.rows, stack)
+    return in_order(tied, known.rows, stack, multicasts=known.multicasts)
 
 
-def in_order(copies: DataFrame, rows: int, stack: ExitStack) -> tuple[DataFrame, Placing]:
-    """The events of about so many copies with their positions and sequences, and their counts.
+def in_order(copies: DataFrame, rows: int, stack: ExitStack, *, multicasts: bool = True) -> Ordered:
+    """The events of about so many copies with their positions and sequences.
 
-    In:  what `ties.ranked` gives.
-    Out: as of `order.numbered`.
+    In: what `ties.ranked` gives.
     """
     spark = copies.sparkSession
     tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    sent = sequenced(copies, max(tasks, rows // ROWS_OF_A_TASK))
-    events = kept(local_events(sent, max(tasks, 2 * rows // ROWS_OF_A_TASK)), stack)
-    placing, positions = counted_placing(events)
-    sequences = counted_sending(events)
-    offsets = [spark.createDataFrame(rows, OFFSETS) for rows in (positions, sequences)]
-    return numbered(events, *offsets), placing
+    by_sender, by_process = stretches_of(copies, rows, tasks)
+    sent = kept(sequenced(copies, by_sender, multicasts=multicasts), stack)
+    placing, sequences = counted_sending(sent)
+    first_ids = dict(placing.first_ids())
+    sending = [(*row, first_ids[row[1]]) for row in sequences]
+    messages = numbered_messages(sent, spark.createDataFrame(sending, SENT_OFFSETS))
+    ends = ends_of(messages)
+    tasked = by_process.with_task(ends, "process", "time_ns")
+    positions = spark.createDataFrame(counted_events(tasked), OFFSETS)
+    return Ordered(
+        log=event_log(tasked, by_process.tasks, positions),
+        ends=ends,
+        tasks=by_process.tasks,
+        placing=placing,
+    )
 
 
-def write_workload(
-    spark: SparkSession, outputs: Outputs, events: DataFrame, placing: Placing
-) -> dict[str, int]:
+def stretches_of(copies: DataFrame, rows: int, tasks: int) -> tuple[Stretches, Stretches]:
+    """Where the copies are cut by their senders, and their events by their processes."""
+    sending, having = (max(tasks, count // ROWS_OF_A_TASK) for count in (rows, 2 * rows))
+    part = min(1.0, having * SAMPLE_OF_A_TASK / max(rows, 1))
+    ends = ("sender", "submitted_ns", "receiver", "delivered_ns")
+    some = copies.select(*ends).sample(fraction=part, seed=1).toArrow()
+    sender, submitted, receiver, delivered = (some.column(name).to_numpy() for name in ends)
+    process, time_ns = np.append(sender, receiver), np.append(submitted, delivered)
+    return stretches(sender, submitted, sending), stretches(process, time_ns, having)
+
+
+def write_workload(outputs: Outputs, events: Ordered) -> dict[str, int]:
     """Write what each message waits for, and count what could not be kept of it."""
-    ids = spark.createDataFrame(placing.first_ids(), MESSAGE_IDS)
     seen = Observation()
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-    planned = workload(events, ids, placing.first_ns or 0).observe(seen, *sums)
-    outputs.write_run("workload", planned.select(*WORKLOAD.names))
+    planned = workload(events.ends, events.tasks, events.placing.first_ns or 0)
+    outputs.write_run("workload", planned.observe(seen, *sums).select(*WORKLOAD.names))
     return {name: int(seen.get[name]) for name in COUNTED}

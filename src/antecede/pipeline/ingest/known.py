@@ -38,6 +38,8 @@ class Calling:
     copies: int
     one_way: int
     tallies: dict[str, int]
+    gaps: list[Gap]
+    """Of all copies, also of those that turn out to be received twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ class Known:
     tallies: dict[str, int]
     rows: int
     """How many copies there were before repeated receptions were dropped."""
+    multicasts: bool = True
+    """Whether several copies may be of one message: there are other messages than calls."""
     names: dict[str, str]
     gaps: list[Gap]
     clocks: Clocks

@@ -14,7 +14,7 @@ from antecede.pipeline.ingest.job import kept, learnt, ordered
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN
 from antecede.pipeline.ingest.spans import STORED_AS
 from antecede.pipeline.persisting import PersistedTables
-from antecede.pipeline.schemas import EVENTS, PROCESSES
+from antecede.pipeline.schemas import PROCESSES
 from antecede.pipeline.spark_settings import UNWEIGHED, configured
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
@@ -48,7 +48,7 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
         records = kept(as_records(spans), stack)
         reading = counted_reading(records)
         copies, known = learnt(records, reading, repair, stack, lambda _: None)
-        events = ordered(copies, known, stack)[0].select(*EVENTS.names)
+        events = kept(ordered(copies, known, stack).log, stack)
         rows = [(number, known.names[key]) for key, number, _ in known.clock_rows()]
         return Traffic(
             events=events,

@@ -104,7 +104,7 @@ def linked_call(cause: Span, effect: Span, link: str) -> Call:
     )
 
 
-def first_receptions(calls: Iterable[Call]) -> Iterator[Call]:
+def first_receptions(calls: Iterable[Call], numbers: Mapping[str, int]) -> Iterator[Call]:
     """The calls without one-way messages that the same process received before."""
     first: dict[tuple[str, str], Call] = {}
     for call in calls:
@@ -113,14 +113,15 @@ def first_receptions(calls: Iterable[Call]) -> Iterator[Call]:
             continue
         key = (call.message, call.receiver)
         other = first.get(key)
-        if other is None or turn_of(call) < turn_of(other):
+        if other is None or turn_of(call, numbers) < turn_of(other, numbers):
             first[key] = call
     yield from first.values()
 
 
-def turn_of(call: Call) -> tuple[object, ...]:
+def turn_of(call: Call, numbers: Mapping[str, int]) -> tuple[object, ...]:
     """By what receptions of one message are compared; like Spark, nothing comes first."""
-    values = (getattr(call, name) for name in RECEPTIONS)
+    known = call._asdict() | {"sender": numbers[call.sender]}
+    values = (known[name] for name in RECEPTIONS)
     return tuple((value is not None, value) for value in values)
 
 

@@ -30,6 +30,7 @@ from antecede.pipeline.ingest.formats.catalogue import AUTO, Found
 from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import FILES, REJECTS, STORED_LINES, STORED_SPANS
 from antecede.pipeline.ingest.names import names_of, run_named
+from antecede.pipeline.ingest.order import ORDINARY, SENDING
 from antecede.pipeline.ingest.outputs import REPLACED, check_apart
 from antecede.pipeline.ingest.reading import KNOWN, FileRead, Manner, read_part
 from antecede.pipeline.ingest.small_copies import (
@@ -206,14 +207,16 @@ def understood(
     """The copies in the records, and what the clocks say about them."""
     tally: Counter[str] = Counter()
     found = calls_among(records.spans, tally) + linked_among(records.spans)
-    calls = list(first_receptions(found))
+    names = names_of(reading.processes)
+    numbers = {key: number for number, key in enumerate(names)}
+    calls = list(first_receptions(found, numbers))
     calls += [call_of_copy(source, copy) for source, copy in records.copies]
     gaps = gaps_among(calls) if repair else []
     return calls, known.Known(
         reading=reading,
         tallies=dict(tally),
         rows=len(found) + len(records.copies),
-        names=names_of(reading.processes),
+        names=names,
         gaps=gaps,
         clocks=repaired_clocks(gaps),
     )
@@ -251,7 +254,7 @@ def planned(
         event = Local(
             process=process,
             scope=scope,
-            kind=KINDS[3] if is_delivery else KINDS[0],
+            phase=ORDINARY if is_delivery else SENDING,
             message_id=first_ids[numbers[call.sender]] + sequences[place] - 1,
             time_ns=time_ns,
             target=numbers[call.receiver],

@@ -5,14 +5,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.ingest.call_columns import call_batches
+from antecede.pipeline.ingest.call_columns import CALLING, call_batches
 from antecede.pipeline.ingest.formats.records import CONSUMER, LINE, PRODUCER
 from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN, STORED_SPANS
 
 STORED_AS: Final = {"trace": "trace_id", "span": "span_id", "parent": "parent_id"}
 """What the columns of spans are called outside."""
 
-RECEPTIONS: Final = ("received_ns", "received_by", "sender", "sent_ns", "sent_latest_ns")
+RECEPTIONS: Final = ("received_ns", "received_span", "sender", "sent_ns", "sent_latest_ns")
 """How receptions of one message by one process are sorted. Spans that share an id may both be the
 sender: then who is chosen must not depend on how Spark has spread them."""
 
@@ -24,8 +24,10 @@ def calls_of_spans(records: DataFrame) -> DataFrame:
     Out: the columns of COPIES, tally, count.
     """
     spans = records.where(F.col("span").isNotNull()).select("part", "ordinal", "span.*")
-    by_trace = spans.repartition("trace").sortWithinPartitions("trace", "part", "ordinal")
-    return by_trace.select(*SPAN.names).mapInArrow(call_batches, CALLS)
+    # Sorting by a hash first compares numbers: ids of traces may begin alike.
+    order = (F.xxhash64("trace"), "trace", "part", "ordinal")
+    by_trace = spans.select(*CALLING, "part", "ordinal").repartition("trace")
+    return by_trace.sortWithinPartitions(*order).select(*CALLING).mapInArrow(call_batches, CALLS)
 
 
 def linked_calls(records: DataFrame) -> DataFrame:
@@ -76,7 +78,7 @@ def named_spans(records: DataFrame, processes: DataFrame) -> DataFrame:
     """
     spans = records.where(F.col("span").isNotNull()).select("part", "ordinal", "span.*")
     known = spans.withColumnsRenamed({"process": "key", **STORED_AS}).join(
-        F.broadcast(processes.select("key", F.col("process").cast("int"))), on="key", how="inner"
+        F.broadcast(processes), on="key", how="inner"
     )
     return known.withColumnRenamed("key", "process_key").select(*STORED_SPANS.names)
 
