@@ -126,6 +126,7 @@ class CoreDriver(Outbox):
     def identify(self, process: i64, alias: i64, now_ns: i64) -> None:
         """It is known which incarnation `process` is; `alias` is what it was called so far."""
         self.process.identify_into(process, alias, now_ns, self)
+        self._log_the_rest(now_ns)
 
     def expel_stranger(self, process: i64, now_ns: i64) -> None:
         """Others speak of an incarnation that is expelled already."""
@@ -165,7 +166,9 @@ class CoreDriver(Outbox):
         self._former[session.id] = session.name
         if len(self._former) > FORMER_MOST:
             del self._former[next(iter(self._former))]
-        return self.process.forget_into(session.id, now_ns, self)
+        given_up = self.process.forget_into(session.id, now_ns, self)
+        self._log_the_rest(now_ns)
+        return given_up
 
     def meet(self, session: Session, now_ns: i64) -> None:
         """A peer is there: it will hear of all expulsions."""
@@ -181,8 +184,14 @@ class CoreDriver(Outbox):
         self.arrive(session, packet, now_ns)
         self._drop_gone_news(now_ns)
 
+    def _log_the_rest(self, now_ns: i64) -> None:
+        """What was delivered though nothing has come: it had waited for somebody who is gone."""
+        if self._unlogged and self._rows is not None:
+            self._log_deliveries(self._rows, now_ns)
+
     def _drop_gone_news(self, now_ns: i64) -> None:
         """Who is gone counts as told: the core need not repeat it for ever."""
+        self._log_the_rest(now_ns)
         while self._gone_news:
             target, processes = self._gone_news.pop()
             self.process.arrive_into(target, Noted(processes), now_ns, self)

@@ -38,6 +38,11 @@ def test_a_life_that_was_replaced_while_it_had_no_power_does_not_come_back(seed:
     assert undergo("hybrid", ordeal_of(seed, journal=True)).findings() == {}
 
 
+def test_what_an_expulsion_lets_be_delivered_is_in_the_log_at_once() -> None:
+    """It was with the next arrival, and there was none: the power failed before that."""
+    assert undergo("hybrid-facts", ordeal_of(600264, journal=True)).findings() == {}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("protocol", NODE_RULES)
 def test_whatever_befalls_thousands_of_clusters_the_rest_goes_on_in_order(protocol: str) -> None:
