@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 
 from antecede.cli.chat import Terminal
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.tools.chat.room import Line
 
 

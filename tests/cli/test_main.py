@@ -68,6 +68,17 @@ def test_help_imports_no_subcommand() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
+def test_a_node_does_not_load_what_draws_tables() -> None:
+    """It is started by the dozen, and prints lines of JSON."""
+    script = (
+        "import sys; from antecede.cli.main import main\n"
+        "main(['node', '--help'], standalone_mode=False)\n"
+        "assert 'antecede.live.json_lines' in sys.modules\n"
+        "assert 'rich' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_every_subcommand_explains_itself(name: str) -> None:
     result = invoke(name, "--help")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 import click
 
 from antecede.cli.audit_summary import print_summary, print_worst
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import need_spark, spark_session
 from antecede.core.errors import LocalError

@@ -9,7 +9,7 @@ from rich.table import Table
 from antecede.audit.explain import explain, moment, name
 from antecede.audit.findings import Violation
 from antecede.audit.summary import GRADES, RECORDED
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 
 from antecede import compiled
 from antecede.cli.bench_tables import ratio_table, speed_table
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.sweep import wide_console
 from antecede.tools.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede.tools.bench.contest import Plan, Results, Show, run_contest

@@ -12,7 +12,7 @@ from typing import Final
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.units import COUNT, DURATION, NUMBER
 from antecede.sim.node_departures import POWER_FAILED
 from antecede.tools.chaos.cluster import Cluster

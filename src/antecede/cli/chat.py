@@ -14,7 +14,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.units import LATENCY, SHARE
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError, near_miss
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check

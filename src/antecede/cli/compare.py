@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.core.errors import LocalError, near_miss
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES

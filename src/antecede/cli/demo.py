@@ -6,6 +6,7 @@ from typing import Final
 import click
 from rich.markup import escape
 
+from antecede.cli.console import Console
 from antecede.cli.demonstration.comparing import compare
 from antecede.cli.demonstration.figures import measure
 from antecede.cli.demonstration.folder import make_room, write_figures
@@ -21,7 +22,6 @@ from antecede.cli.demonstration.plan import FULL, QUICK, Places, Plan
 from antecede.cli.demonstration.recording import record
 from antecede.cli.demonstration.steps import Steps
 from antecede.cli.demonstration.summary import Summary, comparison_line, summary_table
-from antecede.cli.output import Console
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.write import open_report, write_report

@@ -11,7 +11,7 @@ import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_session import check_writable, need_spark, spark_session
 from antecede.cli.sweep import wide_console
 from antecede.link.notation import duration_text

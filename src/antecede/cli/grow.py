@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 import click
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import COUNT, NUMBER

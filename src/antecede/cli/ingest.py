@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_writable, is_local, need_spark, spark_session
 from antecede.link.notation import duration_text

@@ -5,14 +5,11 @@ full, which is one. What Python still holds back at the end it would write when 
 for it any more, and exit with 120; so everything is written, or given up, before that.
 """
 
-import errno
 import os
 import signal
 import sys
 from contextlib import suppress
 from typing import Final, TextIO
-
-import rich.console
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C; 1 would mean that something was found."""
@@ -21,13 +18,6 @@ READER_GONE: Final = 128 + signal.SIGPIPE
 """The exit status when the reader left, as other commands have it."""
 
 FAILED: Final = 2
-
-
-class Console(rich.console.Console):
-    """Rich's console, but a reader that has left is the command's to answer for."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def status_of(ended: SystemExit) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import COUNT

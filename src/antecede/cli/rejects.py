@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_session import check_readable
 from antecede.core.errors import LocalError
 from antecede.trace.datasets import part_files

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.lab.scenarios.catalogue import SCENARIOS, Act, Scenario, find_scenario
 from antecede.lab.scenarios.stage import Performance
 from antecede.lab.scenarios.telling import tell, verdict_lines

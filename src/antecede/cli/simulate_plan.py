@@ -9,7 +9,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults

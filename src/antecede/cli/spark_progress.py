@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 
 if TYPE_CHECKING:
     from antecede.pipeline.session import SparkSession

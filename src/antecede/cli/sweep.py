@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_session import check_writable, need_spark, spark_session
 from antecede.link.notation import duration_text, three_digits
 

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from antecede.cli.console import Console
 from antecede.cli.ingest import period_text, print_summary
 from antecede.cli.main import main
-from antecede.cli.output import Console
 from antecede.pipeline.ingest.names import run_named
 from antecede.pipeline.ingest.summary import Contradiction, FormatCount, Summary
 from tests.pipeline.ingest.samples import as_gzip, as_lines

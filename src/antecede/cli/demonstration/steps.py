@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from antecede.cli.output import Console
+from antecede.cli.console import Console
 from antecede.cli.spark_progress import SparkProgress
 
 if TYPE_CHECKING:
