@@ -1,9 +1,9 @@
-"""What takes long runs first, and one worker has all of Spark."""
+"""One worker has all of Spark, short tests fill gaps, and what takes long comes before the end."""
 
+from pathlib import Path
 from typing import NamedTuple
 
-from tests.running_order import in_running_order
-from tests.time_budget import read_budget
+from tests.running_order import SHORT, in_running_order
 
 
 class Found(NamedTuple):
@@ -13,31 +13,46 @@ class Found(NamedTuple):
     fixturenames: tuple[str, ...] = ()
 
 
-def test_files_on_spark_come_first_and_whole_then_the_largest_shares() -> None:
+def test_spark_fills_a_half_with_short_tests_and_the_rest_begins_with_what_takes_long() -> None:
     tests = [
         Found("tests/core/test_a.py::test_1"),
+        Found("tests/core/test_a.py::test_2"),
         Found("tests/live/test_b.py::test_2"),
         Found("tests/live/test_b.py::test_1", ("tmp_path",)),
         Found("tests/new/test_c.py::test_1"),
         Found("tests/pipeline/test_d.py::test_1"),
         Found("tests/pipeline/test_e.py::test_2"),
         Found("tests/pipeline/test_e.py::test_1", ("tmp_path", "spark")),
+        Found("tests/sim/test_f.py::test_1"),
+        Found("tests/sim/test_g.py::test_1"),
     ]
-    budget = {"tests/core": 10.0, "tests/live": 60.0, "tests/pipeline": 20.0}
+    budget = {"tests/core": 10.0, "tests/live": 20.0, "tests/pipeline": 50.0, "tests/sim": 5.0}
 
     assert [test.nodeid for test in in_running_order(tests, budget)] == [
         "tests/pipeline/test_e.py::test_2",
         "tests/pipeline/test_e.py::test_1",
+        "tests/core/test_a.py::test_1",
+        "tests/core/test_a.py::test_2",
+        "tests/sim/test_f.py::test_1",
+        "tests/pipeline/test_d.py::test_1",
         "tests/live/test_b.py::test_2",
         "tests/live/test_b.py::test_1",
-        "tests/pipeline/test_d.py::test_1",
-        "tests/core/test_a.py::test_1",
         "tests/new/test_c.py::test_1",
+        "tests/sim/test_g.py::test_1",
     ]
 
 
-def test_the_order_is_that_of_the_budget_of_every_test() -> None:
-    shares = read_budget("compiled")
-    tests = [Found(f"{folder}/test_x.py::test_x") for folder in sorted(shares)]
-    ordered = [test.nodeid.rpartition("/")[0] for test in in_running_order(tests, shares)]
-    assert [shares[folder] for folder in ordered] == sorted(shares.values(), reverse=True)
+def test_files_stay_whole_and_everything_is_run() -> None:
+    short = [Found(f"tests/sim/test_{file}.py::test_{n}") for file in "abc" for n in range(5)]
+    on_java = [Found("tests/pipeline/test_e.py::test_1", ("spark",))]
+    others = [Found(f"tests/live/test_b.py::test_{number}") for number in range(3)]
+
+    ordered = in_running_order([*short, *others, *on_java], {})
+
+    assert ordered == [*on_java, *short[:10], *others, *short[10:]]
+    assert in_running_order(short, {}) == short
+    assert in_running_order([], {}) == []
+
+
+def test_folders_of_short_tests_exist() -> None:
+    assert [name for name in SHORT if not Path(__file__).parents[1].joinpath(name).is_dir()] == []

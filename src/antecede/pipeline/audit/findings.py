@@ -77,15 +77,18 @@ FINDINGS: Final = StructType(
 
 ARROW: Final = to_arrow_schema(FINDINGS)
 
+NO_FINDINGS: Final = ARROW.empty_table()
+
+COLUMNS: Final = tuple((field.name, field.type.to_pandas_dtype()) for field in ARROW)
+"""What the columns are called, and of which type they are."""
+
 
 def findings_table(what: int, **columns: Any) -> ArrowTable:  # noqa: ANN401 - arrays, or one number for all
     """Rows of one kind; columns that are not given are 0."""
-    rows = max(np.size(column) for column in columns.values())
-    if any(np.size(column) == 0 for column in columns.values()):
-        rows = 0
+    sizes = [np.size(column) for column in columns.values()]
+    if min(sizes) == 0:
+        return NO_FINDINGS
+    rows = max(sizes)
     given = {"what": what, **columns}
-    arrays = [
-        np.broadcast_to(given.get(field.name, 0), rows).astype(field.type.to_pandas_dtype())
-        for field in ARROW
-    ]
+    arrays = [np.full(rows, given.get(name, 0), kind) for name, kind in COLUMNS]
     return pa.table(arrays, schema=ARROW)
