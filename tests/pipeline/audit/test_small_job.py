@@ -17,7 +17,7 @@ from antecede.trace.processes import write_processes
 from antecede.trace.restore import log_of
 from tests.audit.random_traffic import hectic, orderly, planted, skewed
 from tests.audit.stories import ALICE, BOB, Story
-from tests.pipeline.audit.logs_on_disk import Rows, by_run, oracle_of, write_runs
+from tests.pipeline.audit.logs_on_disk import Rows, Runs, by_run, oracle_of, write_runs
 from tests.pipeline.audit.test_equals_oracle import random_runs
 
 
@@ -32,18 +32,27 @@ def columns_in(folder: Path) -> list[tuple[str, str]]:
     return [(field.name, str(field.type)) for field in schema]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_thousands_of_runs_are_judged_as_the_oracle_does(order: Order, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def thousands() -> tuple[Runs, dict[Order, dict[str, Rows]]]:
+    """Many runs, and what the oracle says of them by either order."""
     runs = random_runs(1_600, [hectic, planted, orderly, skewed], seed=2)
+    return runs, {order: oracle_of(runs, order) for order in ORDERS}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_thousands_of_runs_are_judged_as_the_oracle_does(
+    order: Order, thousands: tuple[Runs, dict[Order, dict[str, Rows]]], tmp_path: Path
+) -> None:
+    runs, oracle = thousands
     path = write_runs(tmp_path / "logs.parquet", runs)
     found = audit_small([path], str(tmp_path / "out"), order=order)
 
     assert found is not None
-    assert rows_in(tmp_path / "out") == oracle_of(runs, order)
+    assert rows_in(tmp_path / "out") == oracle[order]
     assert found.summary.runs == len(runs)
     assert found.summary.violations_by_order == {
-        each: sum(len(rows.get("violations", [])) for rows in oracle_of(runs, each).values())
-        for each in ORDERS
+        each: sum(len(rows.get("violations", [])) for rows in verdicts.values())
+        for each, verdicts in oracle.items()
     }
     assert {name.partition("-")[0] for name in found.summary.method.sequential} == {"skewed"}
 
