@@ -29,12 +29,12 @@ TESTED_PYTHON := PYTHONPATH="$(CURDIR)/$(TESTED_TREE)" $(VENV)/bin/python
 PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-min=5
 CHECKED := setup.py $(wildcard src tests bench examples)
 CHECKED_BEFORE := --ignore=tests/test_tidy.py
-# What the build changes is in these folders: layers that are compiled, and whoever drives them. They
-# run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
+# What the build changes is in these folders: layers that are compiled, and whoever drives them. Of audit
+# and trace only the kernel and the log are. They run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
 # compiled anyway). `test-full` runs all twice.
-BOTH_BUILDS := $(addprefix tests/,audit core fuzz lab link papers properties sim test_build_mode.py \
-    trace wire broken/test_facts_mutants.py broken/test_link_mutants.py facts/test_steps.py \
-    live/test_node.py live/test_receiving.py live/test_rehearsal.py)
+BOTH_BUILDS := $(addprefix tests/,core fuzz lab link papers properties sim test_build_mode.py wire \
+    audit/test_kernel.py trace/test_log.py broken/test_facts_mutants.py broken/test_link_mutants.py \
+    facts/test_steps.py live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:
 .PHONY: help test test-interpreted test-compiled test-beside test-full test-stability coverage mutants check \
