@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
 SMOKE = ROOT / ".ci" / "smoke.py"
+CHECK = (sys.executable, "-m", "check_jsonschema", "--builtin-schema")
 
 
 def run(*command: object, **environment: str) -> None:
@@ -64,6 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--optimize", default="3", choices=("0", "1", "2", "3"))
     optimize = parser.parse_args().optimize
+    run(*CHECK, "vendor.github-workflows", ROOT / ".github" / "workflows" / "release.yml")
     archive, wheel = build(optimize)
     try_out(wheel, "compiled")
     try_out(archive, "compiled", ANTECEDE_COMPILE="require", ANTECEDE_OPTIMIZE=optimize)

@@ -294,6 +294,27 @@ def test_a_release_whose_tag_or_addresses_are_not_true_is_refused() -> None:
     assert "the tag" not in check.complaints(f"v{antecede.__version__}")[0]
 
 
+def test_the_workflow_of_a_release_is_one() -> None:
+    """Judged by the schema that comes with the validator: no network is needed."""
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is in the group wheels")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    workflow = ROOT / ".github/workflows/release.yml"
+    for schema, fits in (("vendor.github-workflows", True), ("vendor.dependabot", False)):
+        ran = subprocess.run([*command, schema, str(workflow)], capture_output=True, text=True)
+        assert (ran.returncode == 0) is fits, ran.stdout + ran.stderr
+
+
+def test_what_a_release_runs_is_there() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    scripts = [word for step in steps for word in step.get("run", "").split() if ".ci/" in word]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    scripts += [settings["tool"]["cibuildwheel"]["test-command"].split()[1]]
+    assert len(scripts) > 1
+    for script in scripts:
+        assert (ROOT / script.removeprefix("{project}/")).is_file()
+
+
 def test_a_release_is_attested_and_needs_no_password() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
     publish = workflow["jobs"]["publish"]
