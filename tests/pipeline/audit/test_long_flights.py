@@ -107,8 +107,9 @@ def test_the_size_of_chunks_changes_nothing(chunk: int, monkeypatch: pytest.Monk
         for batch in judge_long_flights(batches_of(parts, random), ORDERS, {}):
             rows += batch.to_pylist()
 
+        apart = judged_apart(events, long)
         for order in ORDERS:
-            expected = violations(judged_apart(events, long), order)
+            expected = violations(apart, order)
             assert violations(rows, order) == expected, f"seed {seed}"
         found += len(expected)
     assert found > 20
