@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
@@ -90,6 +91,28 @@ def test_nothing_is_said_after_the_end(tmp_path: Path) -> None:
         kernel.stop()
         await asyncio.sleep(0)
         os.close(file)
+
+    run(story())
+
+
+def test_it_ends_also_when_its_loop_has(tmp_path: Path) -> None:
+    async def story() -> KernelSync:
+        kernel = synced_by_kernel()
+        file = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
+        kernel.sync(file, lambda _: None)
+        os.close(file)
+        return kernel
+
+    asyncio.run(story()).stop()
+
+
+def test_a_processor_whose_calls_are_not_known_has_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "maxsize", (1 << 31) - 1)
+
+    async def story() -> None:
+        assert kernel_sync(asyncio.get_running_loop()) is None
 
     run(story())
 

@@ -14,6 +14,7 @@ import platform
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -78,7 +79,8 @@ class KernelSync:
     def stop(self) -> None:
         """Wait until what was asked for is done; nothing more may be asked for."""
         self._then = None
-        self._loop.remove_reader(self._told)
+        with suppress(RuntimeError):  # The loop has ended: it watches nothing any more.
+            self._loop.remove_reader(self._told)
         call(self._numbers.destroy, self._context)
         os.close(self._told)
 
@@ -96,7 +98,9 @@ class KernelSync:
 def call_numbers() -> CallNumbers:
     """The numbers of this machine's calls; `OSError` if they are not known."""
     numbers = NUMBERS.get(platform.machine())
-    if sys.platform != "linux" or sys.byteorder != "little" or numbers is None:
+    # A process of 32 bits on such a machine has other numbers.
+    wide = sys.maxsize > 1 << 32 and sys.byteorder == "little"
+    if sys.platform != "linux" or not wide or numbers is None:
         raise OSError("no calls to sync without a thread are known here")
     return numbers
 
