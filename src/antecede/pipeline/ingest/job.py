@@ -44,6 +44,7 @@ from antecede.pipeline.ingest.names import names_of, run_named
 from antecede.pipeline.ingest.order import (
     OFFSETS,
     ROWS_OF_A_TASK,
+    SAMPLE_MAX,
     SAMPLE_OF_A_TASK,
     SENT_OFFSETS,
     Stretches,
@@ -305,7 +306,7 @@ def in_order(copies: DataFrame, rows: int, stack: ExitStack, *, multicasts: bool
 def stretches_of(copies: DataFrame, rows: int, tasks: int) -> tuple[Stretches, Stretches]:
     """Where the copies are cut by their senders, and their events by their processes."""
     sending, having = (max(tasks, count // ROWS_OF_A_TASK) for count in (rows, 2 * rows))
-    part = min(1.0, having * SAMPLE_OF_A_TASK / max(rows, 1))
+    part = min(1.0, min(having * SAMPLE_OF_A_TASK, SAMPLE_MAX) / max(rows, 1))
     ends = ("sender", "submitted_ns", "receiver", "delivered_ns")
     some = copies.select(*ends).sample(fraction=part, seed=1).toArrow()
     sender, submitted, receiver, delivered = (some.column(name).to_numpy() for name in ends)

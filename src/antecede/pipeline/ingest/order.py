@@ -42,6 +42,9 @@ ROWS_OF_A_TASK: Final = 1 << 19
 SAMPLE_OF_A_TASK: Final = 1 << 11
 """So many copies are looked at for every task, to find out where to cut."""
 
+SAMPLE_MAX: Final = 1 << 22
+"""And no more than so many in all: they come to the driver, 32 bytes each."""
+
 KEY_BITS: Final = 62
 """Process and time together."""
 
