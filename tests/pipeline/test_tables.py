@@ -51,18 +51,20 @@ def test_events_go_into_a_table_and_are_audited_from_there(database: str, tmp_pa
     assert sorted(row["run_id"] for row in rows) == ["one", "two"]
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("format_name", ["delta", "iceberg"])
 def test_a_format_that_spark_lacks_is_one_sentence(
-    spark: SparkSession, tmp_path: Path, form: str
+    spark: SparkSession, tmp_path: Path, format_name: str
 ) -> None:
     assert spark.sparkContext.master == "local[2]"
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1"))
     done = invoke("ingest", str(tmp_path / "a.csv"), "--out", str(tmp_path / "t"))
     assert done.exit_code == 0
-    done = invoke("audit", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--format", form)
+    done = invoke(
+        "audit", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--format", format_name
+    )
 
     assert done.exit_code == 2
-    assert f"this Spark does not know the format {form}: it needs a package" in done.output
+    assert f"this Spark does not know the format {format_name}: it needs a package" in done.output
 
 
 def test_a_table_that_is_not_there_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

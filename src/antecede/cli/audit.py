@@ -67,7 +67,7 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
 )
 @click.option(
     "--format",
-    "form",
+    "format_name",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
     show_default=True,
@@ -84,7 +84,7 @@ def command(
     explained: int,
     order: "Order | None",
     tables: tuple[str, ...],
-    form: str,
+    format_name: str,
     fail_on_violation: bool,
     as_json: bool,
     master: str | None,
@@ -101,7 +101,12 @@ def command(
     """
     if not paths and not tables:
         raise click.UsageError("Missing argument 'EVENTS...', or --table.")
-    options: Options = {"order": order, "explain": explained, "tables": tables, "form": form}
+    options: Options = {
+        "order": order,
+        "explain": explained,
+        "tables": tables,
+        "format_name": format_name,
+    }
     found = carried_out(context, paths, out, options, master)
     if as_json:
         click.echo(json.dumps(found.summary.as_object(), indent=2))
@@ -119,7 +124,7 @@ class Options(TypedDict):
     order: "Order | None"
     explain: int
     tables: tuple[str, ...]
-    form: str
+    format_name: str
 
 
 def carried_out(
@@ -132,7 +137,7 @@ def carried_out(
     """Audit: logs of up to a million events right here, all else on Spark."""
     check_kinds(paths)
     order, explain = options["order"], options["explain"]
-    is_simple = master is None and not options["tables"] and options["form"] == "parquet"
+    is_simple = master is None and not options["tables"] and options["format_name"] == "parquet"
     if is_simple and not has_lab():
         from antecede.audit.plain import audit_plain
 

@@ -76,7 +76,9 @@ tables are the same. The exit status is 1 if no message was found.
 @click.command(epilog=EPILOG, short_help="Read the traces of other systems.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="auto", show_default=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(FORMATS), default="auto", show_default=True
+)
 @click.option("--no-repair", is_flag=True, help="Leave clocks alone, however wrong they are.")
 @click.option("--run-id", help="What the run is called.  [default: after the first PATH]")
 @click.option(
@@ -110,7 +112,7 @@ def command(
     context: click.Context,
     paths: tuple[str, ...],
     out: str,
-    form: str,
+    format_name: str,
     no_repair: bool,
     run_id: str | None,
     time_unit: str | None,
@@ -129,7 +131,7 @@ def command(
     """
     told = Console(stderr=True)
     options: Options = {
-        "form": form,
+        "format_name": format_name,
         "repair": not no_repair,
         "run_id": run_id,
         "unit": time_unit,
@@ -149,7 +151,7 @@ def command(
 class Options(TypedDict):
     """How to read."""
 
-    form: str
+    format_name: str
     repair: bool
     run_id: str | None
     unit: str | None
@@ -166,7 +168,7 @@ def carried_out(
     master: str | None,
 ) -> "Summary":
     """Ingest: what fits into this process right here, all else on Spark."""
-    name, form = table
+    name, format_name = table
     need_spark()
     from antecede.pipeline.ingest.job import ingest
     from antecede.pipeline.ingest.small_job import ingest_small
@@ -185,7 +187,7 @@ def carried_out(
             progress.watch(session)
             tell = progress.tell
             return ingest(
-                session, paths, out, **options, table_name=name, table_form=form, tell=tell
+                session, paths, out, **options, table_name=name, table_format=format_name, tell=tell
             )
 
 

@@ -29,9 +29,11 @@ Nothing is written, and no Spark is started; of very many spans the first millio
 
 @click.command(epilog=EPILOG, short_help="Say what traces are like, before any verdict.")
 @click.argument("paths", metavar="TRACES...", nargs=-1, required=True)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="auto", show_default=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(FORMATS), default="auto", show_default=True
+)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def command(paths: tuple[str, ...], form: str, as_json: bool) -> None:
+def command(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
     """Say how far traces can be believed: what is missing, what contradicts itself, which clocks.
 
     An audit works on clocks that were repaired. This page has the raw figures beside the repaired
@@ -40,7 +42,7 @@ def command(paths: tuple[str, ...], form: str, as_json: bool) -> None:
     need_spark()
     from antecede.pipeline.ingest.quality import quality_of
 
-    found = quality_of(paths, form=form)
+    found = quality_of(paths, format_name=format_name)
     if as_json:
         click.echo(json.dumps(found.as_object(), indent=2))
     else:

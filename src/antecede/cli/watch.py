@@ -50,7 +50,7 @@ have awaited; the latest row counts.
 @click.option("--out", required=True, metavar="DIR", help="Where findings go.")
 @click.option(
     "--format",
-    "form",
+    "format_name",
     type=click.Choice(["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]),
     default="parquet",
     show_default=True,
@@ -98,7 +98,7 @@ def command(
     context: click.Context,
     source: str,
     out: str,
-    form: "Format",
+    format_name: "Format",
     order: "Order | None",
     every: int,
     patience: int,
@@ -139,7 +139,7 @@ def command(
             source,
             out,
             settings,
-            form=form,
+            format_name=format_name,
             every_s=every / NS_PER_S,
             once=once,
             tell=page.tell,
@@ -147,7 +147,7 @@ def command(
         try:
             query.awaitTermination()
             if finish and not brought_rows(query):
-                judge_the_rest(session, out, settings, form, page.tell)
+                judge_the_rest(session, out, settings, format_name, page.tell)
         finally:
             query.stop()
 

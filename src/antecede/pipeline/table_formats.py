@@ -23,25 +23,25 @@ OVERWRITING: Final = "spark.sql.sources.partitionOverwriteMode"
 BUILT_IN: Final = frozenset((PARQUET, "orc"))
 
 
-def check_format(session: SparkSession, form: str) -> None:
+def check_format(session: SparkSession, format_name: str) -> None:
     """`LocalError` if this Spark cannot write the format, before hours have been spent."""
-    if form in BUILT_IN:
+    if format_name in BUILT_IN:
         return
     try:
-        session.read.format(form).load("/antecede/nothing")
+        session.read.format(format_name).load("/antecede/nothing")
     except AnalysisException as error:
         if error.getCondition() == "DATA_SOURCE_NOT_FOUND":
-            raise LocalError(missing(form)) from error
+            raise LocalError(missing(format_name)) from error
     except Exception as error:  # What Java throws for a class that is not there differs by version.
         if "ClassNotFound" in str(error) or "NoClassDefFound" in str(error):
-            raise LocalError(missing(form)) from error
+            raise LocalError(missing(format_name)) from error
 
 
-def missing(form: str) -> str:
+def missing(format_name: str) -> str:
     """What to do where Spark does not know a format."""
-    package = PACKAGES.get(form, form)
+    package = PACKAGES.get(format_name, format_name)
     return (
-        f"this Spark does not know the format {form}: it needs a package such as {package} "
+        f"this Spark does not know the format {format_name}: it needs a package such as {package} "
         "(spark.jars.packages in spark-defaults.conf, or spark-submit --packages)"
     )
 
@@ -67,7 +67,7 @@ def check_new_run(session: SparkSession, name: str, run_id: str) -> None:
         raise LocalError(f"{name} has a run {run_id!r} already: give another --run-id")
 
 
-def write_run(rows: DataFrame, name: str, run_id: str, form: str) -> None:
+def write_run(rows: DataFrame, name: str, run_id: str, format_name: str) -> None:
     """Put a run into a table of runs, in the place of one of the same name, if there is one.
 
     The table is made if it is not there. `LocalError` if it cannot be written.
@@ -79,7 +79,7 @@ def write_run(rows: DataFrame, name: str, run_id: str, form: str) -> None:
             with replacing_partitions(session):
                 rows.select(*session.table(name).columns).write.insertInto(name, overwrite=True)
         else:
-            writer = rows.write.format(form).mode("append").partitionBy("run_id")
+            writer = rows.write.format(format_name).mode("append").partitionBy("run_id")
             writer.saveAsTable(name)
     except PySparkException as error:
         raise LocalError(f"cannot write the table {name}: {first_line(error)}") from error

@@ -86,9 +86,12 @@ def test_evaluation_says_what_is_made_from_what(tmp_path: Path, data: Path) -> N
     assert evaluation.audited == ("hybrid",)
     assert evaluation.audited_messages == 5000
     assert evaluation.traces == {
-        "shop": Trace(name="shop", paths=(str(data / "shop"),), form="jaeger", unit=None),
+        "shop": Trace(name="shop", paths=(str(data / "shop"),), format_name="jaeger", unit=None),
         "mail": Trace(
-            name="mail", paths=(str(data / "mail.txt"), str(data / "shop")), form="auto", unit="s"
+            name="mail",
+            paths=(str(data / "mail.txt"), str(data / "shop")),
+            format_name="auto",
+            unit="s",
         ),
     }
     assert evaluation.cuts == {

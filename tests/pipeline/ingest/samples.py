@@ -172,19 +172,19 @@ def unpacked(data: bytes) -> tuple[list[tuple[str, bytes]], list[Damage]]:
 
 def read(
     data: bytes,
-    form: str = AUTO,
+    format_name: str = AUTO,
     unit: str | None = None,
     keep: frozenset[str] = frozenset(),
 ) -> list[Found]:
     """Everything that is found in a file of these bytes."""
     found: list[Found] = []
     for content in contents("file", io.BytesIO(data), []):
-        found += one_by_one(read_content(content, form_of(content, form, unit), unit, keep))
+        found += one_by_one(read_content(content, form_of(content, format_name, unit), unit, keep))
     return found
 
 
-def form_of(content: Content, form: str, unit: str | None) -> str:
-    kind = detected(content.head, unit) if form == AUTO else form
+def form_of(content: Content, format_name: str, unit: str | None) -> str:
+    kind = detected(content.head, unit) if format_name == AUTO else format_name
     assert kind is not None, "the format should be recognised"
     return kind
 

@@ -105,10 +105,10 @@ def test_a_damaged_archive_is_said_to_be_damaged() -> None:
     assert unpacked(bytes(spoilt))[1] != []
 
 
-def records_of(*paths: Path | str, form: str = "auto") -> list[Numbered]:
+def records_of(*paths: Path | str, format_name: str = "auto") -> list[Numbered]:
     """Everything that is read from these paths, in order."""
     parts = parts_of(find_files([str(path) for path in paths]).files)
-    return [record for part in parts for record in read_part(part, Manner(form=form))]
+    return [record for part in parts for record in read_part(part, Manner(format_name=format_name))]
 
 
 def what(records: list[Numbered]) -> list[object]:
@@ -153,7 +153,7 @@ def test_missing_paths_and_folders_without_traces_are_errors(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("data", "form"),
+    ("data", "format_name"),
     [
         (as_json(jaeger(jaeger_span("1", None, "p", 0, 1), p="a")), "jaeger"),
         (json.dumps(jaeger(), indent=3).encode(), "jaeger"),
@@ -170,8 +170,8 @@ def test_missing_paths_and_folders_without_traces_are_errors(tmp_path: Path) -> 
         (b"\x00\xff" * 99, None),
     ],
 )
-def test_formats_are_recognised_by_how_files_begin(data: bytes, form: str | None) -> None:
-    assert detected(data, None) == form
+def test_formats_are_recognised_by_how_files_begin(data: bytes, format_name: str | None) -> None:
+    assert detected(data, None) == format_name
 
 
 def test_files_of_no_known_format_are_set_aside(tmp_path: Path) -> None:

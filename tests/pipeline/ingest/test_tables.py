@@ -205,11 +205,11 @@ def test_a_file_that_is_no_table_is_one_reject() -> None:
     ]
 
 
-@pytest.mark.parametrize("form", ["auto", "messages"])
-def test_a_table_whose_times_do_not_fit_its_unit_says_where_and_why(form: str) -> None:
+@pytest.mark.parametrize("format_name", ["auto", "messages"])
+def test_a_table_whose_times_do_not_fit_its_unit_says_where_and_why(format_name: str) -> None:
     data = as_lines("# exported", "", "a,b,1700000000000000", "b,a,1700000000000001")
     [content] = contents("file", io.BytesIO(data), [])
-    kind = detected(content.head, "s") if form == "auto" else form
+    kind = detected(content.head, "s") if format_name == "auto" else format_name
     found = [unknown_content(content.head, "s")] if kind is None else read(data, kind, "s")
 
     assert rejects_of(list(found)) == [

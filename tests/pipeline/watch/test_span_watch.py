@@ -120,7 +120,7 @@ def test_spans_in_pieces_are_judged_as_at_once(spark: SparkSession, tmp_path: Pa
                 horizon_ns=10**12,
                 finished=number == 1,
             ),
-            form="otlp",
+            format_name="otlp",
             once=True,
         )
         query.awaitTermination()

@@ -235,10 +235,14 @@ def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
     schema = with_run_id(EVENTS) if source.run_id is None else EVENTS
     reader = session.read.schema(schema).option("mode", "FAILFAST")
     parts = [
-        (reader if len(source.formats) == 1 else reader.option("pathGlobFilter", FILES_OF[form]))
-        .format(form)
-        .load(paths_of(source, form))
-        for form in source.formats
+        (
+            reader
+            if len(source.formats) == 1
+            else reader.option("pathGlobFilter", FILES_OF[format_name])
+        )
+        .format(format_name)
+        .load(paths_of(source, format_name))
+        for format_name in source.formats
     ]
     if source.run_id is not None:
         parts = [part.withColumn("run_id", F.lit(source.run_id)) for part in parts]
@@ -347,9 +351,9 @@ def spans_folder(source: Source, run_id: str) -> str | None:
     return folder if there else None
 
 
-def paths_of(source: Source, form: str) -> str | list[str]:
+def paths_of(source: Source, format_name: str) -> str | list[str]:
     """What Spark has to load for the logs of this source that are in one format."""
-    files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == form]
+    files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == format_name]
     return files or source.path
 
 

@@ -36,15 +36,15 @@ def audit(
     order: Order | None = None,
     explain: int = 0,
     tables: Sequence[str] = (),
-    form: str = PARQUET,
+    format_name: str = PARQUET,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
 ) -> Audit:
     """Audit the event logs at these paths, and in these tables of a catalogue.
 
-    The tables in the folder `out` are replaced; they are written in the format `form`.
+    The tables in the folder `out` are replaced; they are written in the format `format_name`.
     """
-    check_format(session, form)
+    check_format(session, format_name)
     with Places(session) as places, configured(session, SETTINGS):
         sources = [find_source(path, places) for path in paths]
         sources += [Source(path=name, run_id=None, is_table=True) for name in tables]
@@ -59,7 +59,7 @@ def audit(
         cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
         with audited(log, runs, names, order, spans, slice_copies, tell, cut, moved) as found:
             tell("writing")
-            write_tables(found, out, places, form)
+            write_tables(found, out, places, format_name)
             summary = found.summary
             worst: list[Found] = []
             if explain and not summary.causal:
@@ -71,7 +71,7 @@ def audit(
     return Audit(summary=summary, worst=worst, names=people)
 
 
-def write_tables(found: Findings, out: str, places: Places, form: str) -> None:
+def write_tables(found: Findings, out: str, places: Places, format_name: str) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none.
 
     `Places.replacing` says what is promised where.
@@ -83,7 +83,7 @@ def write_tables(found: Findings, out: str, places: Places, form: str) -> None:
             if not rows_of(found.summary, name):
                 # Known to be empty: Spark need not plan how to find that out.
                 table = table.limit(0)
-            table.write.format(form).mode("overwrite").save(f"{stage}/{name}")
+            table.write.format(format_name).mode("overwrite").save(f"{stage}/{name}")
         places.write(f"{stage}/{SUMMARY}", text.encode())
 
 

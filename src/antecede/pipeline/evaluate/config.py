@@ -63,7 +63,7 @@ class Trace:
 
     name: str
     paths: tuple[str, ...]
-    form: str
+    format_name: str
     unit: str | None
 
 
@@ -234,13 +234,13 @@ def located(section: Section, text: str, root: Path | None) -> str:
 
 def parse_trace(name: str, section: Section, root: Path | None) -> Trace:
     """One trace."""
-    form = section.text("format", "auto")
-    if form not in FORMATS:
-        raise section.error("format", f"is {form!r}; there are {', '.join(FORMATS)}")
+    format_name = section.text("format", "auto")
+    if format_name not in FORMATS:
+        raise section.error("format", f"is {format_name!r}; there are {', '.join(FORMATS)}")
     trace = Trace(
         name=name,
         paths=tuple(located(section, text, root) for text in section.texts("path")),
-        form=form,
+        format_name=format_name,
         unit=section.optional_text("time_unit"),
     )
     section.finish()

@@ -87,7 +87,7 @@ def draw_all(folder: Path, found: Sequence[Answer], groups: Sequence[Group]) -> 
 
 def saved(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure in every format, without the time at which that was."""
-    files = [folder / f"{name}.{form}" for form in FORMATS]
+    files = [folder / f"{name}.{format_name}" for format_name in FORMATS]
     for file in files:
         date = {"Date": None} if file.suffix == ".svg" else {}
         figure.savefig(file, dpi=DOTS_PER_INCH, metadata=date)

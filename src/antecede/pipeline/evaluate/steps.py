@@ -51,7 +51,7 @@ def ingest_trace(session: SparkSession, trace: Trace, folder: Path) -> bool:
             session,
             trace.paths,
             str(folder),
-            form=trace.form,
+            format_name=trace.format_name,
             run_id=trace.name,
             unit=trace.unit,
         )

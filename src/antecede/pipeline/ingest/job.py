@@ -66,6 +66,7 @@ from antecede.pipeline.ingest.spans import (
 )
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.ingest.ties import RANKS_BROADCAST_MAX, ranked, ranks, unranked
+from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import WORKLOAD
 from antecede.pipeline.spark_settings import UNWEIGHED, configured
@@ -77,14 +78,14 @@ def ingest(
     paths: Sequence[str],
     out: str,
     *,
-    form: str = AUTO,
+    format_name: str = AUTO,
     repair: bool = True,
     run_id: str | None = "ingested",
     unit: str | None = None,
     keep: Sequence[str] = (),
     append: bool = False,
     table_name: str | None = None,
-    table_form: str = PARQUET,
+    table_format: str = PARQUET,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Read the traces at `paths` and write what they come to into the folder `out`.
@@ -96,7 +97,7 @@ def ingest(
     come along; `tell` hears what is being done. The events go into the table of a catalogue too, if
     one is named, in the format `table_form`.
     """
-    check_format(spark, table_form)
+    check_format(spark, table_format)
     places = Places(spark)
     found = find_files(paths, places)
     target = places.address(out)
@@ -109,15 +110,17 @@ def ingest(
     with ExitStack() as stack:
         stack.enter_context(configured(spark, UNWEIGHED))
         tell(f"reading {len(found.files) + len(found.elsewhere):,} files")
-        manner = Manner(form=form, unit=unit, keep=frozenset(keep), known=known_files(earlier))
+        manner = Manner(
+            format_name=format_name, unit=unit, keep=frozenset(keep), known=known_files(earlier)
+        )
         read = read_found(spark, found, manner, 0 if earlier is None else earlier.parts)
         if earlier is not None:
             read = stored_records(spark, places, earlier).unionByName(read)
-        records = kept(read, stack)
+        records = persisted_on_disk(read, stack)
         reading = counted_reading(records)
         if earlier is not None and found.count == len(reading.skipped):
             return earlier.unchanged(reading.skipped)
-        copies, known = learnt(records, reading, repair, stack, tell)
+        copies, known = with_clocks(records, reading, repair, stack, tell)
         tell("putting events in order")
         events = ordered(copies, known, stack)
         tell("writing")
@@ -131,7 +134,7 @@ def ingest(
         outputs.write_summary(summary.as_object())
         if table_name is not None:
             log = events.log.withColumn("run_id", F.lit(run))
-            write_run(log, table_name, run, table_form)
+            write_run(log, table_name, run, table_format)
     return summary
 
 
@@ -176,18 +179,16 @@ def write_records(spark: SparkSession, outputs: Outputs, records: DataFrame, kno
     outputs.write("files", files.select(*FILES.names).coalesce(1))
 
 
-def kept(rows: DataFrame, stack: ExitStack) -> DataFrame:
+def persisted_on_disk(rows: DataFrame, stack: ExitStack) -> DataFrame:
     """The rows, computed once and kept until the stack is left.
 
     They are kept on disk, where the system caches them: in Java's memory they would crowd out what
     sorting needs.
     """
-    rows.persist(StorageLevel.DISK_ONLY)
-    stack.callback(rows.unpersist)
-    return rows
+    return persisted(rows, stack, StorageLevel.DISK_ONLY)
 
 
-def learnt(
+def with_clocks(
     records: DataFrame,
     reading: Reading,
     repair: bool,
@@ -209,11 +210,11 @@ def learnt(
     rows = reading.copies
     found = None
     if reading.spans:
-        calls = kept(compacted(calls_of_spans(records), numbers), stack)
+        calls = persisted_on_disk(compacted(calls_of_spans(records), numbers), stack)
         calling = counted_calls(calls, keys)
         linked = None
         if reading.linked:
-            linked = kept(compacted(linked_calls(records), numbers), stack)
+            linked = persisted_on_disk(compacted(linked_calls(records), numbers), stack)
         rows += calling.copies + (0 if linked is None else linked.count())
         tallies = calling.tallies
         if not (tables or reading.linked or calling.one_way):
@@ -270,7 +271,7 @@ def ordered(copies: DataFrame, known: Known, stack: ExitStack) -> Ordered:
     """The events of every process in order."""
     offsets = {number: offset for _, number, offset in known.clock_rows()}
     placed = instants(copies, offsets)
-    ties = kept(ranks(placed), stack)
+    ties = persisted_on_disk(ranks(placed), stack)
     count = ties.count()
     if count == 0:
         tied = unranked(placed)
@@ -287,7 +288,7 @@ def in_order(copies: DataFrame, rows: int, stack: ExitStack, *, multicasts: bool
     spark = copies.sparkSession
     tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     by_sender, by_process = stretches_of(copies, rows, tasks)
-    sent = kept(sequenced(copies, by_sender, multicasts=multicasts), stack)
+    sent = persisted_on_disk(sequenced(copies, by_sender, multicasts=multicasts), stack)
     placing, sequences = counted_sending(sent)
     first_ids = dict(placing.first_ids())
     sending = [(*row, first_ids[row[1]]) for row in sequences]

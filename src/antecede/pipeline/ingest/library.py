@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
 from antecede.pipeline.ingest.counting import counted_reading
-from antecede.pipeline.ingest.job import kept, learnt, ordered
+from antecede.pipeline.ingest.job import ordered, persisted_on_disk, with_clocks
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN
 from antecede.pipeline.ingest.spans import STORED_AS
 from antecede.pipeline.persisting import PersistedTables
@@ -45,10 +45,10 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
         raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
     session = spans.sparkSession
     with ExitStack() as stack, configured(session, UNWEIGHED):
-        records = kept(as_records(spans), stack)
+        records = persisted_on_disk(as_records(spans), stack)
         reading = counted_reading(records)
-        copies, known = learnt(records, reading, repair, stack, lambda _: None)
-        events = kept(ordered(copies, known, stack).log, stack)
+        copies, known = with_clocks(records, reading, repair, stack, lambda _: None)
+        events = persisted_on_disk(ordered(copies, known, stack).log, stack)
         rows = [(number, known.names[key]) for key, number, _ in known.clock_rows()]
         return Traffic(
             events=events,

@@ -76,13 +76,15 @@ class Quality:
         return asdict(self)
 
 
-def quality_of(paths: Sequence[str], *, form: str = AUTO, spans_max: int = SPANS_MAX) -> Quality:
+def quality_of(
+    paths: Sequence[str], *, format_name: str = AUTO, spans_max: int = SPANS_MAX
+) -> Quality:
     """What the traces at these paths are like; `LocalError` if there are none."""
     rejects: Counter[str] = Counter()
     traces: dict[str, list[Span]] = {}
     count = 0
     complete = True
-    for record in records_at(paths, form):
+    for record in records_at(paths, format_name):
         if isinstance(record, Reject):
             rejects[record.reason] += 1
         elif count == spans_max:
@@ -94,10 +96,10 @@ def quality_of(paths: Sequence[str], *, form: str = AUTO, spans_max: int = SPANS
     return described(traces, rejects, count, complete)
 
 
-def records_at(paths: Sequence[str], form: str) -> Iterator[Span | Reject]:
+def records_at(paths: Sequence[str], format_name: str) -> Iterator[Span | Reject]:
     """The spans at these paths, and what could not be read."""
     for part in parts_of(find_files(paths).files):
-        for _, _, _, record in read_part(part, Manner(form=form)):
+        for _, _, _, record in read_part(part, Manner(format_name=format_name)):
             if isinstance(record, Span | Reject):
                 yield record
 

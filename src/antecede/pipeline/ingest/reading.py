@@ -69,7 +69,7 @@ UNRECOGNISED: Final = "unknown"
 class Manner:
     """How files are to be read."""
 
-    form: str = AUTO
+    format_name: str = AUTO
     unit: str | None = None
     """Of times in message tables that do not say."""
     keep: frozenset[str] = KEEP_NOTHING
@@ -79,7 +79,7 @@ class Manner:
 
     def format_of(self, head: bytes) -> str | None:
         """The format of a file that begins like this."""
-        return detected(head, self.unit) if self.form == AUTO else self.form
+        return detected(head, self.unit) if self.format_name == AUTO else self.format_name
 
 
 def read_parts(parts: DataFrame, manner: Manner) -> DataFrame:
@@ -237,10 +237,14 @@ def found_in_part(part: Part, manner: Manner, damages: list[Damage]) -> FilesFou
         if head.startswith(PARQUET):
             stretch = (part.start, part.end) if is_cut else None
             yield part.path, MESSAGES, parquet_tables.copies_in(file, manner.unit, stretch)
-        elif is_cut and can_be_cut(head, manner.form, manner.unit):
-            form = manner.format_of(head) or UNRECOGNISED
+        elif is_cut and can_be_cut(head, manner.format_name, manner.unit):
+            format_name = manner.format_of(head) or UNRECOGNISED
             with closing(Stretch(part)) as lines:
-                yield part.path, form, found_in_stretch(lines, part, head, form, manner)
+                yield (
+                    part.path,
+                    format_name,
+                    found_in_stretch(lines, part, head, format_name, manner),
+                )
         elif part.start == 0:
             yield from found_in_stream(part.path, file, manner, damages)
 
@@ -259,10 +263,10 @@ def found_in_stream(
 
 
 def found_in_stretch(
-    stretch: Stretch, part: Part, head: bytes, form: str, manner: Manner
+    stretch: Stretch, part: Part, head: bytes, format_name: str, manner: Manner
 ) -> Iterator[FoundTogether]:
     """What is found in a stretch of a file of lines."""
     first_byte = stretch.offset if part.start else None
-    if form in SPANS_OF_DOCUMENT:
-        return read_documents(stretch, form, first_byte, manner.keep)
-    return read_lines(head, stretch, form, manner.unit, first_byte)
+    if format_name in SPANS_OF_DOCUMENT:
+        return read_documents(stretch, format_name, first_byte, manner.keep)
+    return read_lines(head, stretch, format_name, manner.unit, first_byte)

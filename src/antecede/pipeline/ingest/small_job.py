@@ -108,12 +108,12 @@ class Records:
         return known.Reading(
             formats=[
                 FormatCount(
-                    format=form,
+                    format=format_name,
                     files=sum(file.fingerprint is not None for file in files),
                     records=sum(file.records for file in files),
                 )
-                for form, files in sorted(formats.items())
-                if form != KNOWN
+                for format_name, files in sorted(formats.items())
+                if format_name != KNOWN
             ],
             skipped=sorted(source for _, source, file in self.files if file.format == KNOWN),
             rejects_by_reason=dict(sorted(reasons.items(), key=lambda one: (-one[1], one[0]))),
@@ -129,7 +129,7 @@ def ingest_small(
     paths: Sequence[str],
     out: str,
     *,
-    form: str = AUTO,
+    format_name: str = AUTO,
     repair: bool = True,
     run_id: str | None = "ingested",
     unit: str | None = None,
@@ -154,7 +154,9 @@ def ingest_small(
     earlier = earlier_here(Path(out).absolute()) if append else None
     run = run_after(earlier, run_id, run_named(paths[0]))
     tell(f"reading {found.count:,} files")
-    manner = Manner(form=form, unit=unit, keep=frozenset(keep), known=known_files(earlier))
+    manner = Manner(
+        format_name=format_name, unit=unit, keep=frozenset(keep), known=known_files(earlier)
+    )
     records = read_records(found, manner, earlier, records_max)
     if records is None:
         return None

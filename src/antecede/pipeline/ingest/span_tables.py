@@ -52,7 +52,9 @@ BROKER: Final = ("topic", "partition", "offset")
 """The columns that Kafka's tables have beside `value`."""
 
 
-def spans_in_values(values: DataFrame, *, form: str = AUTO, keep: Sequence[str] = ()) -> DataFrame:
+def spans_in_values(
+    values: DataFrame, *, format_name: str = AUTO, keep: Sequence[str] = ()
+) -> DataFrame:
     """The spans in a table of binary values: requests of OTLP, documents of Jaeger or Zipkin.
 
     Each value may be compressed. Works on streams too. `keep` names attributes that come along.
@@ -73,7 +75,7 @@ def spans_in_values(values: DataFrame, *, form: str = AUTO, keep: Sequence[str] 
     named = values.select(
         source.alias("source"), position.alias("position"), F.col(column).alias("value")
     )
-    manner = Manner(form=form, keep=frozenset(keep))
+    manner = Manner(format_name=format_name, keep=frozenset(keep))
     return named.mapInArrow(partial(value_batches, manner=manner), SPAN_ROWS)
 
 
@@ -158,11 +160,11 @@ class SpanReader(DataSourceReader):
 class TraceSource(DataSource):
     """Files of spans: `spark.read.format(…).load(path)`, with `option("keep", "name,name")`."""
 
-    form = AUTO
+    format_name = AUTO
 
     @classmethod
     def name(cls) -> str:
-        return cls.form
+        return cls.format_name
 
     def schema(self) -> StructType:
         return SPAN_ROWS
@@ -170,26 +172,26 @@ class TraceSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 there is only one
         keep = self.options.get("keep", "")
         names = frozenset(name.strip() for name in keep.split(",") if name.strip())
-        manner = Manner(form=self.form, keep=names)
+        manner = Manner(format_name=self.format_name, keep=names)
         return SpanReader(paths_in(self.options.get("path"), self.options), manner)
 
 
 class OtlpSource(TraceSource):
     """Requests of OpenTelemetry, in JSON or Protocol Buffers."""
 
-    form = OTLP
+    format_name = OTLP
 
 
 class JaegerSource(TraceSource):
     """Documents of Jaeger."""
 
-    form = JAEGER
+    format_name = JAEGER
 
 
 class ZipkinSource(TraceSource):
     """Documents of Zipkin."""
 
-    form = ZIPKIN
+    format_name = ZIPKIN
 
 
 def paths_in(path: str | None, options: Any) -> list[str]:  # noqa: ANN401 Spark's own mapping

@@ -52,7 +52,7 @@ def watch(
     out: str,
     settings: Settings,
     *,
-    form: Format = "parquet",
+    format_name: Format = "parquet",
     every_s: float = 10,
     once: bool = False,
     tell: Tell | None = None,
@@ -66,14 +66,14 @@ def watch(
     and ends. A watch on the same `out` goes on where the last one ended.
     """
     stream = session.readStream.option("recursiveFileLookup", "true")
-    if form in SPAN_FORMATS:
+    if format_name in SPAN_FORMATS:
         files = stream.format("binaryFile").schema(FILES).load(source)
-        rows = spans_in_values(files, form=form)
+        rows = spans_in_values(files, format_name=format_name)
         rows = rows.withColumn("run_id", run_of_file(F.col("source")))
     else:
-        rows = stream.format(form).schema(EVENTS).load(source)
+        rows = stream.format(format_name).schema(EVENTS).load(source)
         rows = rows.withColumn("run_id", run_of_file(F.col("_metadata.file_path")))
-    writer = rows.writeStream.foreachBatch(judge_of(out, settings, form, tell))
+    writer = rows.writeStream.foreachBatch(judge_of(out, settings, format_name, tell))
     writer = writer.option("checkpointLocation", f"{out}/checkpoint")
     if once:
         return writer.trigger(availableNow=True).start()
@@ -91,10 +91,10 @@ def run_of_file(path: Column) -> Column:
 
 
 def judge_of(
-    out: str, settings: Settings, form: Format, tell: Tell | None
+    out: str, settings: Settings, format_name: Format, tell: Tell | None
 ) -> Callable[[DataFrame, int], None]:
     """What is done with every batch of files of this format."""
-    judge = (SpanWatching if form in SPAN_FORMATS else Watching)(out, settings).judge
+    judge = (SpanWatching if format_name in SPAN_FORMATS else Watching)(out, settings).judge
 
     def judge_and_tell(batch: DataFrame, number: int) -> None:
         judge(batch, number)
@@ -109,7 +109,7 @@ def finish(
     session: SparkSession,
     out: str,
     settings: Settings,
-    form: Format = "parquet",
+    format_name: Format = "parquet",
     tell: Tell | None = None,
 ) -> None:
     """Judge what is left of a log to which nothing was added since the last batch.
@@ -118,9 +118,9 @@ def finish(
     """
     batches = read_progress(session, out)
     if batches:
-        rows = with_run_id(SPAN_ROWS if form in SPAN_FORMATS else EVENTS)
+        rows = with_run_id(SPAN_ROWS if format_name in SPAN_FORMATS else EVENTS)
         nothing = session.createDataFrame([], rows)
-        judge_of(out, settings, form, tell)(nothing, batches[-1].batch + 1)
+        judge_of(out, settings, format_name, tell)(nothing, batches[-1].batch + 1)
 
 
 def brought_rows(query: StreamingQuery) -> bool:

@@ -75,7 +75,7 @@ def detected(head: bytes, unit: str | None) -> str | None:
         return OTLP
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if text[:1] in (b"{", b"["):
-        return next((form for form, sign in SIGNS if sign.search(text)), None)
+        return next((format_name for format_name, sign in SIGNS if sign.search(text)), None)
     lines = first_lines(head)
     if nezha.is_header(lines[0]):
         return NEZHA
@@ -97,7 +97,7 @@ def first_lines(head: bytes) -> list[str]:
     return [*islice((x for x in lines if x and not x.startswith(tables.COMMENTS)), SAMPLE)] or [""]
 
 
-def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
+def can_be_cut(head: bytes, format_name: str, unit: str | None) -> bool:
     """Whether every line of a file that begins like this can be read without the others."""
     if is_binary(head):
         return False
@@ -105,39 +105,39 @@ def can_be_cut(head: bytes, form: str, unit: str | None) -> bool:
     if text.lstrip()[:1] in (b"{", b"["):
         first, _, rest = text.partition(b"\n")
         return rest.lstrip()[:1] == b"{" and parsed(first) is not None
-    form = detected(head, unit) or form if form == AUTO else form
-    if form == MESSAGES:
+    format_name = detected(head, unit) or format_name if format_name == AUTO else format_name
+    if format_name == MESSAGES:
         layout = tables.layout_of(first_lines(head), unit)
         return layout is not None and not layout.refers_to_lines
-    return form == NEZHA and nezha.is_header(first_lines(head)[0])
+    return format_name == NEZHA and nezha.is_header(first_lines(head)[0])
 
 
 def read_content(
-    content: Content, form: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
+    content: Content, format_name: str, unit: str | None, keep: frozenset[str] = KEEP_NOTHING
 ) -> Iterator[FoundTogether]:
-    """Everything in a file; `form` is its format, by now known."""
-    if content.head.startswith(PARQUET) and form == MESSAGES:
+    """Everything in a file; `format_name` is its format, by now known."""
+    if content.head.startswith(PARQUET) and format_name == MESSAGES:
         with spooled(content.stream) as file:
             yield from parquet_tables.copies_in(file, unit)
-    elif form == OTLP and is_binary(content.head):
+    elif format_name == OTLP and is_binary(content.head):
         yield from otlp_binary.spans_in_stream(content.head, content.stream, keep)
-    elif form in SPANS_OF_DOCUMENT:
-        yield from read_documents(content.stream, form, keep=keep)
+    elif format_name in SPANS_OF_DOCUMENT:
+        yield from read_documents(content.stream, format_name, keep=keep)
     else:
-        yield from read_lines(content.head, content.stream, form, unit)
+        yield from read_lines(content.head, content.stream, format_name, unit)
 
 
 def read_documents(
     stream: LineSource,
-    form: str,
+    format_name: str,
     first_byte: int | None = None,
     keep: frozenset[str] = KEEP_NOTHING,
 ) -> Iterator[FoundTogether]:
     """The spans of every document in a stream of JSON."""
-    if form == OTLP:
+    if format_name == OTLP:
         yield from otlp_columns.spans_in_lines(stream, first_byte, keep)
         return
-    spans_in = SPANS_OF_DOCUMENT[form]
+    spans_in = SPANS_OF_DOCUMENT[format_name]
     for where, document in documents(stream, first_byte):
         if isinstance(document, Reject):
             yield document
@@ -155,13 +155,17 @@ def one_by_one(found: Iterator[FoundTogether]) -> Iterator[Found]:
 
 
 def read_lines(
-    head: bytes, stream: LineSource, form: str, unit: str | None, first_byte: int | None = None
+    head: bytes,
+    stream: LineSource,
+    format_name: str,
+    unit: str | None,
+    first_byte: int | None = None,
 ) -> Iterator[Found]:
     """What every line says; `head` is how the file begins, also if the stream begins later."""
     sample = first_lines(head)
     first = sample[0]
     lines = lines_of(stream, first_byte=first_byte)
-    if form == NEZHA:
+    if format_name == NEZHA:
         yield from nezha.spans_in(first, without_header(lines, first, first_byte is None))
         return
     layout = tables.layout_of(sample, unit)
