@@ -2,9 +2,11 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import pairwise
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.report.charts.draw import LEFT, RIGHT, WIDTH, draw
+from antecede.report.charts.draw import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, draw
 from antecede.report.charts.spec import (
     FAMILIES,
     WAIT_CLASSES,
@@ -230,3 +232,34 @@ def test_a_value_beyond_the_end_of_an_axis_is_shown_as_such() -> None:
     )
     beyond = [path for path in drawn(chart).iter("path") if path.attrib.get("class") == "beyond"]
     assert len(beyond) == 1
+
+
+def test_lines_have_their_names_at_their_ends_and_apart() -> None:
+    protocols = list(PROTOCOLS)[:9]
+    lines = [
+        Series(name=name, points=((1, 10), (10, 10 + number % 3)), look=look_of(name, number))
+        for number, name in enumerate(protocols)
+    ]
+    chart = replace(line_chart(*lines, log=False), named=True)
+
+    names = [group for group in drawn(chart).iter("g") if "name" in group.attrib["class"].split()]
+
+    found = [(label.text, float(label.attrib["y"])) for g in names for label in g.iter("text")]
+    heights = [height for _, height in found]
+    assert sorted(text or "" for text, _ in found) == sorted(protocols)
+    assert all(low + 10 < high for low, high in pairwise(heights))
+    assert min(heights) > 0
+    assert max(heights) < HEIGHT - BOTTOM + 10
+
+
+def test_names_take_no_room_where_they_are_not_asked_for() -> None:
+    line = Series(name="a name", points=((1, 1), (10, 100)), look=BLUE)
+    plain, named = line_chart(line), replace(line_chart(line), named=True)
+
+    assert "a name" not in texts(drawn(plain))
+    assert "a name" in texts(drawn(named))
+    assert last_place(plain) > last_place(named)
+
+
+def last_place(chart: LineChart) -> float:
+    return max(float(circle.attrib["cx"]) for circle in drawn(chart).iter("circle"))

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 
@@ -38,9 +39,6 @@ REQUEST: Final = struct.Struct("<QIIHhIQQqQII")
 """`struct iocb`: data, key, flags of the write, what to do, priority, descriptor, buffer, size,
 offset, nothing, whether to tell a descriptor, which."""
 
-LIBC: Final = ctypes.CDLL(None, use_errno=True)
-LIBC.syscall.restype = ctypes.c_long
-
 FDSYNC: Final = 3
 TELL_DESCRIPTOR: Final = 1
 
@@ -60,9 +58,13 @@ class KernelSync:
         self._request: Final = ctypes.create_string_buffer(REQUEST.size)
         self._requests: Final = (ctypes.c_void_p * 1)(ctypes.addressof(self._request))
         self._event: Final = ctypes.create_string_buffer(EVENT.size)
-        self._context = ctypes.c_ulong(0)
-        call(self._numbers.setup, ctypes.c_long(1), ctypes.byref(self._context))
         self._told: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._context = ctypes.c_ulong(0)
+        try:
+            call(self._numbers.setup, ctypes.c_long(1), ctypes.byref(self._context))
+        except OSError:
+            os.close(self._told)
+            raise
         loop.add_reader(self._told, self._on_told)
 
     def sync(self, descriptor: int, then: Callable[[int], None]) -> None:
@@ -105,9 +107,17 @@ def call_numbers() -> CallNumbers:
     return numbers
 
 
+@cache
+def system_library() -> ctypes.CDLL:
+    """The library through which calls are made; only asked for where they are known."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.syscall.restype = ctypes.c_long
+    return library
+
+
 def call(number: int, *arguments: object) -> int:
     """One call into the kernel; `OSError` if it fails."""
-    result: int = LIBC.syscall(ctypes.c_long(number), *arguments)
+    result: int = system_library().syscall(ctypes.c_long(number), *arguments)
     if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from antecede.report.charts.markers import along_curve, draw_marker
+from antecede.report.charts.names import line_names, room_for_names
 from antecede.report.charts.scale import (
     Scale,
     Text,
@@ -121,7 +122,7 @@ def draw_axes(x: Axis, y: Axis, across: Scale, up: Scale) -> Markup:
     pieces: list[Markup] = []
     for mark in marks_of(y, up):
         at = up.place(mark)
-        pieces.append(element("line", class_="grid", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at))
+        pieces.append(element("line", class_="grid", x1=LEFT, x2=across.end, y1=at, y2=at))
         label = TEXTS[y.unit](mark)
         pieces.append(element("text", label, x=LEFT - 6, y=at + 4, text_anchor="end"))
     floor = HEIGHT - BOTTOM
@@ -130,8 +131,8 @@ def draw_axes(x: Axis, y: Axis, across: Scale, up: Scale) -> Markup:
         pieces.append(element("line", class_="grid", x1=at, x2=at, y1=TOP, y2=floor))
         label = TEXTS[x.unit](mark)
         pieces.append(element("text", label, x=at, y=floor + 16, text_anchor="middle"))
-    pieces.append(element("line", class_="axis", x1=LEFT, x2=WIDTH - RIGHT, y1=floor, y2=floor))
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    pieces.append(element("line", class_="axis", x1=LEFT, x2=across.end, y1=floor, y2=floor))
+    middle = (LEFT + across.end) / 2
     title = titled(x)
     pieces.append(
         element("text", title, class_="title", x=middle, y=HEIGHT - 6, text_anchor="middle")
@@ -159,7 +160,8 @@ NOTHING: Final = element("p", "Nothing was measured here.", class_="quiet")
 def draw_lines(chart: LineChart) -> Markup:
     """Lines, their intervals, and what a script needs to read values off them."""
     points = [point for series in chart.series for point in series.points]
-    across = scale_of(chart.x, [point[0] for point in points], LEFT, WIDTH - RIGHT)
+    right = WIDTH - max(RIGHT, room_for_names(chart, WIDTH))
+    across = scale_of(chart.x, [point[0] for point in points], LEFT, right)
     up = scale_of(chart.y, reached(chart), HEIGHT - BOTTOM, TOP)
     if across is None or up is None:
         return NOTHING
@@ -172,6 +174,7 @@ def draw_lines(chart: LineChart) -> Markup:
         draw_axes(chart.x, chart.y, across, up),
         *lines,
         *point_labels(chart, across, up),
+        *line_names(chart, across, up),
         aria_label=chart.title,
         data_chart=json.dumps(readable(chart, across), ensure_ascii=False, separators=(",", ":")),
     )

@@ -118,6 +118,8 @@ class LineChart:
     note: str = ""
     stairs: bool = False
     """Whether a value holds until the next one."""
+    named: bool = False
+    """Whether the lines have their names at their right ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,7 @@ def quantity_charts(
                     x=place_axis(quantity, series),
                     y=Axis(title=unit, log=True),
                     series=tuple(series),
+                    named=True,
                 )
             )
     return charts
@@ -159,6 +160,7 @@ def sweep_charts(sweep: Sweep) -> list[LineChart]:
                         x=Axis(title="processes (n)", log=True, marks=places_of(series)),
                         y=Axis(title=unit, log=True),
                         series=tuple(series),
+                        named=True,
                     )
                 )
     return charts
