@@ -199,7 +199,10 @@ def test_other_contents_are_another_run(tmp_path: Path) -> None:
         ("[scenario.a]\nprotocols = ['hybird']", "'a': no protocol is called 'hybird'"),
         ("[scenario.a]\nprotocols = []", "protocols must name at least one"),
         ("[scenario.a]\nprotocols = ['mf', 'mf']", "protocols names something twice"),
-        ("[scenario.a]\nnetworks = ['lam']", "no network is called 'lam'; there are reliable, "),
+        (
+            "[scenario.a]\nnetworks = ['lam']",
+            "no network is called 'lam' (did you mean 'lan'?)",
+        ),
         ("[scenario.a]\nseeds = 0", "seeds must be at least 1"),
         ("[scenario.a]\nprocesses = [2, 'x']", "processes is wrong: 'x' is not a count"),
         ("[scenario.a]\nnon_causal = 1", "non_causal must be true or false, not 1"),
