@@ -10,7 +10,7 @@ from antecede.report.page.markup import Markup, element
 ROW: Final = 11
 """Names are so far apart at least."""
 
-LETTER: Final = 6
+LETTER: Final = 7
 """How wide a letter is, about."""
 
 LEADER: Final = 8
