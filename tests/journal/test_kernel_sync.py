@@ -1,6 +1,7 @@
 """A journal that the kernel syncs, a thread, or nobody: a node survives with each."""
 
 import asyncio
+import ctypes
 import errno
 import os
 import sys
@@ -14,8 +15,9 @@ from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalFailed
 from antecede.journal.journal import Journal
 from antecede.live import journals
+from antecede.live import kernel_sync as kernel_sync_module
 from antecede.live.committing import Committer
-from antecede.live.kernel_sync import KernelSync, kernel_sync
+from antecede.live.kernel_sync import EVENT, KernelSync, call, kernel_sync
 
 
 def run(story: Coroutine[None, None, None]) -> None:
@@ -48,6 +50,34 @@ async def came_of(put: Callable[[Callable[[str | Exception], None]], None]) -> s
     answer: asyncio.Future[str | Exception] = asyncio.get_running_loop().create_future()
     put(answer.set_result)
     return await answer
+
+
+def test_what_the_kernel_says_went_wrong_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file here fails to sync, so what the kernel wrote about one that did not is exchanged."""
+
+    async def story() -> None:
+        kernel = synced_by_kernel()
+        told = kernel_sync_module.call_numbers().events
+
+        def failing(number: int, *arguments: object) -> int:
+            result = call(number, *arguments)
+            if number == told and result == 1:
+                event = arguments[3]
+                assert isinstance(event, ctypes.Array)
+                EVENT.pack_into(event, 0, 0, 0, -errno.EIO, 0)
+            return result
+
+        monkeypatch.setattr(kernel_sync_module, "call", failing)
+        file = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
+        result: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        kernel.sync(file, result.set_result)
+        assert await result == errno.EIO
+        kernel.stop()
+        os.close(file)
+
+    run(story())
 
 
 def test_the_kernel_says_when_a_file_is_synced(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def make_endpoint(
     info = find_protocol(order)
     core = info.create(
         0,
-        range(1 << 16),
+        range(1 << 31),
         **info.node_options,
         # Whatever the credit lets through must find room.
         receive_limit=max(1, int(limits.window) // MESSAGE_COST),

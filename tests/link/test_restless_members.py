@@ -148,3 +148,16 @@ def test_a_payload_beyond_the_limit_is_refused_in_one_part_as_well() -> None:
     group.run_until(group.drained)
     assert group.payloads(BOB) == [bytes(100)]
     assert group.nodes[BOB].inbox.too_large == 1
+
+
+def test_a_name_goes_on_after_a_million_lives() -> None:
+    """No number runs out: what came before cost a number each, and nothing else."""
+    post, ann = trio()
+    ann._core.skip_ids(1 << 21)
+    bob = restarted(post, 1 << 21)
+    post.pass_time(3 * SECOND)
+    submit(ann, [BOB], b"still here?", post.now_ns)
+    submit(bob, [ANN], b"again", post.now_ns)
+    post.pass_time(3 * SECOND)
+    assert [message.payload for message in bob.take_inbox()] == [b"still here?"]
+    assert [message.payload for message in ann.take_inbox()] == [b"again"]

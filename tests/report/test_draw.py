@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.report.charts.draw import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, draw
+from antecede.report.charts.draw import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, draw
 from antecede.report.charts.spec import (
     FAMILIES,
     WAIT_CLASSES,
@@ -248,7 +248,7 @@ def test_lines_have_their_names_at_their_ends_and_apart() -> None:
     heights = [height for _, height in found]
     assert sorted(text or "" for text, _ in found) == sorted(protocols)
     assert all(low + 10 < high for low, high in pairwise(heights))
-    assert min(heights) > 0
+    assert min(heights) >= TOP
     assert max(heights) < HEIGHT - BOTTOM + 10
 
 
