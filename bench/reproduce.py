@@ -2,28 +2,33 @@
 
     python -m bench.reproduce                       all claims that this machine can check
     python -m bench.reproduce --minutes 5           those that take at most so long
-    python -m bench.reproduce steps ks              these
+    python -m bench.reproduce steps 'ks-*'          these
     python -m bench.reproduce --list                claim, command, minutes
     python -m bench.reproduce steps --accept        and keep what was found as what is claimed
+    python -m bench.reproduce steps --again         although nothing has changed since it ran
 
 `bench/claims.toml` says for each claim which command makes its figures, how long that takes, and by
 how much they may differ; `bench/figures` has the figures themselves. Counted things are the same
 everywhere and may not differ at all. Speeds are another machine's: their ratios may, by much.
+
+What has run since the sources changed is not run again (`bench/kept_runs.py`): a run that was
+interrupted goes on where it ended, and `--accept` after a look takes what was found.
 """
 
 import argparse
 import csv
+import fnmatch
 import json
 import os
 import re
-import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from bench.kept_runs import CommandError, Run, fresh_runs, run
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ROOT / "bench" / "claims.toml"
@@ -53,6 +58,8 @@ class Claim:
     """Columns that are kept and not compared: intervals, and what figures are drawn from."""
     told_keys: tuple[str, ...] = ()
     """Keys of JSON whose figures are kept and not compared: speeds of one machine."""
+    counted: tuple[str, ...] = ()
+    """Columns, or keys of JSON, whose figures are the same everywhere, whatever the tolerance."""
     tolerance: float = 0.0
     """How far a figure may be from what is claimed, as a share of it."""
     least: float = 0.0
@@ -66,14 +73,6 @@ class Claim:
     def file(self) -> Path:
         """Where the claimed figures are."""
         return FIGURES / f"{self.name}.csv"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """What a command left: several claims may come of one."""
-
-    folder: Path
-    printed: str
 
 
 def read_claims(path: Path = CLAIMS) -> dict[str, Claim]:
@@ -105,14 +104,17 @@ def missing(claim: Claim) -> str:
 
 def reproduce(claim: Claim, out: Path, done: dict[str, Run] | None = None) -> list[Row]:
     """Run the command of a claim, unless that is `done`; the figures that come of it."""
-    ran = None if done is None else done.get(claim.command)
-    if ran is None:
-        ran = run(claim, out / claim.name)
-        if done is not None:
-            done[claim.command] = ran
+    done = {} if done is None else done
+    if claim.command not in done:
+        done[claim.command] = run(claim.command, out / claim.name)
+    return figures_in(claim, done[claim.command])
+
+
+def figures_in(claim: Claim, ran: Run) -> list[Row]:
+    """The figures of a claim in what its command left."""
     if not claim.table:
         return rows_of_json(json.loads(ran.printed.splitlines()[-1]), claim)
-    text = (ran.folder / claim.table).read_text(encoding="utf-8")
+    text = ran.file(claim.table).read_text(encoding="utf-8")
     if claim.table.endswith(".json"):
         return rows_of_json(json.loads(text), claim)
     rows = csv.DictReader(text.splitlines())
@@ -120,21 +122,6 @@ def reproduce(claim: Claim, out: Path, done: dict[str, Run] | None = None) -> li
         {name: short(value) for name, value in row.items() if name not in claim.ignored}
         for row in rows
     ]
-
-
-def run(claim: Claim, folder: Path) -> Run:
-    """Run the command of a claim in a folder of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
-    words = [word.replace("{out}", str(folder)) for word in claim.command.split()]
-    if words[0] == "antecede":
-        words[:1] = ["python", "-m", "antecede"]
-    assert words[0] == "python", f"{claim.name}: a command is python's or antecede's"
-    ran = subprocess.run(
-        [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if ran.returncode:
-        raise RuntimeError(f"{claim.command} failed:\n{ran.stderr[-2000:]}")
-    return Run(folder=folder, printed=ran.stdout)
 
 
 def short(value: str) -> str:
@@ -178,9 +165,16 @@ def drift(claim: Claim, claimed: list[Row], found: list[Row]) -> list[str]:
             continue
         for column, value in before[key].items():
             now = after[key].get(column, "")
-            if column not in claim.told and not alike(value, now, claim.tolerance, claim.least):
+            if column not in claim.told and not holds(claim, {column, *key.split(".")}, value, now):
                 said.append(f"{key}: {column} was {value}, is {now}")
     return sorted(said)
+
+
+def holds(claim: Claim, names: set[str], before: str, now: str) -> bool:
+    """Whether a figure, known by these names, is still what is claimed."""
+    if names & {*claim.counted}:
+        return alike(before, now, 0.0)
+    return alike(before, now, claim.tolerance, claim.least)
 
 
 def key_of(row: Row, claim: Claim) -> str:
@@ -232,52 +226,80 @@ def table(claims: dict[str, Claim]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check(claim: Claim, accept: bool, done: dict[str, Run]) -> bool:
-    """Check one claim and say what came of it; False if it has drifted."""
-    begun = time.monotonic()
-    found = reproduce(claim, OUT, done)
+def check(claim: Claim, accept: bool, done: dict[str, Run]) -> str:
+    """Check one claim and say what came of it, in a word and in print."""
+    ran_before = claim.command in done
+    try:
+        found = reproduce(claim, OUT, done)
+    except CommandError as failure:
+        print(f"{claim.name}: FAILED: {failure}", flush=True)
+        return "failed"
     write_figures(OUT / f"{claim.name}.csv", found)
-    took = f"{(time.monotonic() - begun) / 60:.1f} min"
+    took = ("kept: " if ran_before else "") + done[claim.command].took
     if accept:
         write_figures(claim.file, found)
         print(f"{claim.name}: {len(found)} rows kept ({took})", flush=True)
-        return True
+        return "kept"
     if not claim.file.exists():
         print(f"{claim.name}: nothing is recorded to compare with ({took})", flush=True)
-        return True
+        return "unrecorded"
     drifted = drift(claim, read_figures(claim.file), found)
     verdict = f"{len(drifted)} DRIFTED" if drifted else "as claimed"
     print(f"{claim.name}: {len(found)} rows, {verdict} ({took})", flush=True)
     for line in drifted[:20]:
         print(f"    {line}", flush=True)
-    return not drifted
+    return "drifted" if drifted else "as claimed"
+
+
+def check_all(claims: list[Claim], minutes: float | None, accept: bool, again: bool) -> bool:
+    """Check claims one after the other, then say how many came out how; whether all is well."""
+    done = {} if again else fresh_runs((claim.command for claim in claims), OUT)
+    ends: dict[str, list[str]] = {}
+    for claim in claims:
+        reason = missing(claim)
+        if minutes is not None and claim.minutes > minutes and claim.command not in done:
+            reason = f"it takes {claim.minutes:g} minutes"
+        if reason:
+            print(f"{claim.name}: left out: {reason}", flush=True)
+        end = "left out" if reason else check(claim, accept, done)
+        ends.setdefault(end, []).append(claim.name)
+    for end, names in ends.items():
+        told = "" if end == "as claimed" else f": {', '.join(names)}"
+        print(f"{len(names)} {end}{told}", flush=True)
+    return not ends.keys() & {"drifted", "failed"}
+
+
+def parse(claims: dict[str, Claim]) -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.reproduce",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="CLAIM", help="those that --list has")
+    parser.add_argument("--minutes", type=float, help="leave out what takes longer")
+    parser.add_argument("--accept", action="store_true", help="keep what is found as claimed")
+    parser.add_argument("--again", action="store_true", help="run also what is fresh")
+    parser.add_argument("--list", action="store_true", help="print claim, command, minutes")
+    chosen = parser.parse_args()
+    if unknown := [name for name in chosen.names if not fnmatch.filter(claims, name)]:
+        parser.error(f"there is no claim {unknown[0]}; there are {', '.join(claims)}")
+    return chosen
 
 
 def main() -> None:
     """Check what was asked for."""
     claims = read_claims()
-    parser = argparse.ArgumentParser(prog="python -m bench.reproduce", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="CLAIM", help=", ".join(claims))
-    parser.add_argument("--minutes", type=float, help="leave out what takes longer")
-    parser.add_argument("--accept", action="store_true", help="keep what is found as claimed")
-    parser.add_argument("--list", action="store_true", help="print claim, command, minutes")
-    chosen = parser.parse_args()
-    if unknown := [name for name in chosen.names if name not in claims]:
-        parser.error(f"there is no claim {unknown[0]}; there are {', '.join(claims)}")
+    chosen = parse(claims)
     if chosen.list:
         print(table(claims), end="")
         return
-    good = True
-    done: dict[str, Run] = {}
-    for name in chosen.names or claims:
-        claim = claims[name]
-        if chosen.minutes is not None and claim.minutes > chosen.minutes:
-            print(f"{name}: left out, it takes {claim.minutes:g} minutes", flush=True)
-        elif reason := missing(claim):
-            print(f"{name}: left out: {reason}", flush=True)
-        else:
-            good = check(claim, chosen.accept, done) and good
-    sys.exit(0 if good else 1)
+    patterns = chosen.names or ["*"]
+    wanted = [
+        claim for claim in claims.values() if any(fnmatch.fnmatch(claim.name, p) for p in patterns)
+    ]
+    well = check_all(wanted, chosen.minutes, chosen.accept, chosen.again)
+    sys.exit(0 if well else 1)
 
 
 if __name__ == "__main__":

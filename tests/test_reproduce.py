@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from antecede.cli.main import SUBCOMMANDS
-from bench import comparison_tables, quoted_tables, reproduce
+from bench import comparison_tables, kept_runs, quoted_tables, reproduce
 from bench.reproduce import Claim, alike, drift, key_of, read_claims, read_figures, short, table
 
 ROOT = Path(__file__).parent.parent
@@ -137,6 +137,66 @@ def test_figures_of_keys_that_are_only_told_do_not_drift() -> None:
     assert drift(claim, claimed, rows(**{"a.speed": "900", "a.ratio": "3"})) == [
         "a.ratio: value was 2, is 3"
     ]
+
+
+def test_what_is_counted_may_not_differ_whatever_the_tolerance() -> None:
+    claim = Claim(
+        name="x", page="-", says="-", command="-", minutes=1, tolerance=0.5, counted=("violations",)
+    )
+    claimed = rows(**{"10 M.violations": "100", "10 M.cpu": "8"})
+    assert drift(claim, claimed, rows(**{"10 M.violations": "100", "10 M.cpu": "7"})) == []
+    assert drift(claim, claimed, rows(**{"10 M.violations": "101", "10 M.cpu": "7"})) == [
+        "10 M.violations: value was 100, is 101"
+    ]
+
+
+HELP = "antecede --help"
+JSON = "python -m bench.reach rst 2 1"
+
+
+def test_what_has_run_is_not_run_again_until_its_sources_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = kept_runs.run(HELP, tmp_path / "help")
+    assert "Usage" in first.printed
+    assert kept_runs.fresh_runs([HELP], tmp_path) == {HELP: first}
+    assert kept_runs.fresh_runs(["antecede --version"], tmp_path) == {}
+    monkeypatch.setattr(kept_runs, "digest", lambda *_: "other")
+    assert kept_runs.fresh_runs([HELP], tmp_path) == {}
+
+
+def test_a_command_notices_its_own_folder_and_the_package_but_no_document(tmp_path: Path) -> None:
+    for name in ("src/a.py", "bench/b.py", "bench/claims.toml", "bench/page.md"):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("1")
+
+    def after(name: str) -> list[str]:
+        (tmp_path / name).write_text("2")
+        both = [("src",), ("src", "bench")]
+        return [kept_runs.digest.__wrapped__(*folders, root=tmp_path) for folders in both]
+
+    package, whole = after("bench/page.md")
+    assert after("bench/claims.toml") == [package, whole]
+    assert after("bench/b.py")[0] == package
+    assert after("bench/b.py")[1] != whole
+    assert after("src/a.py")[0] != package
+
+
+def test_a_command_that_fails_is_told_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reproduce, "OUT", tmp_path)
+    bad = Claim(name="bad", page="-", says="-", command="antecede no-such", minutes=1)
+    long = Claim(name="long", page="-", says="-", command=HELP, minutes=9)
+    new = Claim(name="new", page="-", says="-", command=JSON, minutes=1)
+    assert not reproduce.check_all([bad, long, new], minutes=5, accept=False, again=False)
+    told = capsys.readouterr().out
+    assert "bad: FAILED: antecede no-such ended with 2" in told
+    assert "long: left out: it takes 9 minutes" in told
+    assert told.splitlines()[-3:] == ["1 failed: bad", "1 left out: long", "1 unrecorded: new"]
+    assert reproduce.check_all([new], minutes=None, accept=False, again=False)
+    assert "(kept: " in capsys.readouterr().out
 
 
 def test_the_tables_of_the_comparison_say_what_is_recorded() -> None:

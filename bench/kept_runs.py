@@ -1,0 +1,124 @@
+"""What commands have left, kept with what they ran on: `make reproduce` goes on where it ended.
+
+A run is as good as a new one while nothing has changed that its command could notice: the package
+and the examples, the folder that the command is in, and whether the package is compiled.
+"""
+
+import hashlib
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import antecede
+
+ROOT: Final = Path(__file__).parent.parent
+NOTE: Final = "run.json"
+"""In the folder of a run: what it was."""
+
+SUFFIXES: Final = (".py", ".toml")
+JUDGES: Final = {
+    f"bench/{name}"
+    for name in (
+        "claims.toml", "comparison_tables.py", "evaluation_images.py", "kept_runs.py",
+        "quoted_tables.py", "reproduce.py",
+    )
+}  # fmt: skip
+"""They say what is run and write it into documents; nothing that comes out is made by them."""
+
+
+class CommandError(Exception):
+    """A command ended with something else than 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a command left: several claims may come of one."""
+
+    command: str
+    state: str
+    """What it ran on."""
+    folder: str
+    printed: str
+    seconds: float
+    processor_s: float
+
+    def file(self, name: str) -> Path:
+        """Something that it wrote."""
+        return Path(self.folder, name)
+
+    @property
+    def took(self) -> str:
+        """How long, in words."""
+        return f"{self.seconds / 60:.1f} min, {self.processor_s / 60:.1f} of processor"
+
+
+def run(command: str, folder: Path) -> Run:
+    """Run a command in a folder of its own, and keep what it leaves."""
+    state = state_of(command)
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [word.replace("{out}", str(folder)) for word in command.split()]
+    if words[0] == "antecede":
+        words[:1] = ["python", "-m", "antecede"]
+    assert words[0] == "python", f"{command}: a command is python's or antecede's"
+    (folder / NOTE).unlink(missing_ok=True)
+    begun, used = time.monotonic(), processor_s()
+    ran = subprocess.run(
+        [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        raise CommandError(f"{command} ended with {ran.returncode}:\n{ran.stderr[-2000:]}")
+    kept = Run(
+        command=command,
+        state=state,
+        folder=str(folder),
+        printed=ran.stdout,
+        seconds=round(time.monotonic() - begun, 1),
+        processor_s=round(processor_s() - used, 1),
+    )
+    (folder / NOTE).write_text(json.dumps(asdict(kept), indent=1) + "\n", encoding="utf-8")
+    return kept
+
+
+def fresh_runs(commands: Iterable[str], out: Path) -> dict[str, Run]:
+    """The runs below a folder that are as good as new, by command."""
+    wanted = set(commands)
+    kept = [Run(**json.loads(note.read_text())) for note in sorted(out.glob(f"*/{NOTE}"))]
+    return {
+        run.command: run
+        for run in kept
+        if run.command in wanted and run.state == state_of(run.command)
+    }
+
+
+def state_of(command: str) -> str:
+    """What a command runs on, as a short name."""
+    words = command.split()
+    folders = {"src", "examples"}
+    if words[0] == "python":  # -m MODULE
+        folders.add(words[2].split(".")[0])
+    build = "compiled" if antecede.compiled() else "interpreted"
+    return f"{build} {digest(*sorted(folders))}"
+
+
+@cache
+def digest(*folders: str, root: Path = ROOT) -> str:
+    """The contents of some folders of the repository, in sixteen digits."""
+    total = hashlib.sha256()
+    for file in sorted(file for folder in folders for file in (root / folder).rglob("*.*")):
+        name = file.relative_to(root).as_posix()
+        if file.suffix in SUFFIXES and name not in JUDGES:
+            total.update(f"{name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()[:16]
+
+
+def processor_s() -> float:
+    """Processor time of all that this process has started and seen end."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
