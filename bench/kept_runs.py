@@ -6,6 +6,7 @@ and the examples, the folder that the command is in, and whether the package is 
 
 import hashlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -59,9 +60,13 @@ class Run:
         return f"{self.seconds / 60:.1f} min, {self.processor_s / 60:.1f} of processor"
 
 
-def run(command: str, folder: Path) -> Run:
-    """Run a command in a folder of its own, and keep what it leaves."""
+def run(command: str, folder: Path, interpreted: bool = False) -> Run:
+    """Run a command in a folder of its own, and keep what it leaves.
+
+    What counts lines needs the sources as they stand, also where the compiled build is on the path.
+    """
     state = state_of(command)
+    path = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"} if interpreted else {}
     folder.mkdir(parents=True, exist_ok=True)
     words = [word.replace("{out}", str(folder)) for word in command.split()]
     if words[0] == "antecede":
@@ -70,7 +75,12 @@ def run(command: str, folder: Path) -> Run:
     (folder / NOTE).unlink(missing_ok=True)
     begun, used = time.monotonic(), processor_s()
     ran = subprocess.run(
-        [sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *words[1:]],
+        cwd=ROOT,
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if ran.returncode:
         raise CommandError(f"{command} ended with {ran.returncode}:\n{ran.stderr[-2000:]}")

@@ -67,7 +67,8 @@ class Claim:
     unrecorded: str = ""
     """Why there are no figures to compare with."""
     needs: tuple[str, ...] = field(default=())
-    """What the machine must have: `data` (ANTECEDE_DATA), `compiled`, `root`."""
+    """What the machine must have: `data` (ANTECEDE_DATA), `compiled`, `root`; `interpreted` is had
+    everywhere."""
 
     @property
     def file(self) -> Path:
@@ -106,7 +107,8 @@ def reproduce(claim: Claim, out: Path, done: dict[str, Run] | None = None) -> li
     """Run the command of a claim, unless that is `done`; the figures that come of it."""
     done = {} if done is None else done
     if claim.command not in done:
-        done[claim.command] = run(claim.command, out / claim.name)
+        interpreted = "interpreted" in claim.needs
+        done[claim.command] = run(claim.command, out / claim.name, interpreted)
     return figures_in(claim, done[claim.command])
 
 

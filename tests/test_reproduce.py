@@ -165,6 +165,19 @@ def test_what_has_run_is_not_run_again_until_its_sources_change(
     assert kept_runs.fresh_runs([HELP], tmp_path) == {}
 
 
+def test_what_counts_lines_runs_on_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "antecede"
+    elsewhere.mkdir()
+    (elsewhere / "__init__.py").write_text("raise SystemExit('not this one')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(kept_runs.CommandError, match="not this one"):
+        kept_runs.run(HELP, tmp_path / "one")
+    assert "Usage" in kept_runs.run(HELP, tmp_path / "two", interpreted=True).printed
+    assert "interpreted" in CLAIMS["steps"].needs
+
+
 def test_a_command_notices_its_own_folder_and_the_package_but_no_document(tmp_path: Path) -> None:
     for name in ("src/a.py", "bench/b.py", "bench/claims.toml", "bench/page.md"):
         file = tmp_path / name
