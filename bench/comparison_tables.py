@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.reproduce import FIGURES, ROOT, read_figures
+from bench.csv_table import read_table
+from bench.reproduce import FIGURES, ROOT
 
 PAGE = ROOT / "docs" / "COMPARISON.md"
 NEAR = 0.006
@@ -64,7 +65,7 @@ def recorded() -> Known:
     """What is recorded; broadcast where a protocol does nothing else."""
     known: Known = {}
     for file in sorted(FIGURES.glob("comparison-*.csv")):
-        for row in read_figures(file):
+        for row in read_table(file):
             if row.get("situation") in ("uniform", "broadcast", "stream", "services"):
                 situation = row["situation"] if row["quantity"] == "throughput" else ""
                 key = row["protocol"], (row["quantity"] + " " + situation).strip(), float(row["at"])

@@ -40,7 +40,10 @@ PAUSE_S = 0.002
 FLOOD_BYTES = 64
 RATE_S = 2.0
 DIFFERENT = 512
+PLACES = ("alone", "elsewhere", "here")
 FLOODS = ("member", "tokens", "joined", "hellos")
+Round = dict[str, dict[str, float]]
+"""What the quiet one saw, by whom the flood was for."""
 SHARED_KEY = SecretKey(bytes(range(32)))
 
 
@@ -202,7 +205,7 @@ def measure(
 
 
 def main() -> None:
-    """Print the figures of all rounds, and the ratios."""
+    """Print the figures of all rounds; the last line has medians and ratios."""
     parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
     parser.add_argument("--flood", choices=FLOODS, action="append", help="default: member")
     parser.add_argument("--seconds", type=float, default=5)
@@ -212,18 +215,32 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="no cores, no priorities")
     chosen = parser.parse_args()
     common = [chosen.mtu, "yes" if chosen.sealed else "no"]
+    found: dict[str, list[Round]] = {}
     for kind in chosen.flood or ["member"]:
-        ratios: dict[str, list[float]] = {"alone": [], "elsewhere": []}
         for _ in range(chosen.rounds):
-            found = {
+            one = {
                 where: measure(kind, where, chosen.seconds, chosen.plain, common)
-                for where in ("alone", "elsewhere", "here")
+                for where in PLACES
             }
-            for where, figures in ratios.items():
-                figures.append(found["here"]["p99"] / found[where]["p99"])
-            say(flood=kind, **found)
-        shown = {f"p99_over_{where}": round(median(ratios[where]), 2) for where in ratios}
-        say(flood=kind, **shown, all={k: [round(x, 2) for x in v] for k, v in ratios.items()})
+            found.setdefault(kind, []).append(one)
+            say(flood=kind, **one)
+    say(**{kind: summary(rounds) for kind, rounds in found.items()})
+
+
+def summary(rounds: list[Round]) -> dict[str, object]:
+    """Medians over rounds; ratios compare what was measured in the same round."""
+    by_place = {
+        where: {name: median(one[where][name] for one in rounds) for name in ("p50", "p99")}
+        for where in PLACES
+    }
+    over = {
+        f"{name}_over_{where}": round(
+            median(one["here"][name] / one[where][name] for one in rounds), 2
+        )
+        for name in ("p50", "p99")
+        for where in ("alone", "elsewhere")
+    }
+    return {**by_place, "per_s": median(one["here"]["sent_per_s"] for one in rounds), **over}
 
 
 ROLES: dict[str, Callable[..., Coroutine[None, None, None]]] = {

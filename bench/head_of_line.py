@@ -1,11 +1,12 @@
 """Head-of-line blocking: what one lost packet costs messages that have nothing to do with it.
 
 Two hosts with a wire between them that loses packets (`bench.lossy_wire`), and several pairs of
-processes, one of each pair on either host, that talk at a steady rate, each pair for itself. Three
-ways to carry that:
+processes, one of each pair on either host, that talk at a steady rate, each pair for itself. Ways
+to carry that:
 
 - `tcp-shared`: one TCP connection between the hosts for all pairs, as systems with many processes
   per host do. What is lost holds up everything behind it, whoever it belongs to.
+- `tcp-shared-bbr`: the same with BBR for its congestion control.
 - `tcp-per-pair`: one TCP connection for each pair. What is lost holds up its own pair only.
 - `antecede`: a node for each process, over UDP. What is lost holds up what depends on it.
 
@@ -14,7 +15,8 @@ whatever waited in between. All clocks are one clock: the hosts are namespaces o
 Connections are made, and a second of traffic passes, before losses begin. A message is *held up* if
 it takes a quarter of a round trip longer than the wire.
 
-`python -m bench.head_of_line` prints the quantiles as JSON; it needs root.
+`python -m bench.head_of_line` prints the quantiles as JSON, `--csv FILE` writes their medians over
+the rounds; it needs root.
 """
 
 import argparse
@@ -26,17 +28,21 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from antecede.link.inbound import InboundMessage
 from antecede.live.opening import open_node
 from antecede.tools.child import Child
+from bench.csv_table import write_table
 from bench.lossy_wire import ADDRESSES, LossyWire, run_ahead
 
-WAYS: Final = ("tcp-shared", "tcp-per-pair", "antecede")
+WAYS: Final = ("tcp-shared", "tcp-shared-bbr", "tcp-per-pair", "antecede")
+BBR: Final = "-bbr"
 PORT: Final = 9000
 HEAD: Final = struct.Struct("<Iq")
 """The number of a message in the whole run, and when it was due."""
@@ -61,6 +67,11 @@ class Talk:
     """Before losses begin."""
     congestion: str = "cubic"
     """The kernel's congestion control for TCP; antecede has its own."""
+
+    @property
+    def connections(self) -> int:
+        """How many TCP connections carry all pairs."""
+        return self.pairs if self.way == "tcp-per-pair" else 1
 
     @property
     def warm(self) -> int:
@@ -116,7 +127,7 @@ def send_by_tcp(talk: Talk) -> None:
     """Each message goes to the connection of its pair, or to the only one."""
     with ExitStack() as stack:
         connections = []
-        for _ in range(talk.pairs if talk.way == "tcp-per-pair" else 1):
+        for _ in range(talk.connections):
             connection = socket.create_connection((ADDRESSES["right"], PORT))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             name = talk.congestion.encode()
@@ -156,13 +167,12 @@ async def send_by_nodes(talk: Talk) -> None:
 
 def receive_by_tcp(talk: Talk, latencies: Latencies) -> None:
     """Take messages from all connections, in whatever order they come."""
-    expected = talk.pairs if talk.way == "tcp-per-pair" else 1
     with ExitStack() as stack:
         server = stack.enter_context(socket.create_server((ADDRESSES["right"], PORT)))
         say({"ready": True})
         rests: dict[int, tuple[socket.socket, bytearray]] = {}
         poll = select.poll()
-        while len(rests) < expected:
+        while len(rests) < talk.connections:
             connection, _ = server.accept()
             stack.enter_context(connection)
             poll.register(connection, select.POLLIN)
@@ -272,6 +282,19 @@ def run(
     return results
 
 
+def medians(
+    results: dict[str, dict[str, list[dict[str, Any]]]],
+) -> Iterator[dict[str, Any]]:
+    """A row for every loss and way: of each figure the median over the rounds."""
+    for loss, ways in results.items():
+        for way, found in ways.items():
+            figures = {
+                name.replace(" ", "_"): round(median(one[name] for one in found), 4)
+                for name in (*QUANTILES, "held up")
+            }
+            yield {"loss": loss, "way": way, **figures}
+
+
 def main() -> None:
     """Measure, or be one of the hosts."""
     parser = argparse.ArgumentParser(prog="python -m bench.head_of_line", description=__doc__)
@@ -281,7 +304,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--way", nargs="+", choices=WAYS, default=WAYS)
-    parser.add_argument("--congestion", default="cubic", help="of TCP: cubic, bbr, reno")
+    parser.add_argument("--congestion", default="cubic", help="of TCP: cubic, reno")
+    parser.add_argument("--csv", type=Path, help="write the medians to this file, too")
     chosen = parser.parse_args()
     if chosen.play:
         play(chosen.play[0], Talk(**json.loads(chosen.play[1])))
@@ -289,9 +313,16 @@ def main() -> None:
     # Whoever ends this process must find neither hosts nor children of it afterwards.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     talks = [
-        Talk(way=way, seconds=chosen.seconds, congestion=chosen.congestion) for way in chosen.way
+        Talk(
+            way=way,
+            seconds=chosen.seconds,
+            congestion="bbr" if way.endswith(BBR) else chosen.congestion,
+        )
+        for way in chosen.way
     ]
     results = run(talks, chosen.loss, chosen.delay, chosen.rounds)
+    if chosen.csv is not None:
+        write_table(chosen.csv, [*medians(results)])
     print(json.dumps(results))
 
 

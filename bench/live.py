@@ -5,19 +5,19 @@ The last line it prints is all of them as JSON.
 """
 
 import argparse
-import csv
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from antecede.tools.bench.catalogue import PEERS, PLAIN
-from antecede.tools.bench.contest import P99, Plan, run_contest
+from antecede.tools.bench.contest import P99, Plan, Results, rounded, run_contest
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
 from antecede.tools.bench.journal import JournalPlan, run_journal
 from antecede.tools.bench.tracing import TracingPlan, run_tracing
 from antecede.tools.child import Json
+from bench.csv_table import write_table
 
 
 def show(text: str) -> None:
@@ -25,44 +25,54 @@ def show(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-SECURE = (
-    "antecede-1400",
-    "antecede-1400-sealed",
-    "antecede-handler-1400",
-    "antecede-handler-1400-sealed",
-    "antecede",
-    "antecede-sealed",
-    "zmq",
-    "zmq-curve",
-    "tcp-20",
-    "tls-20",
-)
-"""Those that encrypt, each beside what it is like in plaintext."""
+PLAIN_OF = {
+    "antecede-1400-sealed": "antecede-1400",
+    "antecede-handler-1400-sealed": "antecede-handler-1400",
+    "antecede-sealed": "antecede",
+    "zmq-curve": "zmq",
+    "tls-20": "tcp-20",
+}
+"""Those that encrypt, and what each is like in plaintext."""
+
+SECURE = tuple(key for pair in PLAIN_OF.items() for key in reversed(pair))
 
 
-def contest(rounds: int, keys: tuple[str, ...] = tuple(PEERS)) -> dict[str, Json]:
+def contest(rounds: int, keys: tuple[str, ...] = tuple(PEERS)) -> Results:
     """Everybody, or these."""
-    return run_contest(Plan(keys=keys, rounds=rounds), show).document()
+    return run_contest(Plan(keys=keys, rounds=rounds), show)
 
 
-def brief(document: dict[str, Json]) -> list[dict[str, Json]]:
-    """Of a contest the medians, and those of antecede with `async for` over them, by rounds."""
-    ratios = document["ratios"]["antecede"]
-    return [
-        {
-            "peer": key,
-            "measure": measure,
-            "median": median,
-            "ratio": ratios[key][measure] if key in ratios else "",
+def brief(results: Results) -> Iterator[dict[str, Json]]:
+    """The medians, and those of antecede with `async for` over them, by rounds."""
+    for key, measure, median in figures(results):
+        ours = key.startswith("antecede")
+        ratio = "" if ours else rounded(results.ratio(measure, "antecede", key))
+        yield {"peer": key, "measure": measure, "median": median, "ratio": ratio}
+
+
+def brief_secure(results: Results) -> Iterator[dict[str, Json]]:
+    """The medians; of those that encrypt, over plaintext and over pyzmq's two, by rounds."""
+    for key, measure, median in figures(results):
+        over = {"plain": PLAIN_OF.get(key), "zmq": "zmq", "curve": "zmq-curve"}
+        ratios = {
+            f"over_{name}": rounded(results.ratio(measure, key, other))
+            if other and key in PLAIN_OF
+            else ""
+            for name, other in over.items()
         }
-        for key, peer in document["peers"].items()
-        for measure, median in peer["median"].items()
-        if measure != P99  # of one second, on a machine that others use: chance
-    ]
+        yield {"peer": key, "measure": measure, "median": median, **ratios}
+
+
+def figures(results: Results) -> Iterator[tuple[str, str, float | None]]:
+    """Who, what, and the median of it; p99 of one second on a shared machine is chance."""
+    for key, readings in results.readings.items():
+        for measure in results.measures():
+            if measure != P99:
+                yield key, measure, rounded(readings.median(measure))
 
 
 PARTS: dict[str, Callable[[int], dict[str, Json]]] = {
-    "contest": contest,
+    "contest": lambda rounds: contest(rounds).document(),
     "distance": lambda rounds: run_distance(DistancePlan(rounds=rounds), show),
     "crowd": lambda rounds: run_crowd(CrowdPlan(rounds=rounds), show),
     "journal": lambda rounds: run_journal(JournalPlan(rounds=rounds), show),
@@ -77,17 +87,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     parser.add_argument("--secure", action="store_true", help="contest: what encryption costs")
-    parser.add_argument("--csv", type=Path, help="only a contest in plaintext; this table of it")
+    parser.add_argument("--csv", type=Path, help="only a contest; this table of it")
     chosen = parser.parse_args()
-    if chosen.secure:
-        PARTS["contest"] = lambda rounds: contest(rounds, SECURE)
     if chosen.csv is not None:
-        rows = brief(contest(chosen.rounds, PLAIN))
-        with chosen.csv.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        found = contest(chosen.rounds, SECURE if chosen.secure else PLAIN)
+        write_table(chosen.csv, [*(brief_secure if chosen.secure else brief)(found)])
         return
+    if chosen.secure:
+        PARTS["contest"] = lambda rounds: contest(rounds, SECURE).document()
     for name in chosen.names:
         if name not in PARTS:
             parser.error(f"there is no {name}; there are {', '.join(PARTS)}")

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from antecede.tools.bench.catalogue import PEERS
-from bench.reproduce import FIGURES, ROOT, read_figures
+from bench.csv_table import read_table
+from bench.reproduce import FIGURES, ROOT
 
 Figures = dict[str, str]
 LIVE = {
@@ -22,7 +23,7 @@ CARRIERS = {"udp": "UDP", "tcp": "TCP", "nats": "NATS"}
 
 def figures_of(claim: str) -> Figures:
     """What is recorded for a claim, by key."""
-    return {row["key"]: row["value"] for row in read_figures(FIGURES / f"{claim}.csv")}
+    return {row["key"]: row["value"] for row in read_table(FIGURES / f"{claim}.csv")}
 
 
 def count(text: str) -> str:
@@ -99,7 +100,7 @@ def carriers() -> str:
 
 def live() -> str:
     """Nodes against other messaging libraries."""
-    kept = read_figures(FIGURES / "live.csv")
+    kept = read_table(FIGURES / "live.csv")
     found = {(row["peer"], row["measure"]): row for row in kept}
     rows = []
     for peer in dict.fromkeys(row["peer"] for row in kept):

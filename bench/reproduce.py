@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.csv_table import read_table, write_table
 from bench.kept_runs import CommandError, Run, fresh_runs, run
 
 ROOT = Path(__file__).parent.parent
@@ -195,21 +196,6 @@ def alike(before: str, now: str, tolerance: float, least: float = 0.0) -> bool:
     return abs(one - other) <= max(least, tolerance * max(abs(one), abs(other)))
 
 
-def read_figures(path: Path) -> list[Row]:
-    """The figures in a file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def write_figures(path: Path, rows: list[Row]) -> None:
-    """Keep figures, in a form that shows well what has changed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def table(claims: dict[str, Claim]) -> str:
     """Claim, command, minutes: for a document."""
     lines = [
@@ -236,16 +222,16 @@ def check(claim: Claim, accept: bool, done: dict[str, Run]) -> str:
     except CommandError as failure:
         print(f"{claim.name}: FAILED: {failure}", flush=True)
         return "failed"
-    write_figures(OUT / f"{claim.name}.csv", found)
+    write_table(OUT / f"{claim.name}.csv", found)
     took = ("kept: " if ran_before else "") + done[claim.command].took
     if accept:
-        write_figures(claim.file, found)
+        write_table(claim.file, found)
         print(f"{claim.name}: {len(found)} rows kept ({took})", flush=True)
         return "kept"
     if not claim.file.exists():
         print(f"{claim.name}: nothing is recorded to compare with ({took})", flush=True)
         return "unrecorded"
-    drifted = drift(claim, read_figures(claim.file), found)
+    drifted = drift(claim, read_table(claim.file), found)
     verdict = f"{len(drifted)} DRIFTED" if drifted else "as claimed"
     print(f"{claim.name}: {len(found)} rows, {verdict} ({took})", flush=True)
     for line in drifted[:20]:

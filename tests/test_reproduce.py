@@ -6,7 +6,8 @@ import pytest
 
 from antecede.cli.main import SUBCOMMANDS
 from bench import comparison_tables, kept_runs, quoted_tables, reproduce
-from bench.reproduce import Claim, alike, drift, key_of, read_claims, read_figures, short, table
+from bench.csv_table import read_table
+from bench.reproduce import Claim, alike, drift, key_of, read_claims, short, table
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = read_claims()
@@ -38,7 +39,7 @@ def test_every_file_of_figures_belongs_to_a_claim() -> None:
 def test_a_claim_has_figures_or_says_why_not(claim: Claim) -> None:
     assert claim.file.is_file() != bool(claim.unrecorded)
     if claim.file.is_file():
-        kept = read_figures(claim.file)
+        kept = read_table(claim.file)
         names = [key_of(row, claim) for row in kept]
         assert len(set(names)) == len(names) > 0, "each figure has a name of its own"
         assert {*claim.told} <= {*kept[0]}
@@ -57,7 +58,7 @@ def test_the_figures_of_the_evaluation_are_drawn_from_what_is_recorded(tmp_path:
 def test_a_cheap_claim_holds(tmp_path: Path) -> None:
     claim = CLAIMS["comparison-network"]
     found = reproduce.reproduce(claim, tmp_path)
-    assert drift(claim, read_figures(claim.file), found) == []
+    assert drift(claim, read_table(claim.file), found) == []
 
 
 def rows(**values: str) -> list[dict[str, str]]:
