@@ -49,6 +49,28 @@ def test_a_payload_in_parts_is_one_message_for_everybody(seed: int, order: str) 
     group.assert_all_is_well()
 
 
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts", "fifo"])
+def test_what_peers_have_not_acknowledged_adds_up_to_what_is_buffered(order: str) -> None:
+    """In ids as the core counts, and in numbers as applications do."""
+    faults = Faults(loss=0.2, duplication=0.1, latency=Uniform(MS, 20 * MS))
+    group = Group([ANN, BOB, CAT], faults, order=order)
+    group.send(ANN, [BOB], LARGE)
+    group.send(ANN, [BOB, CAT], b"two")
+    group.send(ANN, [CAT], LARGE)
+    ann = group.nodes[ANN]
+    seen: set[tuple[int, ...]] = set()
+    while not group.drained():
+        owed = [ann.sending.numbers_owed(session) for session in ann.sessions()]
+        numbers_owed = {number for one in owed for number in one}
+        assert len(numbers_owed) <= ann.buffered()
+        assert (len(numbers_owed) == 0) == (ann.buffered() == 0)
+        assert [sorted(one) for one in owed] == owed
+        seen.add(tuple(sorted(numbers_owed)))
+        group.run_for(MS)
+    assert (1, 2, 3) in seen
+    assert len(seen) > 1, "they do not all go at once"
+
+
 def test_the_event_log_keeps_the_ids_of_the_core() -> None:
     """There each part is a message, with times and a size of its own."""
     group = Group([ANN, BOB])

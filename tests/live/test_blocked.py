@@ -69,7 +69,7 @@ def test_health_is_blocked_when_the_buffer_is_full_of_what_is_for_the_silent() -
     asyncio.run(asyncio.wait_for(story(), SECONDS))
 
 
-def test_what_waits_of_a_large_message_is_told_as_parts_and_what_is_held_back_as_one() -> None:
+def test_a_large_message_that_waits_is_told_as_one() -> None:
     async def story() -> None:
         network = TestNetwork()
         nodes = await owing(network, [])
@@ -77,23 +77,22 @@ def test_what_waits_of_a_large_message_is_told_as_parts_and_what_is_held_back_as
         await ann.send("cat", b"y" * 200_000)
         await network.pass_time(60)
         explanation, stats = ann.explain(), ann.stats()
-        parts = stats.buffered
-        assert parts > 1
-        assert stats.in_parts
+        assert stats.buffered == 1
+        assert stats.buffered_parts > 1
+        assert [(peer.name, peer.undelivered) for peer in stats.peers] == [("bob", 0), ("cat", 1)]
         assert [(held.sequence, held.target) for held in explanation.held] == [(1, "cat")]
-        assert f"{parts} parts of messages (" in str(explanation)
-        assert f"cat has not acknowledged {parts} parts of messages" in str(explanation)
+        assert "1 message (2" in str(explanation)
+        assert "cat has not acknowledged 1 message" in str(explanation).splitlines()
         assert ann.health().blocked[0].startswith("1 message waits for permits that bob owes")
         await ann.expel("bob", "so it was said")
         await network.settle()
         await ann.send("cat", b"z")
-        assert not ann.stats().in_parts
         await network.close()
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
 
 
-def test_a_buffer_that_is_full_of_parts_says_so() -> None:
+def test_a_buffer_that_one_large_message_fills_says_so() -> None:
     async def story() -> None:
         network = TestNetwork()
         ann = await network.open_node("ann", send_limit=4)
@@ -103,8 +102,8 @@ def test_a_buffer_that_is_full_of_parts_says_so() -> None:
         sending = asyncio.create_task(ann.send_buffered("bob", b"x" * 200_000))
         await network.pass_time(60)
         health = ann.health()
-        assert "4 parts of messages are not delivered yet: send() waits for room" in str(health)
-        assert "the buffer is full, and 4 parts of messages in it wait for bob" in str(health)
+        assert "1 message is not delivered yet: send() waits for room" in str(health)
+        assert "the buffer is full, and 1 message in it waits for bob" in str(health)
         sending.cancel()
         await network.close()
 

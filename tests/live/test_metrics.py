@@ -82,7 +82,7 @@ def test_every_figure_is_told_per_node_and_per_peer() -> None:
         assert found["antecede_datagrams_sent_total/bob"] == stats.datagrams_sent > 0
         assert found["antecede_peer_round_trip_seconds/bob"] == stats.peers[0].round_trip_ns / 1e9
         assert found["antecede_peer_congestion_window_bytes/bob"] == stats.peers[0].window
-        assert found["antecede_buffer_limit_messages"] == alice.settings.send_limit
+        assert found["antecede_buffer_limit_parts"] == alice.settings.send_limit
         assert found["antecede_buffered_messages"] == 0
         assert (found["antecede_peers"], found["antecede_peers_met"]) == (1, 1)
         assert found["antecede_healthy"] == 1
@@ -303,7 +303,7 @@ def test_health_has_reasons() -> None:
 
 def test_a_buffer_that_is_nearly_full_is_worth_a_word() -> None:
     stats = figures()
-    full = replace(stats, peers=(), buffered=60_000)
+    full = replace(stats, peers=(), buffered=60_000, buffered_parts=60_000)
 
     assert health_of(full, closed=False, trace_failure=None).warnings == (
         "60,000 messages are not delivered yet: send() waits for room",

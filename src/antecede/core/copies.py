@@ -83,6 +83,10 @@ class Copies:
         """How many messages `receiver` has not acknowledged."""
         return len(self._packets.get(receiver, {}))
 
+    def ids_owed_by(self, receiver: i64) -> list[int]:
+        """Which ones."""
+        return list(self._packets.get(receiver, {}))
+
     def lost(self, receiver: i64, first: i64, last: i64) -> list[DataPacket]:
         """The copies to `receiver` from id `first` to id `last` that it has not acknowledged."""
         packets = self._packets.get(receiver, {})

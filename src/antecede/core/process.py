@@ -216,6 +216,10 @@ class NodeProcess(CausalProcess):
     def owes(self, target: int) -> int:
         """How many of our messages `target` has not acknowledged."""
 
+    def owed_ids(self, target: int) -> list[int]:  # noqa: ARG002 - nothing is owed by default
+        """Which ones, for those who count what an application calls a message."""
+        return []
+
     def buffered_bytes(self) -> int:
         """How many bytes of payload the messages have that `buffered` counts."""
         return 0

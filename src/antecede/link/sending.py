@@ -172,6 +172,17 @@ class Sending:
         """Whether parts of large payloads are among what the core counts as messages."""
         return len(self._parts) > 0 or self._large is not None
 
+    def numbers_owed(self, session: Session) -> list[int]:
+        """The numbers of what a peer has not acknowledged, each once; of what is large, the whole.
+
+        Takes a step for every part: for those who ask now and then.
+        """
+        ids = self._process.owed_ids(session.id)
+        large = self._large
+        if large is not None and session.id in large.targets:
+            ids.append(large.sequence)
+        return list(dict.fromkeys(int(self.number_of(sequence)) for sequence in ids))
+
     # What survives a crash.
 
     def note_changes(self) -> None:

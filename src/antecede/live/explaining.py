@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import duration_text, messages_text
 from antecede.link.session import Session
+from antecede.live.undelivered import messages_buffered, messages_owed
 
 SHOWN = 20
 """Held-back messages told one by one; of the rest only the number."""
@@ -38,7 +39,7 @@ class PeerState:
     silent_ns: int
     """How long it has been silent although an answer is due; 0 if none is due."""
     undelivered: int
-    """How many of our messages it has not acknowledged; a large one counts by its parts."""
+    """How many of our messages it has not acknowledged."""
     early: int
     """How many of its messages, or parts of them, wait here for one that is missing before them."""
     after: int
@@ -47,8 +48,6 @@ class PeerState:
     """Whether it does not take more because its own application is slow."""
     refusal: str
     """Why it, or we, will not talk; empty if nobody refuses."""
-    in_parts: bool = False
-    """Whether there are parts of large messages among those that it has not acknowledged."""
     early_in_parts: bool = False
     """Whether there are such among those that wait here."""
 
@@ -61,7 +60,7 @@ class PeerState:
             return said  # It is expelled, and not back.
         if not self.met:
             waits = "waits" if self.undelivered == 1 else "wait"
-            owed = messages_text(self.undelivered, self.in_parts)
+            owed = messages_text(self.undelivered)
             waiting = f"; {owed} {waits} for it" if self.undelivered else ""
             why = "has left and is not back" if self.away else "has not been met yet"
             how = f"; {remedy(self.name)}" if self.away and self.undelivered else ""
@@ -71,7 +70,7 @@ class PeerState:
             silence = duration_text(self.silent_ns)
             said.append(f"{self.name} has been silent for {silence}; {remedy(self.name)}")
         if self.undelivered:
-            owed = messages_text(self.undelivered, self.in_parts)
+            owed = messages_text(self.undelivered)
             said.append(f"{self.name} has not acknowledged {owed}")
         if self.early:
             early = messages_text(self.early, self.early_in_parts)
@@ -87,21 +86,19 @@ class Explanation:
     """Everything that waits in a node, and for what."""
 
     buffered: int
-    """Our messages that somebody has not delivered yet; a large one counts by its parts."""
+    """Our messages that somebody has not delivered yet."""
     buffered_bytes: int
     held: tuple[Held, ...]
     """Messages that wait for permits, each once for every target."""
     peers: tuple[PeerState, ...]
     dead_owing: tuple[str, ...]
     """Peers whose last incarnation ended owing permits that nobody can give any more."""
-    in_parts: bool = False
-    """Whether there are parts of large messages among those that are buffered."""
 
     def __str__(self) -> str:
         if not self.buffered and not any(peer.reasons() for peer in self.peers):
             return "nothing is waiting"
         are = "is" if self.buffered == 1 else "are"
-        held = f"{messages_text(self.buffered, self.in_parts)} ({self.buffered_bytes:,} bytes)"
+        held = f"{messages_text(self.buffered)} ({self.buffered_bytes:,} bytes)"
         lines = [f"{held} {are} not delivered yet"]
         lines += [reason for peer in self.peers for reason in peer.reasons()]
         lines += [str(held) for held in self.held[:SHOWN]]
@@ -120,12 +117,11 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
             if endpoint.is_over(owner) and name not in dead:
                 dead.append(name)
     return Explanation(
-        buffered=endpoint.buffered(),
+        buffered=messages_buffered(endpoint),
         buffered_bytes=int(endpoint.sending.bytes_held),
         held=held_messages(endpoint),
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
         dead_owing=tuple(dead),
-        in_parts=endpoint.sending.in_parts(),
     )
 
 
@@ -166,11 +162,11 @@ def blocked_by(endpoint: Endpoint) -> list[str]:
     if not endpoint.sending.has_room():
         for contact in endpoint.directory.by_name.values():
             session = contact.session
-            count = endpoint.owes(session)
+            count = messages_owed(endpoint, session)
             if count and (contact.away or session.standing.silent) and contact.name not in waiting:
-                owed = messages_text(count, endpoint.sending.in_parts())
+                owed, waits = messages_text(count), "waits" if count == 1 else "wait"
                 said.append(
-                    f"the buffer is full, and {owed} in it wait for {contact.name}, "
+                    f"the buffer is full, and {owed} in it {waits} for {contact.name}, "
                     f"which {'has left' if contact.away else 'is silent'}; {remedy(contact.name)}"
                 )
     return said
@@ -204,11 +200,10 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
         away=contact is not None and contact.away,
         gone=session.ended or (contact is not None and contact.expelled),
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
-        undelivered=endpoint.owes(session),
+        undelivered=messages_owed(endpoint, session),
         early=early,
         after=int(session.assembly.number_of(after)),
         out_of_credit=session.met and session.outgoing.waits_for_credit(),
         refusal="" if contact is None else contact.refusal,
-        in_parts=endpoint.sending.in_parts(),
         early_in_parts=session.assembly.in_parts(),
     )

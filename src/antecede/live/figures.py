@@ -110,8 +110,13 @@ HEALTHY: Final = ("antecede_healthy", "1 if the node can do its work.")
 NODE_GAUGES: Final = (
     NodeFigure(
         "antecede_buffered_messages",
-        "Messages, large ones by parts, accepted and not yet acknowledged by all targets.",
+        "Messages accepted and not yet acknowledged by all targets.",
         lambda stats: stats.buffered,
+    ),
+    NodeFigure(
+        "antecede_buffered_parts",
+        "The same, but a large message counts as its parts.",
+        lambda stats: stats.buffered_parts,
     ),
     NodeFigure(
         "antecede_buffered_bytes",
@@ -119,8 +124,8 @@ NODE_GAUGES: Final = (
         lambda stats: stats.buffered_bytes,
     ),
     NodeFigure(
-        "antecede_buffer_limit_messages",
-        "Messages, large ones by parts, that may be buffered before send waits.",
+        "antecede_buffer_limit_parts",
+        "Parts that may be buffered before send waits; a message that is not large is one.",
         lambda stats: stats.buffer_limit,
     ),
     NodeFigure(
@@ -193,7 +198,7 @@ PEER_COUNTERS: Final = (
 PEER_GAUGES: Final = (
     PeerFigure(
         "antecede_peer_undelivered_messages",
-        "Messages, large ones by parts, for the peer that it has not acknowledged.",
+        "Messages for the peer that it has not acknowledged.",
         lambda peer: peer.undelivered,
     ),
     PeerFigure(

@@ -14,6 +14,7 @@ from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed, WouldDeadlock
 from antecede.live.settings import Settings
+from antecede.live.undelivered import messages_buffered
 from antecede.live.waiting import Notifier
 
 STANDSTILL_SECONDS: Final = 1.0
@@ -58,7 +59,7 @@ class Room:
         endpoint = self._endpoint
         if to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
-        held = messages_text(endpoint.buffered(), endpoint.sending.in_parts())
+        held = messages_text(messages_buffered(endpoint))
         return f"{held} with {endpoint.sending.bytes_held:,} bytes are not delivered yet"
 
     async def wait(self, to_self: bool) -> None:

@@ -18,6 +18,7 @@ from antecede.live.keeping import JournalStats, Keeper
 from antecede.live.listeners import Listeners
 from antecede.live.settings import Settings
 from antecede.live.transport import Transport
+from antecede.live.undelivered import messages_buffered, messages_owed
 from antecede.live.waiting import one_turn
 from antecede.trace.datasets import listing
 
@@ -95,10 +96,12 @@ class Stats:
     crowded_out: int
     """Datagrams dropped unread: their sender sent more than its share while others spoke too."""
     buffered: int
-    """Messages, large ones by parts, accepted and not yet acknowledged by all targets."""
+    """Messages accepted and not yet acknowledged by all targets."""
+    buffered_parts: int
+    """The same, but a large message counts as the parts of it that are not yet acknowledged."""
     buffered_bytes: int
     buffer_limit: int
-    """How many messages, or parts of large ones, may be buffered before `send` waits."""
+    """How many parts may be buffered before `send` waits; a message that is not large is one."""
     buffer_limit_bytes: int
     inbox: int
     """Messages delivered and not yet read by the application."""
@@ -106,8 +109,6 @@ class Stats:
     """How often the message handler has raised."""
     peers: tuple[PeerStats, ...]
     journal: JournalStats = NO_JOURNAL
-    in_parts: bool = False
-    """Whether there are parts of large messages among those that are buffered."""
 
     @property
     def datagrams_sent(self) -> int:
@@ -143,7 +144,7 @@ class Stats:
     def is_crowded(self) -> bool:
         """Whether `send` waits for room, or will soon."""
         return (
-            self.buffered >= CROWDED * self.buffer_limit
+            self.buffered_parts >= CROWDED * self.buffer_limit
             or self.buffered_bytes >= CROWDED * self.buffer_limit_bytes
         )
 
@@ -228,7 +229,8 @@ class Figures:
             refused=int(endpoint.directory.refusals),
             unsendable=self._transport.unsendable,
             crowded_out=int(self._intake.dropped),
-            buffered=endpoint.buffered(),
+            buffered=messages_buffered(endpoint),
+            buffered_parts=endpoint.buffered(),
             buffered_bytes=int(sending.bytes_held),
             buffer_limit=self._settings.send_limit,
             buffer_limit_bytes=self._settings.send_bytes,
@@ -236,7 +238,6 @@ class Figures:
             handler_failures=self._deliveries.failures,
             peers=tuple(peers),
             journal=NO_JOURNAL if self._keeper is None else self._keeper.figures(),
-            in_parts=sending.in_parts(),
         )
 
 
@@ -250,7 +251,7 @@ def peer_stats(endpoint: Endpoint, contact: Contact) -> PeerStats:
         away=contact.away,
         silent=session.standing.silent,
         left=contact.expelled or session.is_gone(),
-        undelivered=endpoint.owes(session),
+        undelivered=messages_owed(endpoint, session),
         datagrams_sent=int(session.datagrams_out),
         datagrams_received=int(session.receipts.datagrams),
         duplicates=int(session.receipts.duplicates),
@@ -300,6 +301,7 @@ def health_of(
     if strangers:
         warnings.append(f"not met yet: {listing(strangers)}")
     if stats.is_crowded:
-        held = messages_text(stats.buffered, stats.in_parts)
-        warnings.append(f"{held} are not delivered yet: send() waits for room")
+        held = messages_text(stats.buffered)
+        are = "is" if stats.buffered == 1 else "are"
+        warnings.append(f"{held} {are} not delivered yet: send() waits for room")
     return Health(problems=tuple(problems), blocked=tuple(blocked), warnings=tuple(warnings))

@@ -237,6 +237,10 @@ class FactsNode(ExpellingNode):
         peer = self._peers.get(target)
         return 0 if peer is None else len(peer.copies)
 
+    def owed_ids(self, target: int) -> list[int]:
+        peer = self._peers.get(target)
+        return [] if peer is None else [int(copy.sequence) for copy in peer.copies]
+
     def expected(self, source: int) -> tuple[int, int]:
         peer = self._peers.get(source)
         if peer is None:

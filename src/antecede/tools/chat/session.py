@@ -124,7 +124,7 @@ class ChatSession:
                 state = "gone"
             elif peer.silent:
                 state = "silent"
-            owed = messages_text(peer.undelivered, stats.in_parts)
+            owed = messages_text(peer.undelivered)
             words.append(f"{peer.name} ({state}, {owed} on the way)")
         return ", ".join(words) or "nobody"
 
