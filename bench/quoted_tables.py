@@ -152,6 +152,26 @@ def reliability() -> str:
     return table(["what", "how much", "found"], rows)
 
 
+WAYS = {
+    "tcp-shared": "one TCP connection, cubic",
+    "tcp-shared-bbr": "one TCP connection, BBR",
+    "tcp-per-pair": "one TCP connection a pair, cubic",
+    "antecede": "antecede",
+}
+
+
+def head_of_line() -> str:
+    """What one lost packet costs others."""
+    rows, before = [], ""
+    for found in read_table(FIGURES / "head-of-line.csv"):
+        times = [f"{float(found[name]):,.0f}" for name in ("p50", "p90", "p99", "p99.9")]
+        held_up = f"{100 * float(found['held_up']):.1f} %"
+        loss = found["loss"].replace("%", " %")
+        rows.append([loss if loss != before else "", WAYS[found["way"]], *times, held_up])
+        before = loss
+    return table(["loss", "", "p50", "p90", "p99", "p99.9", "held up"], rows)
+
+
 def verdict(well: object) -> str:
     """Whether all was well, in words."""
     return "nothing" if str(well) == "True" else "something"
@@ -162,6 +182,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "simulator": ("bench/README.md", simulator),
     "live": ("bench/README.md", live),
     "carriers": ("docs/live/carriers.md", carriers),
+    "head-of-line": ("docs/COMPARISON.md", head_of_line),
     "reliability": ("docs/RELIABILITY.md", reliability),
 }
 """By name: the page, and what makes the table."""

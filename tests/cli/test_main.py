@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from antecede import __version__, compiled
 from antecede.cli import main as main_module
-from antecede.cli.main import SUBCOMMANDS, Subcommand, main
+from antecede.cli.main import BRINGS, EXTRAS, SUBCOMMANDS, Subcommand, main
 from antecede.core.errors import BufferFull, LocalError
 
 
@@ -151,9 +151,14 @@ def test_local_error_is_one_sentence_and_status_2(fails_with: Failing, error: Lo
 def test_missing_extra_is_named(fails_with: Failing) -> None:
     result = fails_with(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql"))
     assert result.exit_code == 2
-    assert (
-        result.output == "Error: this needs pyspark; install it with: pip install 'antecede[lab]'\n"
+    assert result.output == (
+        "Error: this needs the data pipeline, with Spark, Arrow and plots (pyspark is missing); "
+        "install it with: pip install 'antecede[lab]'\n"
     )
+
+
+def test_every_extra_says_what_it_is_for() -> None:
+    assert {*EXTRAS.values()} == BRINGS.keys()
 
 
 def test_missing_module_of_our_own_is_a_bug_and_shows_as_one(fails_with: Failing) -> None:

@@ -182,6 +182,11 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
             "causal",
             "'causal' is none of them; it must be one of hybrid, hybrid-sps,",
         ),
+        (
+            "order",
+            "hybird",
+            "'hybird' is none of them (did you mean 'hybrid'?); it must be one of hybrid,",
+        ),
         ("mtu", 100, "setting 'mtu': 100 is out of range; it must be auto, or bytes or a size"),
         ("mtu", "big", "'big' is not a size"),
         ("send_limit", 0, "0 is out of range; it must be a whole number from 1 to 1,048,576"),

@@ -89,6 +89,15 @@ EXTRAS: Final = {
 }
 """Which extra brings a package that a plain install does not have."""
 
+BRINGS: Final = {
+    "lab": "the data pipeline, with Spark, Arrow and plots",
+    "metrics": "metrics for Prometheus",
+    "nats": "the client of a NATS broker",
+    "otel": "OpenTelemetry",
+    "secure": "encryption",
+}
+"""What each extra is for, in words of those who want it."""
+
 
 class UserError(click.ClickException):
     """Shown as `Error: ...`, without a traceback."""
@@ -174,7 +183,11 @@ def missing_package(error: ModuleNotFoundError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return None
-    return f"this needs {package}; install it with: pip install 'antecede[{EXTRAS[package]}]'"
+    extra = EXTRAS[package]
+    return (
+        f"this needs {BRINGS[extra]} ({package} is missing); "
+        f"install it with: pip install 'antecede[{extra}]'"
+    )
 
 
 def version_line() -> str:

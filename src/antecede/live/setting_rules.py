@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import LocalError, near_miss
 from antecede.link.notation import (
     parse_count,
     parse_duration,
@@ -117,7 +117,7 @@ def choice(*words: str) -> Rule:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in words:
-            raise LocalError(f"{value!r} is none of them")
+            raise LocalError(f"{value!r} is none of them{near_miss(str(value), words)}")
         return value
 
     return Rule(read, "one of " + ", ".join(words))
