@@ -26,15 +26,17 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.ingest.arrow_rows import Row, at_rest, batches_of, groups_of, rows_of
-from antecede.pipeline.ingest.call_columns import call_batches
+from antecede.pipeline.ingest.arrow_rows import Row, batches_of, groups_of, rows_of
 from antecede.pipeline.ingest.calls import calls_of_trace
 from antecede.pipeline.ingest.formats import otlp
 from antecede.pipeline.ingest.formats.json_text import documents
 from antecede.pipeline.ingest.formats.records import Span
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.ingest.layouts import COPIES, PARTS, SPAN
-from antecede.pipeline.ingest.reading import Manner, Numbered, read_batches, record_batches
+from antecede.pipeline.ingest.messages import found_messages
+from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, SPAN_SORT, STORED
+from antecede.pipeline.ingest.parcels import chunks_of
+from antecede.pipeline.ingest.reading import Manner, Numbered, packed_parts, record_batches
 from antecede.pipeline.ingest.sources import WHOLE
 from antecede.pipeline.session import open_session
 from bench.audit import Usage
@@ -172,12 +174,14 @@ def stages(spans: int) -> dict[str, Any]:
         count = write_spans(Path(scratch), spans, hot=False)
         files = sorted(Path(scratch).iterdir())
         parts = [pa.record_batch([[0], [str(file)], [0], [WHOLE]], PARTS.names) for file in files]
-        read, reading = timed(lambda: [*read_batches(parts, Manner())], count)
+        read, reading = timed(lambda: [*packed_parts(parts, Manner(), 1)], count)
         _, by_rows = timed(lambda: [*record_batches(in_rows(files))], count)
-    found = [pa.RecordBatch.from_struct_array(one.column("span")) for one in read]
-    table = pa.Table.from_batches([one for one in found if one.column("trace").null_count == 0])
-    batches = table.sort_by("trace").to_batches(max_chunksize=ARROW_ROWS)
-    _, calling = timed(lambda: [*at_rest(call_batches(batches))], count)
+    packed = pa.Table.from_batches(read)
+    moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
+    stored = packed.filter(pa.compute.equal(packed["sort"], STORED)).to_batches()
+    batches = [one.sort_by("trace") for _, one in chunks_of(stored, ALL_OF_A_SPAN)]
+    keys = sorted({key for one in batches for key in one["process"].to_pylist()})
+    _, calling = timed(lambda: [*found_messages(moved, keys, 0.0)], count)
     _, call_by_call = timed(lambda: [*batches_of(calls_in_rows(batches), COPIES)], count)
     return {
         "spans": count,

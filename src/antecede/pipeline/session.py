@@ -43,6 +43,12 @@ EVERYWHERE: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # What the rest of the project writes; half the size of the default.
     "spark.sql.parquet.compression.codec": "zstd",
+    # Python workers take and leave megabytes all the time. Kept, and not given back to the system
+    # in between, that costs a third less processor.
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "spark.executorEnv.MALLOC_TOP_PAD_": str(64 << 20),
     # Jobs have their own progress bar.
     "spark.ui.showConsoleProgress": "false",
 }

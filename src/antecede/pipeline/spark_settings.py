@@ -12,6 +12,11 @@ UNWEIGHED: Final = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 
+WEIGHED: Final = {
+    # Where rows are parcels of a megabyte, there are few of them, and weighing them is right.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
+}
+
 
 @contextmanager
 def configured(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:

@@ -1,37 +1,57 @@
-"""The stages that are Spark's own work, on small tables."""
+"""The stages between what was read and what is written, on small tables."""
 
 import random
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import StructType
 
 from antecede.audit.oracle import find_self_causes, find_violations
-from antecede.pipeline.ingest.clocks import compacted, gaps, instants, with_medians
+from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
+from antecede.pipeline.ingest.call_columns import messages_of
+from antecede.pipeline.ingest.calls import Call
+from antecede.pipeline.ingest.clocks import MEASURES, gap_rows, gaps_in, instants, with_medians
 from antecede.pipeline.ingest.constraints import Gap
-from antecede.pipeline.ingest.job import in_order, numbers_of, stretches_of
-from antecede.pipeline.ingest.layouts import COPIES
-from antecede.pipeline.ingest.order import sequenced, stretches
-from antecede.pipeline.ingest.spans import first_receptions, linked_calls
-from antecede.pipeline.ingest.ties import ranked, ranks, unranked
+from antecede.pipeline.ingest.job import in_order
+from antecede.pipeline.ingest.messages import (
+    GAP,
+    MESSAGE,
+    linked_among,
+    once_for_each_receiver,
+)
+from antecede.pipeline.ingest.order import (
+    PLACED,
+    PLACED_SORT,
+    SENT,
+    SENT_SORT,
+    Stretches,
+    sequenced,
+    stretches,
+)
+from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
+from antecede.pipeline.ingest.parcels import parcels_of, parcels_of_one, rows_in
+from antecede.pipeline.ingest.xxhash import xxhash64
 from antecede.pipeline.schemas import EVENTS
-from antecede.pipeline.spark_settings import configured
 from antecede.trace.events import Event
 from antecede.trace.restore import log_of
 from tests.pipeline.ingest.samples import START_NS, span
 
 Row = tuple[object, ...]
 
-LABEL = COPIES.names.index("label")
+KEYS = ["a", "b", "c"]
+"""The processes 0, 1 and 2."""
 
 WORLDS = 60
 WORLD_PROCESSES = 5
 
 
-def copy(sender: str, receiver: str, sent: int, received: int | None, **more: object) -> Row:
-    """A row of COPIES."""
-    fields = dict.fromkeys(COPIES.names) | {
+def copy(sender: str, receiver: str, sent: int, received: int | None, **more: object) -> Call:
+    """A copy of a message; what is not said is not known."""
+    fields = dict.fromkeys(Call._fields) | {
         "message": f"{sender}{sent}",
         "sender": sender,
         "receiver": receiver,
@@ -40,17 +60,29 @@ def copy(sender: str, receiver: str, sent: int, received: int | None, **more: ob
         "one_way": True,
         "payload_bytes": 0,
     }
-    return tuple((fields | more).values())
+    return Call(**(fields | more))  # type: ignore[arg-type]  # of many kinds
 
 
-def copies(spark: SparkSession, *rows: object) -> DataFrame:
-    """Copies between the processes a, b and c, whose numbers are 0, 1 and 2."""
-    return compacted(spark.createDataFrame(rows, COPIES), numbers_of(spark, "abc"))
+def copies(*calls: Call) -> Batch:
+    """Rows of MESSAGES."""
+    return messages_of(calls, pa.array(KEYS))
+
+
+def batch(rows: list[Row], schema: StructType) -> Batch:
+    """Rows in columns."""
+    target = arrow_schema(schema)
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, target, strict=True)]
+    return pa.record_batch(arrays, schema=target)
+
+
+def frame(spark: SparkSession, parcels: Iterator[Batch]) -> DataFrame:
+    """Parcels as Spark has them."""
+    return spark.createDataFrame(pa.Table.from_batches(parcels))
 
 
 def test_gaps_are_measured_for_every_ordered_pair(spark: SparkSession) -> None:
     table = copies(
-        spark,
         copy("a", "b", 0, 5),
         copy("a", "b", 10, 8),
         copy("a", "b", 20, 29),
@@ -58,16 +90,19 @@ def test_gaps_are_measured_for_every_ordered_pair(spark: SparkSession) -> None:
         copy("b", "a", 3, None),
         copy("a", "a", 0, -4),
     )
-    measured = with_medians(gaps(table, "abc"), table, "abc")
-    found = sorted(measured, key=lambda gap: gap.sender)
+    measures = (
+        one for some in (table[:2], table[2:]) for one in parcels_of_one(GAP, gap_rows(some))
+    )
+    found = gaps_in(rows_in(frame(spark, measures), GAP, MEASURES), KEYS)
+    measured = with_medians(found, frame(spark, parcels_of_one(MESSAGE, table)), KEYS)
 
-    assert found == [
+    assert sorted(measured, key=lambda gap: gap.sender) == [
         Gap(sender="a", receiver="b", smallest_ns=-2, median_ns=5, copies=3, negative=1),
         Gap(sender="b", receiver="a", smallest_ns=7, median_ns=7, copies=1, negative=0),
     ]
 
 
-def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkSession) -> None:
+def test_instants_are_moved_chosen_within_their_ranges_and_clamped() -> None:
     """b's clock is put 100 forward."""
     rows = {
         "exact": copy("a", "b", 10, 20),
@@ -81,13 +116,11 @@ def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkS
         "reply as early as its span began": copy("b", "a", 10, 190, received_earliest_ns=150),
         "reply after all": copy("b", "a", 10, 50, received_earliest_ns=0),
     }
-    labelled = [(*row[:LABEL], name, *row[LABEL + 1 :]) for name, row in rows.items()]
-    found = {
-        row["label"]: (row["submitted_ns"], row["delivered_ns"], row["backwards"], row["clamped"])
-        for row in instants(copies(spark, *labelled), {0: 0, 1: 100}).collect()
-    }
+    found = instants(copies(*rows.values()), np.array([0, 100]))
+    names = ("submitted_ns", "delivered_ns", "backwards", "clamped")
+    told = zip(*(found[name].to_pylist() for name in names), strict=True)
 
-    assert found == {
+    assert dict(zip(rows, told, strict=True)) == {
         "exact": (10, 120, False, False),
         "back": (110, 120, False, False),
         "before": (110, 110, False, True),
@@ -101,15 +134,14 @@ def test_instants_are_moved_chosen_within_their_ranges_and_clamped(spark: SparkS
     }
 
 
-def test_a_one_way_message_counts_once_for_each_receiver(spark: SparkSession) -> None:
+def test_a_one_way_message_counts_once_for_each_receiver() -> None:
     table = copies(
-        spark,
         copy("a", "b", 0, 7, message="m", received_span="handle"),
         copy("a", "b", 0, 5, message="m", received_span="poll"),
         copy("a", "c", 0, 9, message="m"),
         copy("a", "b", 0, 9, message="n"),
     )
-    found = first_receptions(table).collect()
+    found = once_for_each_receiver(table).to_pylist()
 
     assert sorted((row["receiver"], row["received_ns"]) for row in found) == [
         (1, 5),
@@ -118,7 +150,7 @@ def test_a_one_way_message_counts_once_for_each_receiver(spark: SparkSession) ->
     ]
 
 
-def test_links_between_traces_are_one_way_messages(spark: SparkSession) -> None:
+def test_links_between_traces_are_one_way_messages() -> None:
     spans = [
         span("1", kind="producer", trace="x", start=1, end=4),
         span("2", process="b", kind="consumer", trace="y", start=9, links=["x/1", "gone/1"]),
@@ -126,35 +158,46 @@ def test_links_between_traces_are_one_way_messages(spark: SparkSession) -> None:
         span("4", trace="x", start=2, end=6),
         span("5", trace="w", links=["x/4"]),
     ]
-    records = spark.createDataFrame([(one,) for one in spans], "span " + SPAN_TYPE)
-    found = {row["message"]: row for row in linked_calls(records).collect()}
+    table = batch([(*one, 0, place) for place, one in enumerate(spans)], ALL_OF_A_SPAN)
+    moved = table.select(MOVED_SPANS.names)
+    [messages] = linked_among(moved, effects_in(table), pa.array(KEYS))
+    found = {row["message"]: row for row in messages.to_pylist()}
+    names = xxhash64(["x/1*", "x/4*z/3"]).tolist()
 
-    assert set(found) == {"x/1*", "x/4*z/3"}, "the last stays in its process"
-    published, followed = found["x/1*"], found["x/4*z/3"]
-    assert (published["sender"], published["receiver"]) == ("a", "b")
+    assert set(found) == set(names), "the last stays in its process"
+    published, followed = (found[name] for name in names)
+    assert (published["sender"], published["receiver"]) == (0, 1)
     assert (published["sent_ns"], published["sent_latest_ns"]) == (START_NS + 1, None)
     assert (published["sent_in"], published["received_in"]) == ("x", "y")
     assert (followed["sent_ns"], followed["sent_latest_ns"]) == (START_NS + 2, START_NS + 6)
 
 
-SPAN_TYPE = (
-    "struct<trace: string, span: string, parent: string, follows: boolean, kind: string, "
-    "process: string, start_ns: bigint, end_ns: bigint, links: array<string>, "
-    "operation: string, attributes: map<string, string>>"
-)
-
-PLACED = (
-    "message bigint, sender int, receiver int, submitted_ns bigint, delivered_ns bigint, "
-    "backwards boolean, clamped boolean, sent_in string, sent_span string, received_in string, "
-    "received_span string, sent_by bigint, received_by bigint, answers bigint, label string, "
-    "causes array<string>, payload_bytes int"
-)
-
-
 def placed(message: int, sender: int, receiver: int, submitted: int, delivered: int) -> Row:
-    """A copy whose instants are known."""
-    context = [None] * 9
-    return (message, sender, receiver, submitted, delivered, False, False, *context, 3)
+    """A row of PLACED: a copy whose instants are known."""
+    known = {
+        "message": message,
+        "sender": sender,
+        "receiver": receiver,
+        "submitted_ns": submitted,
+        "delivered_ns": delivered,
+        "backwards": False,
+        "clamped": False,
+        "payload_bytes": 3,
+    }
+    return tuple(known.get(name) for name in PLACED.names)
+
+
+def cut(spark: SparkSession, rows: list[Row], tasks: int) -> tuple[DataFrame, int, Stretches]:
+    """The rows in parcels for so many tasks, how many of these there are, and cuts for events."""
+    table = batch(rows, PLACED)
+    sender, receiver, submitted, delivered = (
+        table[name].to_numpy() for name in ("sender", "receiver", "submitted_ns", "delivered_ns")
+    )
+    by_sender = stretches(sender, submitted, tasks)
+    times = np.append(submitted, delivered)
+    by_process = stretches(np.append(sender, receiver), times, tasks)
+    parcels = parcels_of(PLACED_SORT, table, by_sender.task(sender, submitted))
+    return frame(spark, parcels), by_sender.tasks, by_process
 
 
 def random_world(number: int, flights: int) -> list[Row]:
@@ -175,10 +218,9 @@ def random_world(number: int, flights: int) -> list[Row]:
 
 def events_of(spark: SparkSession, rows: list[Row]) -> list[Event]:
     """The event log that the stages make of copies with known instants."""
-    table = spark.createDataFrame(rows, PLACED)
     with ExitStack() as stack:
-        found = in_order(ranked(table, ranks(table)), len(rows), stack)
-        log = [Event(**row.asDict()) for row in found.log.select(*EVENTS.names).collect()]
+        found = in_order(*cut(spark, rows, 3), stack)
+        log = [Event(**row.asDict()) for row in found.log().select(*EVENTS.names).collect()]
         placing = found.placing
     submitted = {(event.sender, event.sequence) for event in log}
     assert (placing.messages, sum(placing.copies.values())) == (len(submitted), len(rows))
@@ -258,11 +300,10 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     """Half of all copies are sent by one process: windows by process had made that one task."""
     copies = 6_000
     rows = [placed(n, 0 if n % 2 else n % 7, 1 + n % 5, n // 3, n // 3 + 9) for n in range(copies)]
-    tied = unranked(spark.createDataFrame(rows, PLACED))
-    by_sender, _ = stretches_of(tied, copies, 8)
-    sent = sequenced(tied, by_sender)
-    with ExitStack() as stack, configured(spark, {"spark.sql.shuffle.partitions": "8"}):
-        log = in_order(tied, copies, stack).log
+    parcels, tasks, by_process = cut(spark, rows, 8)
+    sent = rows_in(sequenced(parcels, tasks, by_process), SENT_SORT, SENT)
+    with ExitStack() as stack:
+        log = in_order(parcels, tasks, by_process, stack).log()
         for table, total in ((sent, copies), (log, 2 * copies)):
             spread = table.groupBy(F.spark_partition_id()).count().collect()
             sizes = [row["count"] for row in spread]
@@ -273,17 +314,15 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     assert plan.count("Exchange") == 1, "the copies of a message are together already"
 
 
-def test_tasks_are_found_for_any_process_and_time(spark: SparkSession) -> None:
+def test_tasks_are_found_for_any_process_and_time() -> None:
     """The first and the last times there can be, and many more cuts than rows in some stretch."""
     chance = random.Random(1)
     moments = [-(1 << 62), 1 << 62, *(chance.randrange(10**6) for _ in range(400))]
-    rows = [(chance.choice([0, 1, 7]), moment) for moment in moments]
+    rows = sorted((chance.choice([0, 1, 7]), moment) for moment in moments)
     process, time_ns = (np.array(column) for column in zip(*rows, strict=True))
     for tasks in (1, 2, 9, 64):
-        cut = stretches(process, time_ns, tasks)
-        table = spark.createDataFrame(rows, "process int, time_ns long")
-        found = cut.with_task(table, "process", "time_ns").collect()
-        by_key = sorted(found, key=lambda row: (row["process"], row["time_ns"]))
-        assert [row["task"] for row in by_key] == sorted(row["task"] for row in found)
-        assert [row["along"] for row in by_key] == sorted(row["along"] for row in found)
-        assert {row["task"] for row in found} == set(range(cut.tasks))
+        found = stretches(process, time_ns, tasks)
+        task = found.task(process, time_ns)
+        assert (np.diff(found.key(process, time_ns)) >= 0).all()
+        assert (np.diff(task) >= 0).all()
+        assert set(task.tolist()) == set(range(found.tasks))

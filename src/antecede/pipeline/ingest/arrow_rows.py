@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     IntegerType,
@@ -29,6 +30,7 @@ Row: TypeAlias = tuple[Any, ...]
 BATCH_ROWS: Final = 1 << 13
 
 ARROW_TYPES: Final[dict[type[DataType], Any]] = {
+    BinaryType: pa.binary(),
     BooleanType: pa.bool_(),
     IntegerType: pa.int32(),
     LongType: pa.int64(),

@@ -5,7 +5,7 @@ or in which a span is its own ancestor, are left to `calls`, which takes them on
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -14,14 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede.pipeline.ingest.arrow_rows import (
-    Batch,
-    arrow_schema,
-    batches_of,
-    groups_of,
-    rows_of,
-)
-from antecede.pipeline.ingest.calls import ORPHANS, UNHEARD, calls_of_trace
+from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, groups_of, rows_of
+from antecede.pipeline.ingest.calls import ORPHANS, UNHEARD, Call, calls_of_trace
 from antecede.pipeline.ingest.formats.records import (
     CLIENT,
     CONSUMER,
@@ -30,7 +24,9 @@ from antecede.pipeline.ingest.formats.records import (
     UNKNOWN,
     Span,
 )
-from antecede.pipeline.ingest.layouts import CALLS, COPIES, SPAN
+from antecede.pipeline.ingest.layouts import COPIES, HASHED, MESSAGES, NUMBERED
+from antecede.pipeline.ingest.packing import CALLING
+from antecede.pipeline.ingest.xxhash import hashes_of
 
 Column: TypeAlias = Any
 """An array of pyarrow's, which has no types."""
@@ -38,58 +34,83 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 NOBODY: Final = -1
-CALLING: Final = tuple(SPAN.names[:8])
-"""What of a span matters here."""
-
 KINDS: Final = (UNKNOWN, CLIENT, PRODUCER, CONSUMER)
 """The kinds of spans that matter here; a number for each, and for all others the next one."""
 IS_UNKNOWN, IS_CLIENT, IS_PRODUCER, IS_CONSUMER = range(4)
 
 
-def call_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The messages of spans that are sorted by trace, and at the end what was counted."""
-    tally: Counter[str] = Counter()
-    for spans in whole_traces(batches):
-        forest = Forest(spans)
-        tally.update(forest.counted())
-        yield from forest.calls()
-        rows = rows_of(spans.filter(pa.array(~forest.regular)).to_batches(), CALLING)
-        odd = (
-            (*call, None, None)
-            for _, group in groups_of(rows, 1)
-            for call in calls_of_trace([Span._make((*row, [], None, None)) for row in group], tally)
+def calls_among(spans: Batch, keys: Column, tally: Counter[str]) -> Iterator[Batch]:
+    """The messages of these spans, which are all of their traces; `keys` is what processes are
+    called, by their numbers.
+
+    In:  `MOVED_SPANS`.
+    Out: `MESSAGES`.
+    """
+    if not spans.num_rows:
+        return
+    forest = Forest(spans, keys)
+    tally.update(forest.counted())
+    yield from forest.calls()
+    if not forest.regular.all():
+        odd = spans.filter(pa.array(~forest.regular))
+        order = [(name, "ascending") for name in ("trace", "part", "ordinal")]
+        rows = rows_of([odd.sort_by(order)], CALLING)
+        yield messages_of(
+            [
+                call
+                for _, group in groups_of(rows, 1)
+                for call in calls_of_trace(
+                    [Span._make((*row, [], None, None)) for row in group], tally
+                )
+            ],
+            keys,
         )
-        yield from batches_of(odd, CALLS)
-    nothing = [None] * len(COPIES.names)
-    yield from batches_of(((*nothing, name, count) for name, count in tally.items()), CALLS)
 
 
-def whole_traces(batches: Iterable[Batch]) -> Iterator[Any]:
-    """The rows of sorted batches as tables, cut only between traces."""
-    pending: list[Batch] = []
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        trace = batch.column("trace")
-        if pending and pending[-1].column("trace")[-1] != trace[0]:
-            yield pa.Table.from_batches(pending).combine_chunks()
-            pending = []
-        others = pc.not_equal(trace, trace[-1]).to_numpy(zero_copy_only=False)
-        cut = int(np.flatnonzero(others)[-1]) + 1 if others.any() else 0
-        if cut:
-            table = pa.Table.from_batches([*pending, batch.slice(0, cut)])
-            yield table.combine_chunks()
-            pending = []
-        pending.append(batch.slice(cut))
-    if pending:
-        yield pa.Table.from_batches(pending).combine_chunks()
+def messages_of(calls: Sequence[Call], keys: Column) -> Batch:
+    """Calls that were found one by one, as rows of `MESSAGES`."""
+    rows = pa.Table.from_arrays(
+        [
+            pa.array([call[place] for call in calls], field.type)
+            for place, field in enumerate(arrow_schema(COPIES))
+        ],
+        schema=arrow_schema(COPIES),
+    )
+    return compacted({name: rows[name].combine_chunks() for name in COPIES.names}, keys)
+
+
+def compacted(copies: Mapping[str, Column], keys: Column) -> Batch:
+    """Copies with numbers for processes, and hashes for names; columns that are not there are null.
+
+    In:  columns of `COPIES`.
+    Out: `MESSAGES`.
+    """
+    count = len(copies["message"])
+    known = dict(copies)
+    for name in NUMBERED:
+        known[name] = pc.index_in(copies[name], keys)
+    for name in HASHED:
+        if name in copies:
+            known[name] = hashes_or_null(copies[name])
+    if "received_in" in copies:
+        same = pc.fill_null(pc.equal(copies["received_in"], copies["sent_in"]), False)
+        known["received_in"] = pc.if_else(same, pa.scalar(None, pa.string()), copies["received_in"])
+    schema = arrow_schema(MESSAGES)
+    columns = [known.get(field.name, pa.nulls(count, field.type)) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def hashes_or_null(texts: Column) -> Column:
+    """A hash for every text, and null for null."""
+    missing = texts.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(hashes_of(texts), mask=missing)
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
     """Messages between spans: from which to which, and who handles them at either end."""
 
-    message: Column
+    message: Integers
     sent: Integers
     received: Integers
     sent_ns: Column
@@ -103,22 +124,18 @@ class Edges:
 class Forest:
     """The spans of some traces, each with its parent and its handler."""
 
-    def __init__(self, spans: Any) -> None:  # noqa: ANN401 a table of pyarrow's
-        self._column: Final[dict[str, Column]] = {
-            name: spans.column(name).combine_chunks() for name in CALLING
-        }
-        trace = self._column["trace"]
-        starts = np.ones(len(trace), np.bool_)
-        starts[1:] = pc.not_equal(trace[1:], trace[:-1]).to_numpy(zero_copy_only=False)
-        self._trace: Final = np.cumsum(starts) - 1
-        self._process: Final = codes_of(self._column["process"])
+    def __init__(self, spans: Batch, keys: Column) -> None:
+        self._column: Final[dict[str, Column]] = {name: spans[name] for name in CALLING}
+        self._trace: Final = codes_of(self._column["trace"])
+        self._process: Final = pc.index_in(self._column["process"], keys).to_numpy()
+        self._span_hash: Final = hashes_of(self._column["span"])
         kinds = pc.fill_null(pc.index_in(self._column["kind"], pa.array(KINDS)), len(KINDS))
         self._kind: Final = kinds.to_numpy()
         self._parent, repeated = self._parents()
         self._received: Final = self._are_received()
         self._is_caller: Final = self._are_callers()
         self._handler, endless = self._handlers()
-        odd = np.zeros(self._trace[-1] + 1, np.bool_)
+        odd = np.zeros(self._trace.max() + 1, np.bool_)
         odd[self._trace[repeated | endless]] = True
         self.regular: Final[Flags] = ~odd[self._trace]
         """Whether a span's trace is dealt with here."""
@@ -154,14 +171,14 @@ class Forest:
         parent = self._parent[place]
         latest = pc.fill_null(self._take("end_ns", parent), TIME_NS_MAX)
         return Edges(
-            message=self._keys(place),
+            message=hashes_of(self._keys(place)),
             sent=parent,
             received=place,
             sent_ns=self._take("start_ns", parent),
             sent_latest_ns=without(latest, self._is_caller[parent]),
             received_ns=self._take("start_ns", place),
             received_earliest_ns=pa.nulls(len(place), pa.int64()),
-            answers=pa.nulls(len(place), pa.string()),
+            answers=pa.nulls(len(place), pa.int64()),
             one_way=False,
         )
 
@@ -170,14 +187,14 @@ class Forest:
         parent = self._parent[place]
         key = self._keys(place)
         return Edges(
-            message=pc.binary_join_element_wise(key, "<", ""),
+            message=hashes_of(pc.binary_join_element_wise(key, "<", "")),
             sent=place,
             received=parent,
             sent_ns=self._take("end_ns", place),
             sent_latest_ns=pa.nulls(len(place), pa.int64()),
             received_ns=self._take("end_ns", parent),
             received_earliest_ns=without(self._take("start_ns", parent), self._is_caller[parent]),
-            answers=key,
+            answers=pa.array(hashes_of(key)),
             one_way=False,
         )
 
@@ -186,9 +203,10 @@ class Forest:
         are shared by all who consume it."""
         request = self._requests(place)
         name = pc.binary_join_element_wise(self._keys(request.sent), "*", "")
-        message = name if shared else pc.binary_join_element_wise(name, request.message, "")
+        if not shared:
+            name = pc.binary_join_element_wise(name, self._keys(place), "")
         return Edges(
-            message,
+            hashes_of(name),
             request.sent,
             place,
             request.sent_ns,
@@ -200,27 +218,26 @@ class Forest:
         )
 
     def _batch(self, edges: Edges) -> Batch:
-        """Messages as rows of `CALLS`."""
+        """Messages as rows of `MESSAGES`."""
         count = len(edges.sent)
         known = {
-            "message": edges.message,
-            "sender": self._take("process", edges.sent),
-            "receiver": self._take("process", edges.received),
+            "message": pa.array(edges.message),
+            "sender": pa.array(self._process[edges.sent]),
+            "receiver": pa.array(self._process[edges.received]),
             "sent_ns": edges.sent_ns,
             "sent_latest_ns": edges.sent_latest_ns,
             "received_ns": edges.received_ns,
             "received_earliest_ns": edges.received_earliest_ns,
             "sent_in": self._take("trace", edges.sent),
-            "sent_by": self._take("span", self._handler[edges.sent]),
-            "received_in": self._take("trace", edges.sent),
-            "received_by": self._take("span", self._handler[edges.received]),
+            "sent_by": pa.array(self._span_hash[self._handler[edges.sent]]),
+            "received_by": pa.array(self._span_hash[self._handler[edges.received]]),
             "answers": edges.answers,
             "one_way": pa.repeat(edges.one_way, count),
             "payload_bytes": pa.array(np.zeros(count, np.int32)),
             "sent_span": self._take("span", edges.sent),
             "received_span": self._take("span", edges.received),
         }
-        schema = arrow_schema(CALLS)
+        schema = arrow_schema(MESSAGES)
         columns = [known.get(field.name, pa.nulls(count, field.type)) for field in schema]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 

@@ -15,12 +15,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegerType, StructType
 
 from antecede.pipeline.ingest.arrow_rows import (
     Batch,
@@ -31,8 +29,20 @@ from antecede.pipeline.ingest.arrow_rows import (
     groups_of,
     rows_of,
 )
+from antecede.pipeline.ingest.call_columns import hashes_or_null
 from antecede.pipeline.ingest.layouts import LONG, table
-from antecede.pipeline.ingest.order import ALONG, SENDING
+from antecede.pipeline.ingest.order import (
+    ALONG,
+    NUMBERED,
+    SENDING,
+    Numbering,
+    Numbers,
+    ends_of,
+    in_order_of,
+    numbered,
+)
+from antecede.pipeline.ingest.parcels import PARCELS, all_of, moved, parcels_of
+from antecede.pipeline.ingest.plans import Plans
 from antecede.pipeline.schemas import WORKLOAD
 
 RECALLED: Final = 16
@@ -50,7 +60,21 @@ LOCAL: Final = (
     *("handler", "message", "answers", "label", "causes"),
 )
 GROUPED: Final = ("group", *LOCAL)
-"""Events with a hash of their process and trace."""
+"""Events with a number for their process and trace."""
+
+NAMED: Final = ("sent_in", "received_in", "sent_span", "received_span")
+
+WORK: Final = StructType(
+    [
+        *(one for one in NUMBERED.fields if one.name not in NAMED),
+        *table(sent_scope=LONG, received_scope=LONG, here=IntegerType()).fields,
+    ]
+)
+"""Copies with hashes of the traces they were sent and received in, and which of the two is here."""
+
+WORK_SORT: Final = "work"
+SENT_HERE: Final = 1
+RECEIVED_HERE: Final = 2
 
 
 ArrowColumn: TypeAlias = Any
@@ -174,93 +198,111 @@ def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
         yield memory.submit(copies)
 
 
-def workload(ends: DataFrame, tasks: int, first_ns: int) -> DataFrame:
-    """What each message waits for, found in so many tasks.
+def work_moved(copies: DataFrame, numbering: Numbering | None, tasks: int) -> DataFrame:
+    """The copies, each where the others of its trace are; without one, where its process is.
 
-    In:  what `order.ends_of` gives.
-    Out: the columns of the workload, unknown_causes, causes_cut.
+    In:  parcels for `order.numbered`.
+    Out: parcels of `WORK`.
     """
-    # Sorting by a hash first compares numbers.
-    grouped = ends.withColumn("group", F.xxhash64("process", "trace_id"))
-    local = grouped.withColumn("scope", F.when(F.col("trace_id").isNotNull(), F.col("group")))
-    spread = local.select("group", "submitted_ns", "rank", "sender", "sequence", *LOCAL)
-    ordered = spread.repartition(tasks, "group").sortWithinPartitions("group", "process", *ALONG)
-    return ordered.select(*GROUPED).mapInArrow(partial(planned_batches, first_ns=first_ns), PLANNED)
+    stage = partial(work_parcels, numbering=numbering, tasks=tasks)
+    return moved(copies.mapInArrow(stage, PARCELS), [WORK_SORT], tasks)
 
 
-def planned_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
-    """The workload of events that are sorted by group, process and order."""
-    return at_rest(planned_groups(batches, first_ns))
+def work_parcels(
+    batches: Iterable[Batch], numbering: Numbering | None, tasks: int
+) -> Iterator[Batch]:
+    """The copies, packed for the task of either end, or once for both."""
+    schema = arrow_schema(WORK)
+    for copies in numbered(batches, numbering):
+        scopes = {"sent_scope": hashes_or_null(copies["sent_in"])}
+        received_in = hashes_or_null(copies["received_in"])
+        scopes["received_scope"] = pc.coalesce(received_in, scopes["sent_scope"])
+        rows = pa.record_batch(
+            [scopes[name] if name in scopes else copies[name] for name in WORK.names[:-1]],
+            names=WORK.names[:-1],
+        )
+        sent = bucket_of(rows["sent_scope"], rows["sender"], tasks)
+        received = bucket_of(rows["received_scope"], rows["receiver"], tasks)
+        both = np.where(sent == received, SENT_HERE | RECEIVED_HERE, SENT_HERE)
+        apart = np.flatnonzero(sent != received)
+        for some, bucket, here in (
+            (rows, sent, both),
+            (rows.take(pa.array(apart)), received[apart], np.full(len(apart), RECEIVED_HERE)),
+        ):
+            moved_rows = [*some.columns, pa.array(here, pa.int32())]
+            yield from parcels_of(WORK_SORT, pa.record_batch(moved_rows, schema=schema), bucket)
 
 
-def planned_groups(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
-    """What just answers a request is planned in columns, all else one by one."""
-    planned: list[Batch] = []
-    rows = rows_of(without_plain_replies(batches, planned), LOCAL)
-    others = (
-        row
-        for _, group in groups_of(rows, 2)
-        for row in planned_messages(map(Local._make, group), first_ns)
+def bucket_of(scope: ArrowColumn, process: ArrowColumn, tasks: int) -> Numbers:
+    """Where the events of a trace go, or those of a process, if they have none."""
+    found: Numbers = (
+        pc.fill_null(pc.coalesce(scope, process.cast(pa.int64())), 0).to_numpy() % tasks
     )
-    for batch in batches_of(others, PLANNED):
-        yield from planned
-        planned.clear()
-        yield batch
-    yield from planned
-
-
-def without_plain_replies(batches: Iterable[Batch], planned: list[Batch]) -> Iterator[Batch]:
-    """The batches without requests and replies that could be planned already."""
-    for batch in batches:
-        reply = plain_replies(batch)
-        if len(reply):
-            planned.append(batch_of_replies(batch, reply))
-        others = np.ones(batch.num_rows, np.bool_)
-        others[reply] = others[reply - 1] = False
-        yield batch.filter(pa.array(others))
-
-
-def plain_replies(events: Batch) -> npt.NDArray[np.intp]:
-    """Where a process does no more in a trace than to answer one request: the places of replies.
-
-    The first and the last group of a batch may go on in another.
-    """
-    group, process, phase = (events[name].to_numpy() for name in ("group", "process", "phase"))
-    handler = pc.fill_null(events["handler"], 0).to_numpy()
-    handled, answers, causes = (
-        events[name].is_valid().to_numpy(zero_copy_only=False)
-        for name in ("handler", "answers", "causes")
-    )
-    starts = np.flatnonzero(np.diff(group)) + 1
-    request = starts[:-1][np.diff(starts) == 2]
-    reply = request + 1
-    plain = (process[request] == process[reply]) & (handler[request] == handler[reply])
-    plain &= handled[request] & handled[reply] & answers[reply] & ~causes[reply]
-    plain &= (phase[request] != SENDING) & (phase[reply] == SENDING)
-    found: npt.NDArray[np.intp] = reply[plain]
     return found
 
 
-def batch_of_replies(events: Batch, reply: npt.NDArray[np.intp]) -> Batch:
-    """The rows of the workload for replies right after their requests."""
-    after, before = events.take(pa.array(reply)), events.take(pa.array(reply - 1))
+def workload_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
+    """What each message waits for.
+
+    In:  parcels of `WORK`.
+    Out: the columns of the workload, unknown_causes, causes_cut.
+    """
+    copies = all_of(batches, {WORK_SORT: WORK})[1][WORK_SORT]
+    if not copies.num_rows:
+        return iter(())
+    return at_rest(planned_batches(local_batches(copies), first_ns))
+
+
+def local_batches(copies: Batch) -> Iterator[Batch]:
+    """The events of these copies that are here, sorted by process, trace and order.
+
+    In:  `WORK`.
+    Out: `GROUPED`.
+    """
+    count = copies.num_rows
+    ends = ends_of(copies)
+    here = copies["here"].to_numpy()
+    present = np.flatnonzero(np.append(here & SENT_HERE, here & RECEIVED_HERE))
+    scope = pa.concat_arrays([copies["sent_scope"], copies["received_scope"]]).take(
+        pa.array(present)
+    )
+    keys = [ends[name][present] for name in ("process", *ALONG)]
+    number = pc.fill_null(scope, 0).to_numpy()
+    order = in_order_of([number, *keys], telling=3)
+    changes = (np.diff(number[order]) != 0) | (np.diff(keys[0][order]) != 0)
+    group = np.append(0, np.cumsum(changes))
+    place = pa.array(present[order] % count)
+    known = {
+        "group": pa.array(group),
+        "scope": scope.take(pa.array(order)),
+        "handler": pa.concat_arrays([copies["sent_by"], copies["received_by"]]).take(
+            pa.array(present[order])
+        ),
+        **{
+            name: pa.array(ends[name][present[order]])
+            for name in ("process", "phase", "time_ns", "target")
+        },
+    }
+    columns = [known[name] if name in known else copies[name].take(place) for name in GROUPED]
+    yield pa.record_batch(columns, names=list(GROUPED))
+
+
+def planned_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
+    """The workload of events that are sorted by group, process and order; groups are whole."""
     schema = arrow_schema(PLANNED)
-    nothing = pa.array(np.zeros(len(reply), np.int64))
-    columns = [
-        after.column("message_id"),
-        after.column("process"),
-        alone(after.column("target")),
-        alone(before.column("message_id")),
-        pc.subtract(after.column("time_ns"), before.column("time_ns")),
-        after.column("payload_bytes"),
-        nothing,
-        nothing,
-    ]
-    arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def alone(values: ArrowColumn) -> ArrowColumn:
-    """A list for every value."""
-    offsets = pa.array(np.arange(len(values) + 1, dtype=np.int32))
-    return pa.ListArray.from_arrays(offsets, values)
+    for events in batches:
+        plans = Plans(events, RECALLED, CAUSES_MAX)
+        columns = plans.columns(first_ns)
+        nothing = pa.array(np.zeros(len(columns[0]), np.int64))
+        arrays = [
+            column.cast(field.type)
+            for column, field in zip([*columns, nothing, nothing], schema, strict=True)
+        ]
+        yield pa.record_batch(arrays, schema=schema)
+        rows = rows_of([events.filter(pa.array(~plans.regular))], LOCAL)
+        others = (
+            row
+            for _, group in groups_of(rows, 2)
+            for row in planned_messages(map(Local._make, group), first_ns)
+        )
+        yield from batches_of(others, PLANNED)

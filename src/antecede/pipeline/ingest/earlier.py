@@ -28,11 +28,11 @@ from antecede.pipeline.ingest.layouts import (
     REJECT,
     REJECTS,
     SPAN,
+    STORED_AS,
     STORED_LINES,
     STORED_SPANS,
 )
 from antecede.pipeline.ingest.reading import FileRead, Numbered
-from antecede.pipeline.ingest.spans import STORED_AS
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.places import Places
 from antecede.trace.atomic import blaming

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from antecede.pipeline.ingest.calls import TALLIES
 from antecede.pipeline.ingest.constraints import Clocks, Gap
 from antecede.pipeline.ingest.sources import Found
@@ -23,8 +26,6 @@ class Reading:
     rejects_by_reason: dict[str, int]
     spans: int
     copies: int
-    linked: int
-    """Spans that name causes besides their parent."""
     processes: frozenset[str]
     """Everything that a span ran in, or that sent or received something."""
     skipped: list[str]
@@ -36,10 +37,9 @@ class Calling:
     """What spans came to."""
 
     copies: int
-    one_way: int
+    """Also those that turn out to be received twice."""
     tallies: dict[str, int]
     gaps: list[Gap]
-    """Of all copies, also of those that turn out to be received twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,12 @@ class Placing:
     last_ns: int | None
     counts: dict[str, int]
 
-    def first_ids(self) -> list[tuple[int, int]]:
-        """The number of each process's first message, if all copies are numbered from 0, and
+    def first_ids(self) -> npt.NDArray[np.int64]:
+        """By process: the number of its first message, if all copies are numbered from 0, and
         messages by their first copies."""
-        ids: list[tuple[int, int]] = []
-        following = 0
-        for process, copies in sorted(self.copies.items()):
-            ids.append((process, following))
-            following += copies
+        sent = np.zeros(max(self.copies, default=-1) + 1, np.int64)
+        sent[list(self.copies)] = list(self.copies.values())
+        ids: npt.NDArray[np.int64] = np.cumsum(sent) - sent
         return ids
 
 
@@ -72,8 +70,6 @@ class Known:
     tallies: dict[str, int]
     rows: int
     """How many copies there were before repeated receptions were dropped."""
-    multicasts: bool = True
-    """Whether several copies may be of one message: there are other messages than calls."""
     names: dict[str, str]
     gaps: list[Gap]
     clocks: Clocks

@@ -83,6 +83,9 @@ STORED_SPANS: Final = StructType(
 """The same with all else that was read, so that a later batch can be added: what records call the
 process, its own times, and where it stood."""
 
+STORED_AS: Final = {"trace": "trace_id", "span": "span_id", "parent": "parent_id"}
+"""What the columns of spans are called outside."""
+
 STORED_LINES: Final = StructType(
     [*table(part=IntegerType(), ordinal=LONG, source=TEXT).fields, *COPY.fields]
 )
@@ -134,5 +137,22 @@ handling of a request it belongs to. A reply `answers` a
 message.
 """
 
-CALLS: Final = StructType([*COPIES.fields, *table(tally=TEXT, count=LONG).fields])
-"""Copies, and among them rows that only count something: how often `tally` was met."""
+HASHED: Final = ("message", "sent_by", "received_by", "answers")
+NUMBERED: Final = ("sender", "receiver")
+
+MESSAGES: Final = StructType(
+    [
+        StructField(one.name, LONG)
+        if one.name in HASHED
+        else StructField(one.name, IntegerType())
+        if one.name in NUMBERED
+        else one
+        for one in COPIES.fields
+    ]
+)
+"""The same with numbers for processes, and with hashes for names nobody wants to see again; and
+`received_in` only where it is not `sent_in`.
+
+Hashes sort and travel faster. Should two of 64 bits ever be equal, two messages at one time may
+count as one, or a message may wait for one of another trace.
+"""

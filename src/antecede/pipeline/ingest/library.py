@@ -10,16 +10,19 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
 from antecede.pipeline.ingest.counting import counted_reading
-from antecede.pipeline.ingest.job import ordered, persisted_on_disk, with_clocks
-from antecede.pipeline.ingest.layouts import RECORDS, SPAN
-from antecede.pipeline.ingest.spans import STORED_AS
+from antecede.pipeline.ingest.job import ordered, persisted_on_disk, tasks_wanted, understood
+from antecede.pipeline.ingest.layouts import RECORDS, SPAN, STORED_AS
+from antecede.pipeline.ingest.packing import packed_records
 from antecede.pipeline.persisting import PersistedTables
 from antecede.pipeline.schemas import PROCESSES
-from antecede.pipeline.spark_settings import UNWEIGHED, configured
+from antecede.pipeline.spark_settings import UNWEIGHED, WEIGHED, configured
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
 NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
 """What the columns of spans are called inside."""
+
+BUCKETS_OF_A_TASK: Final = 16
+"""Nobody knows how many spans there are: if they are many, there are that many more tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +47,14 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     if missing:
         raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
     session = spans.sparkSession
-    with ExitStack() as stack, configured(session, UNWEIGHED):
-        records = persisted_on_disk(as_records(spans), stack)
-        reading = counted_reading(records)
-        copies, known = with_clocks(records, reading, repair, stack, lambda _: None)
-        events = persisted_on_disk(ordered(copies, known, stack).log, stack)
+    buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
+    with ExitStack() as stack, configured(session, WEIGHED):
+        with configured(session, UNWEIGHED):
+            records = persisted_on_disk(packed_records(as_records(spans), buckets), stack)
+            reading, _ = counted_reading(records)
+        traffic = understood(records, buckets, reading, repair, stack)
+        known = traffic.known
+        events = persisted_on_disk(ordered(traffic, stack).log(), stack)
         rows = [(number, known.names[key]) for key, number, _ in known.clock_rows()]
         return Traffic(
             events=events,

@@ -7,17 +7,31 @@ those of its own process in the tasks before. The last two are a row for each ta
 are counted before anything is moved, as the stretches are known by then.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import Column, DataFrame, Window
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import IntegerType
+from pyspark.sql.types import BooleanType, IntegerType, StructType
 
-from antecede.pipeline.ingest.layouts import LONG, table
+from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, at_rest
+from antecede.pipeline.ingest.clocks import instants
+from antecede.pipeline.ingest.layouts import LONG, MESSAGES, TEXT, table
+from antecede.pipeline.ingest.messages import MESSAGE
+from antecede.pipeline.ingest.parcels import (
+    PARCELS,
+    all_of,
+    chunks_of,
+    moved,
+    parcels_of,
+    parcels_of_one,
+)
 from antecede.pipeline.schemas import EVENTS
 from antecede.trace.events import KINDS
 
@@ -36,36 +50,82 @@ messages were submitted, so that no tie of clocks looks like a message that over
 BY_SENDER: Final = ("sender", "submitted_ns", "message")
 """How the messages of a sender are sorted."""
 
-ROWS_OF_A_TASK: Final = 1 << 19
-"""About so many rows are sorted by one task."""
-
-SAMPLE_OF_A_TASK: Final = 1 << 11
-"""So many copies are looked at for every task, to find out where to cut."""
-
-SAMPLE_MAX: Final = 1 << 22
-"""And no more than so many in all: they come to the driver, 32 bytes each."""
-
 KEY_BITS: Final = 62
 """Process and time together."""
 
 TIME_NS_LIMIT: Final = 1 << 61
 """Times beyond this are told apart by comparison only: differences have to fit."""
 
-PLACE_BITS: Final = 33
-"""Spark's ascending ids have the place of a row in its task in so many bits."""
-
 Numbers: TypeAlias = npt.NDArray[np.int64]
+Column: TypeAlias = Any
+"""An array of pyarrow's, which has no types."""
 
 Count: TypeAlias = tuple[int, int, int]
 """A task, a process, and how many rows of that process it has."""
 
-OFFSETS: Final = table(task=IntegerType(), process=IntegerType(), offset=LONG)
-"""What to add to the place of a row in its task to get its number at its process."""
+TIMES: Final = ("sent_ns", "sent_latest_ns", "received_ns", "received_earliest_ns")
 
-SENT_OFFSETS: Final = table(
-    sent_task=IntegerType(), sender=IntegerType(), offset=LONG, first_message_id=LONG
+SENT: Final = StructType(
+    [
+        *(one for one in MESSAGES.fields if one.name not in (*TIMES, "one_way")),
+        *table(submitted_ns=LONG, delivered_ns=LONG, place=LONG).fields,
+    ]
 )
-"""The same for the messages of a sender, and the number of its first among those of all."""
+"""Copies on one clock; and how many of its task came before the first copy of the message."""
+
+PLACED: Final = StructType(
+    [*SENT.fields[:-1], *table(backwards=BooleanType(), clamped=BooleanType()).fields]
+)
+"""The same before they are sorted, and what became of their times."""
+
+NUMBERED: Final = StructType(
+    [
+        *SENT.fields[:-1],
+        *table(sequence=LONG, message_id=LONG, rank=IntegerType(), mutual=BooleanType()).fields,
+    ]
+)
+"""The same with the numbers of their messages, and how ties are broken."""
+
+SENDINGS: Final = table(
+    task=IntegerType(),
+    sender=IntegerType(),
+    copies=LONG,
+    messages=LONG,
+    first_ns=LONG,
+    last_ns=LONG,
+    backwards=LONG,
+    clamped=LONG,
+    at_once=LONG,
+)
+"""What each task has of each sender."""
+
+HAVINGS: Final = table(task=IntegerType(), process=IntegerType(), count=LONG)
+"""How many events of each process each task is going to have."""
+
+EDGES: Final = table(time_ns=LONG, sender=IntegerType(), receiver=IntegerType())
+"""Messages that take no time."""
+
+ENDS: Final = table(
+    process=IntegerType(),
+    time_ns=LONG,
+    phase=IntegerType(),
+    submitted_ns=LONG,
+    rank=IntegerType(),
+    sender=IntegerType(),
+    sequence=LONG,
+    target=IntegerType(),
+    payload_bytes=IntegerType(),
+    trace_id=TEXT,
+    span_id=TEXT,
+)
+"""Submissions and deliveries, before they are sorted."""
+
+PLACED_SORT: Final = "placed"
+SENT_SORT: Final = "sent"
+SENDING_SORT: Final = "sending"
+HAVING: Final = "having"
+EDGE: Final = "edge"
+END: Final = "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,29 +138,18 @@ class Stretches:
     """Of the number those that are the time."""
     shift: int
     """How many bits of the time are too many."""
-    cuts: tuple[int, ...]
+    cuts: Numbers
     """The first number of every task but the first."""
 
-    def key(self, process: str, time_ns: str) -> Column:
+    def key(self, process: Numbers, time_ns: Numbers) -> Numbers:
         """Process and time, in one number; times outside are taken for the first or the last."""
-        inside = F.least(F.greatest(F.col(time_ns), F.lit(self.first_ns)), F.lit(self.last_ns))
-        moment = F.shiftright(inside - F.lit(self.first_ns), self.shift)
-        return F.shiftleft(F.col(process).cast(LONG), self.bits) + moment
+        moment = (np.clip(time_ns, self.first_ns, self.last_ns) - self.first_ns) >> self.shift
+        key: Numbers = (process.astype(np.int64) << self.bits) + moment
+        return key
 
-    def with_task(self, rows: DataFrame, process: str, time_ns: str) -> DataFrame:
-        """The rows with `along`, the number of process and time, and the `task` it falls to.
-
-        The task is searched for in halves, a step for each: Spark has no function for that.
-        """
-        steps = len(self.cuts).bit_length()
-        padded = [*self.cuts, *[(1 << 63) - 1] * ((1 << steps) - 1 - len(self.cuts))]
-        found = rows.withColumns({"along": self.key(process, time_ns), "task": F.lit(0)})
-        cuts = F.array(*(F.lit(cut).cast(LONG) for cut in padded))
-        for step in reversed(range(steps)):
-            middle = F.get(cuts, F.col("task") + ((1 << step) - 1))
-            further = F.when(middle <= F.col("along"), 1 << step).otherwise(0)
-            found = found.withColumn("task", F.col("task") + further)
-        return found
+    def task(self, process: Numbers, time_ns: Numbers) -> Numbers:
+        """The task that each row falls to."""
+        return np.searchsorted(self.cuts, self.key(process, time_ns), side="right")
 
     @property
     def tasks(self) -> int:
@@ -114,137 +163,282 @@ def stretches(process: Numbers, time_ns: Numbers, tasks: int) -> Stretches:
     first_ns = max(int(time_ns.min(initial=TIME_NS_LIMIT)), -TIME_NS_LIMIT)
     last_ns = min(int(time_ns.max(initial=first_ns)), TIME_NS_LIMIT)
     shift = max(0, (last_ns - first_ns).bit_length() - bits)
-    moments = (np.clip(time_ns, first_ns, last_ns) - first_ns) >> shift
-    keys = np.sort((process.astype(np.int64) << bits) + moments)
+    uncut = Stretches(
+        first_ns=first_ns, last_ns=last_ns, bits=bits, shift=shift, cuts=np.zeros(0, np.int64)
+    )
+    keys = np.sort(uncut.key(process, time_ns))
     places = np.arange(1, tasks) * len(keys) // tasks
-    cuts = np.unique(keys[places]) if len(keys) else keys
-    return Stretches(
-        first_ns=first_ns, last_ns=last_ns, bits=bits, shift=shift, cuts=tuple(cuts.tolist())
-    )
+    return replace(uncut, cuts=np.unique(keys[places])) if len(keys) else uncut
 
 
-def sequenced(copies: DataFrame, by_sender: Stretches, *, multicasts: bool = True) -> DataFrame:
-    """The copies with what will be the sequence of their message.
-
-    A message's sequence is how many copies its sender had sent before it, and one. If there are no
-    `multicasts`, every copy is a message.
-
-    In:  sender, receiver, message, submitted_ns.
-    Out: the same columns; sent_task, sent_place: of the first copy of the message; leads: whether
-         it is that.
-    """
-    tasked = by_sender.with_task(copies, "sender", "submitted_ns")
-    spread = tasked.repartitionById(by_sender.tasks, "task")
-    if multicasts:
-        # The copies of a message are in one task already: nothing is moved for this.
-        same = Window.partitionBy("along", "task", *BY_SENDER).orderBy("receiver")
-        turned = spread.withColumn("turn", F.row_number().over(same))
-    else:
-        turned = spread.sortWithinPartitions("along", *BY_SENDER).withColumn("turn", F.lit(1))
-    return (
-        turned.withColumns(
-            {"sent_place": place_in_task() - F.col("turn") + 1, "leads": F.col("turn") == 1}
-        )
-        .withColumnRenamed("task", "sent_task")
-        .drop("turn", "along")
-    )
+def in_order_of(keys: Sequence[Numbers], telling: int = 2) -> Numbers:
+    """How rows are sorted by these keys; beyond the first few, which tell most rows apart, they are
+    looked at where rows tie."""
+    order: Numbers = np.lexsort(keys[:telling][::-1])
+    same = np.all([np.diff(key[order]) == 0 for key in keys[:telling]], axis=0)
+    if same.any():
+        tied = np.append(same, False)
+        tied[1:] |= same
+        rows = order[tied]
+        order[tied] = rows[np.lexsort([key[rows] for key in reversed(keys)])]
+    return order
 
 
-def place_in_task() -> Column:
-    """How many rows of its task come before a row."""
-    return F.monotonically_increasing_id().bitwiseAND((1 << PLACE_BITS) - 1)
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """What to add to the place of a row in its task to get its number at its process."""
+
+    by_task: dict[int, tuple[Numbers, Numbers]]
+    """By task: its processes, in order, and what to add for each of them."""
+
+    def of(self, task: int, process: Numbers) -> Numbers:
+        """What to add for rows of these processes."""
+        processes, offsets = self.by_task[task]
+        found: Numbers = offsets[np.searchsorted(processes, process)]
+        return found
 
 
-def offsets_of(counts: Iterable[Count]) -> list[Count]:
-    """The rows of `OFFSETS`, from what each task has of each process."""
-    offsets: list[Count] = []
+def offsets_of(counts: Iterable[Count]) -> Offsets:
+    """The offsets, from what each task has of each process."""
+    found: dict[int, tuple[list[int], list[int]]] = {}
     before: dict[int, int] = {}
     current, place = -1, 0
     for task, process, count in sorted(counts):
         if task != current:
             current, place = task, 0
-        offsets.append((task, process, before.get(process, 0) - place))
+        processes, offsets = found.setdefault(task, ([], []))
+        processes.append(process)
+        offsets.append(before.get(process, 0) - place)
         before[process] = before.get(process, 0) + count
         place += count
-    return offsets
+    return Offsets({task: (np.array(one), np.array(two)) for task, (one, two) in found.items()})
 
 
-def numbered_messages(sent: DataFrame, offsets: DataFrame) -> DataFrame:
-    """The copies with the sequences and the numbers of their messages.
+def placed(messages: DataFrame, offsets: Numbers, by_sender: Stretches) -> DataFrame:
+    """The messages on one clock for all, packed for the tasks of their senders.
 
-    In:  what `sequenced` gives; `SENT_OFFSETS`.
-    Out: the same, but for sent_task and sent_place; sequence, message_id.
+    In:  parcels of `MESSAGES`; what to add to the clock of each process.
+    Out: parcels of `PLACED`.
     """
-    known = sent.join(F.broadcast(offsets), on=["sent_task", "sender"], how="inner")
-    return known.withColumns(
-        {
-            "sequence": F.col("sent_place") + F.col("offset") + 1,
-            "message_id": F.col("sent_place") + F.col("offset") + F.col("first_message_id"),
+    stage = partial(placing, offsets=offsets, by_sender=by_sender)
+    return messages.where(F.col("sort") == MESSAGE).mapInArrow(stage, PARCELS)
+
+
+def placing(batches: Iterable[Batch], offsets: Numbers, by_sender: Stretches) -> Iterator[Batch]:
+    """The messages in these parcels on one clock."""
+    for _, messages in chunks_of(batches, MESSAGES):
+        known = instants(messages, offsets)
+        columns = [known[name] if name in known else messages[name] for name in PLACED.names]
+        rows = pa.record_batch(columns, schema=arrow_schema(PLACED))
+        task = by_sender.task(rows["sender"].to_numpy(), rows["submitted_ns"].to_numpy())
+        yield from parcels_of(PLACED_SORT, rows, task)
+
+
+def sequenced(copies: DataFrame, tasks: int, by_process: Stretches) -> DataFrame:
+    """The copies in the order of their senders.
+
+    A message's sequence is how many copies its sender had sent before it, and one.
+
+    In:  parcels of `PLACED`, for so many tasks.
+    Out: parcels of `SENT`, `SENDINGS`, `HAVINGS` and `EDGES`.
+    """
+    stage = partial(sequencing, by_process=by_process)
+    return moved(copies, [PLACED_SORT], tasks).mapInArrow(stage, PARCELS)
+
+
+def sequencing(batches: Iterable[Batch], by_process: Stretches) -> Iterator[Batch]:
+    """The copies of one task in order, and what is told about them."""
+    task, found = all_of(batches, {PLACED_SORT: PLACED})
+    copies = found[PLACED_SORT]
+    if not copies.num_rows:
+        return
+    keys = [copies[name].to_numpy() for name in (*BY_SENDER, "receiver")]
+    order = in_order_of(keys)
+    copies = copies.take(pa.array(order))
+    changes = np.ones(len(order), np.bool_)
+    changes[1:] = np.any([np.diff(key[order]) != 0 for key in keys[:3]], axis=0)
+    place = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
+    columns = [pa.array(place) if name == "place" else copies[name] for name in SENT.names]
+    yield from parcels_of_one(SENT_SORT, pa.record_batch(columns, schema=arrow_schema(SENT)), task)
+    yield from parcels_of_one(SENDING_SORT, sendings_of(copies, changes, task))
+    yield from parcels_of_one(HAVING, havings_of(copies, by_process))
+    yield from parcels_of_one(EDGE, edges_of(copies))
+
+
+def sendings_of(copies: Batch, leads: npt.NDArray[np.bool_], task: int) -> Batch:
+    """What a task has of each sender, if its copies are sorted."""
+    sender, first, last = (
+        copies[name].to_numpy() for name in ("sender", "submitted_ns", "delivered_ns")
+    )
+    flags = [copies[name].to_numpy(zero_copy_only=False) for name in ("backwards", "clamped")]
+    starts = np.flatnonzero(np.diff(sender, prepend=-1))
+    columns = [
+        np.full(len(starts), task),
+        sender[starts],
+        np.diff(np.append(starts, len(sender))),
+        np.add.reduceat(leads.astype(np.int64), starts),
+        first[starts],
+        np.maximum.reduceat(last, starts),
+        *(np.add.reduceat(one.astype(np.int64), starts) for one in (*flags, first == last)),
+    ]
+    schema = arrow_schema(SENDINGS)
+    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def havings_of(copies: Batch, by_process: Stretches) -> Batch:
+    """How many events of which process these copies bring to which task."""
+    process, time_ns = (
+        np.concatenate([copies[name].to_numpy() for name in names]).astype(np.int64)
+        for names in (("sender", "receiver"), ("submitted_ns", "delivered_ns"))
+    )
+    width = int(process.max()) + 1
+    found, counts = np.unique(
+        by_process.task(process, time_ns) * width + process, return_counts=True
+    )
+    columns = [found // width, found % width, counts]
+    schema = arrow_schema(HAVINGS)
+    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def edges_of(copies: Batch) -> Batch:
+    """The copies that take no time."""
+    names = ("submitted_ns", "sender", "receiver")
+    quick = copies.select(names).filter(pc.equal(copies["submitted_ns"], copies["delivered_ns"]))
+    return pa.record_batch(quick.columns, schema=arrow_schema(EDGES))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """How messages get their numbers."""
+
+    offsets: Offsets
+    first_ids: Numbers
+    """By sender: the number of its first message among those of all."""
+
+    def numbered(self, task: int, sent: Batch) -> Batch:
+        """The copies of one task with their numbers, if none of their times tie.
+
+        In:  `SENT`.
+        Out: `NUMBERED`.
+        """
+        sender = sent["sender"].to_numpy()
+        place = sent["place"].to_numpy() + self.offsets.of(task, sender)
+        count = sent.num_rows
+        known = {
+            "sequence": pa.array(place + 1),
+            "message_id": pa.array(place + self.first_ids[sender]),
+            "rank": pa.array(np.zeros(count, np.int32)),
+            "mutual": pa.array(np.zeros(count, np.bool_)),
         }
-    ).drop("sent_task", "sent_place", "offset", "first_message_id")
+        columns = [known[name] if name in known else sent[name] for name in NUMBERED.names]
+        return pa.record_batch(columns, schema=arrow_schema(NUMBERED))
 
 
-def ends_of(copies: DataFrame) -> DataFrame:
-    """A submission and a delivery for every copy.
+def numbered(batches: Iterable[Batch], numbering: Numbering | None) -> Iterator[Batch]:
+    """The copies in parcels with their numbers, which they have already if there is no numbering.
 
-    In:  what `numbered_messages` gives.
-    Out: process, time_ns, phase, submitted_ns, rank, sender, sequence, message_id, target,
-         payload_bytes, message, answers, label, causes; trace_id, span_id: as they were recorded;
-         handler: the span whose work it is part of.
+    In:  parcels of `SENT`, or of `NUMBERED`.
+    Out: `NUMBERED`.
     """
-    mutual = F.when(F.col("mutual"), F.lit(MUTUAL)).otherwise(F.lit(ORDINARY))
-    submissions = end_of_copies(
-        copies,
-        process=F.col("sender"),
-        time_ns=F.col("submitted_ns"),
-        phase=F.lit(SENDING),
-        handler=F.col("sent_by"),
-        trace_id=F.col("sent_in"),
-        span_id=F.col("sent_span"),
+    if numbering is None:
+        yield from (copies for _, copies in chunks_of(batches, NUMBERED))
+    else:
+        for task, sent in chunks_of(batches, SENT):
+            yield numbering.numbered(task, sent)
+
+
+def ends_of(copies: Batch) -> dict[str, Column]:
+    """A submission and then a delivery for all copies: where, when, and how they are sorted.
+
+    In:  `NUMBERED`.
+    Out: the columns of `ALONG`, process.
+    """
+    twice = {name: np.tile(copies[name].to_numpy(), 2) for name in ("rank", "sender", "sequence")}
+    submitted, mutual = (
+        copies[name].to_numpy(zero_copy_only=False) for name in ("submitted_ns", "mutual")
     )
-    deliveries = end_of_copies(
-        copies,
-        process=F.col("receiver"),
-        time_ns=F.col("delivered_ns"),
-        phase=mutual,
-        handler=F.col("received_by"),
-        trace_id=F.coalesce("received_in", "sent_in"),
-        span_id=F.col("received_span"),
-    )
-    return submissions.unionAll(deliveries)
+    phase = np.where(mutual, MUTUAL, ORDINARY)
+    return {
+        **twice,
+        "process": np.append(copies["sender"].to_numpy(), copies["receiver"].to_numpy()),
+        "time_ns": np.append(submitted, copies["delivered_ns"].to_numpy()),
+        "phase": np.append(np.full(len(phase), SENDING), phase),
+        "submitted_ns": np.tile(submitted, 2),
+        "target": np.tile(copies["receiver"].to_numpy(), 2),
+    }
 
 
-def end_of_copies(copies: DataFrame, **different: Column) -> DataFrame:
-    """One end of every copy: what is different at the two ends, and what is the same."""
-    return copies.select(
-        *[column.alias(name) for name, column in different.items()],
-        *("submitted_ns", "rank", "sender", "sequence", "message_id"),
-        F.col("receiver").alias("target"),
-        *("payload_bytes", "message", "answers", "label", "causes"),
-    )
+def events_moved(
+    copies: DataFrame, numbering: Numbering | None, by_process: Stretches
+) -> DataFrame:
+    """The two ends of every copy, in the task that has this stretch of its process.
+
+    In:  parcels for `numbered`.
+    Out: parcels of `ENDS`.
+    """
+    stage = partial(end_parcels, numbering=numbering, by_process=by_process)
+    return moved(copies.mapInArrow(stage, PARCELS), [END], by_process.tasks)
 
 
-def event_log(ends: DataFrame, tasks: int, offsets: DataFrame) -> DataFrame:
-    """The events of every process with their positions, sorted.
+def end_parcels(
+    batches: Iterable[Batch], numbering: Numbering | None, by_process: Stretches
+) -> Iterator[Batch]:
+    """The two ends of every copy, packed."""
+    schema = arrow_schema(ENDS)
+    for copies in numbered(batches, numbering):
+        ends = ends_of(copies)
+        sent_in = copies["sent_in"]
+        received_in = pc.coalesce(copies["received_in"], sent_in)
+        known = {
+            **{name: pa.array(column, schema.field(name).type) for name, column in ends.items()},
+            "payload_bytes": joined(copies["payload_bytes"], copies["payload_bytes"]),
+            "trace_id": joined(sent_in, received_in),
+            "span_id": joined(copies["sent_span"], copies["received_span"]),
+        }
+        rows = pa.record_batch([known[name] for name in ENDS.names], schema=schema)
+        yield from parcels_of(END, rows, by_process.task(ends["process"], ends["time_ns"]))
 
-    In:  what `ends_of` gives, along, task; `OFFSETS`.
+
+def joined(first: Column, second: Column) -> Column:
+    """One column after the other."""
+    return pa.concat_arrays([first, second])
+
+
+def event_batches(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]:
+    """The events of a task with their positions, sorted.
+
+    In:  parcels of `ENDS`.
     Out: the columns of the event log.
     """
-    spread = ends.select(
-        *("along", "task", "process", *ALONG, "payload_bytes", "trace_id", "span_id")
-    ).repartitionById(tasks, "task")
-    placed = spread.sortWithinPartitions("along", *ALONG).withColumn("place", place_in_task())
-    known = placed.join(F.broadcast(offsets), on=["task", "process"], how="inner")
-    computed = {
-        "kind": F.when(F.col("phase") == SENDING, SUBMITTED).otherwise(DELIVERED),
-        "position": F.col("place") + F.col("offset"),
-        "packet": F.lit(None),
-        "packet_kind": F.lit(None),
-        "metadata_bytes": F.lit(0),
+    return at_rest(sorted_events(batches, offsets))
+
+
+def sorted_events(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]:
+    """The same."""
+    task, found = all_of(batches, {END: ENDS})
+    ends = found[END]
+    count = ends.num_rows
+    if not count:
+        return
+    order = in_order_of([ends[name].to_numpy() for name in ("process", *ALONG)])
+    ends = ends.take(pa.array(order))
+    process = ends["process"].to_numpy()
+    phase = pc.equal(ends["phase"], SENDING)
+    schema = arrow_schema(EVENTS)
+    known = {
+        "position": pa.array(np.arange(count) + offsets.of(task, process)),
+        "kind": pc.if_else(phase, SUBMITTED, DELIVERED),
+        "metadata_bytes": pa.array(np.zeros(count, np.int32)),
     }
-    return known.select(
-        *(
-            computed.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name)
-            for field in EVENTS.fields
-        )
-    )
+    unknown = ("packet", "packet_kind")
+    columns = [
+        pa.nulls(count, field.type)
+        if field.name in unknown
+        else known[field.name]
+        if field.name in known
+        else ends[field.name]
+        for field in schema
+    ]
+    yield pa.record_batch(columns, schema=schema)

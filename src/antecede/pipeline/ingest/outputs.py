@@ -1,19 +1,24 @@
 """Where the tables of an ingest go, wherever Spark can write."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, TypeAlias, final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet as pq
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
+from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
 from antecede.pipeline.places import Places
-from antecede.pipeline.schemas import PROCESSES
 from antecede.trace.datasets import partition_folder
 from antecede.trace.processes import FOLDER as BESIDE_EVENTS
 from antecede.trace.processes import processes_schema
@@ -22,7 +27,52 @@ TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects",
 REPLACED: Final = (*TABLES, SUMMARY)
 """What an ingest replaces, all together; the summary last."""
 
-PART: Final = "processes.parquet"
+
+ArrowTable: TypeAlias = Any
+"""A `pyarrow.Table`; pyarrow has no types."""
+Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
+"""What a task does with its parcels."""
+
+SUMS: Final = StructType([StructField("name", StringType()), StructField("sum", LongType())])
+
+
+def part_name(task: int) -> str:
+    """What the file of a task is called."""
+    return f"part-{task:05}.zstd.parquet"
+
+
+def written(
+    batches: Iterable[Batch],
+    stage: Stage,
+    folder: str,
+    names: Sequence[str],
+    counted: Sequence[str],
+) -> Iterator[Batch]:
+    """Write what a stage makes of parcels into a file; out come the sums of some columns.
+
+    A task that is done again replaces its file.
+    """
+    context = TaskContext.get()
+    assert context is not None, "only tasks write"
+    target = Path(folder) / part_name(context.partitionId())
+    unfinished = target.with_name(f".{target.name}.{context.taskAttemptId()}")
+    sums = dict.fromkeys(counted, 0)
+    writer = None
+    try:
+        for rows in stage(batches):
+            for name in counted:
+                sums[name] += pc.sum(rows[name]).as_py() or 0
+            wanted = rows.select(names)
+            if writer is None:
+                writer = pq.ParquetWriter(unfinished, wanted.schema, compression="zstd")
+            writer.write_batch(wanted)
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is not None:
+        unfinished.replace(target)
+    columns = [pa.array(list(sums), pa.string()), pa.array(list(sums.values()), pa.int64())]
+    yield pa.record_batch(columns, names=SUMS.names)
 
 
 def check_apart(out: str, files: Iterable[str]) -> None:
@@ -57,19 +107,57 @@ class Outputs:
         except PySparkException as error:
             raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
 
+    def write_stage(
+        self,
+        table: str,
+        parcels: DataFrame,
+        stage: Stage,
+        schema: StructType,
+        counted: Sequence[str] = (),
+    ) -> dict[str, int]:
+        """Write what a stage makes of parcels, and sum up some more columns that it has.
+
+        On this machine Python writes the rows as it makes them; elsewhere they are handed to Spark.
+        """
+        columns = StructType([*schema.fields, *(StructField(name, LongType()) for name in counted)])
+        here = self._places.local(f"{self._stage}/{table}/{self._folder}")
+        if here is None:
+            seen = Observation()
+            totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
+            rows = parcels.mapInArrow(stage, columns)
+            observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"), *totals)
+            self.write_run(table, observed.select(*schema.names))
+            return {name: int(seen.get[name]) for name in counted}
+        here.mkdir(parents=True)
+        writing = partial(
+            written, stage=stage, folder=str(here), names=schema.names, counted=counted
+        )
+        try:
+            sums = parcels.mapInArrow(writing, SUMS).collect()
+        except PySparkException as error:
+            raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
+        if not any(here.iterdir()):
+            pq.write_table(
+                arrow_schema(schema).empty_table(), here / part_name(0), compression="zstd"
+            )
+        return {name: sum(row["sum"] for row in sums if row["name"] == name) for name in counted}
+
     def write_processes(self, names: Iterable[str]) -> None:
         """Write what the processes 0, 1, 2, … are called, also where readers of events look."""
         called = list(names)
+        columns = [pa.array(range(len(called)), pa.int32()), pa.array(called, pa.string())]
+        rows = pa.table(columns, schema=processes_schema())
         for table in ("processes", f"events/{BESIDE_EVENTS}"):
-            here = self._places.local(f"{self._stage}/{table}/{self._folder}")
-            if here is None:
-                rows = self._session.createDataFrame(list(enumerate(called)), PROCESSES)
-                self.write_run(table, rows.coalesce(1))
-            else:
-                columns = [pa.array(range(len(called)), pa.int32()), pa.array(called, pa.string())]
-                here.mkdir(parents=True)
-                names_table = pa.table(columns, schema=processes_schema())
-                pq.write_table(names_table, here / PART, compression="zstd")
+            self.write_few(f"{table}/{self._folder}", rows)
+
+    def write_few(self, table: str, rows: ArrowTable) -> None:
+        """Write a table that is here already."""
+        here = self._places.local(f"{self._stage}/{table}")
+        if here is None:
+            self.write(table, self._session.createDataFrame(rows).coalesce(1))
+        else:
+            here.mkdir(parents=True)
+            pq.write_table(rows, here / part_name(0), compression="zstd")
 
     def write_summary(self, summary: Mapping[str, object]) -> None:
         """Write the summary, which says that all is done."""

@@ -30,6 +30,8 @@ from antecede.pipeline.ingest.formats.catalogue import (
 from antecede.pipeline.ingest.formats.otlp_columns import SpanColumns
 from antecede.pipeline.ingest.formats.records import KEEP_NOTHING, Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import PARTS, RECORDS
+from antecede.pipeline.ingest.packing import packing
+from antecede.pipeline.ingest.parcels import PARCELS
 from antecede.pipeline.ingest.sources import (
     WHOLE,
     Part,
@@ -82,23 +84,38 @@ class Manner:
         return detected(head, self.unit) if self.format_name == AUTO else self.format_name
 
 
-def read_parts(parts: DataFrame, manner: Manner) -> DataFrame:
-    """Every record of every part.
+def read_parts(parts: DataFrame, manner: Manner, buckets: int) -> DataFrame:
+    """Every record of every part, packed.
 
     In:  number, path, start, end.
-    Out: part, ordinal, source, and one of span, copy, reject, file.
+    Out: parcels of `packing`.
     """
-    return parts.select(*PARTS.names).mapInArrow(partial(read_batches, manner=manner), RECORDS)
+    stage = partial(packed_parts, manner=manner, buckets=buckets)
+    return parts.select(*PARTS.names).mapInArrow(stage, PARCELS)
 
 
-def read_contents(contents: DataFrame, numbers: Mapping[str, int], manner: Manner) -> DataFrame:
+def packed_parts(batches: Iterable[Batch], manner: Manner, buckets: int) -> Iterator[Batch]:
+    """The records of the parts in these batches, packed."""
+    return packing(read_batches(batches, manner), buckets)
+
+
+def read_contents(
+    contents: DataFrame, numbers: Mapping[str, int], manner: Manner, buckets: int
+) -> DataFrame:
     """Every record of files that Spark has read; `numbers` says which part each of them is.
 
     In:  path, content.
     Out: as of `read_parts`.
     """
-    task = partial(content_batches, numbers=numbers, manner=manner)
-    return contents.select("path", "content").mapInArrow(task, RECORDS)
+    stage = partial(packed_contents, numbers=numbers, manner=manner, buckets=buckets)
+    return contents.select("path", "content").mapInArrow(stage, PARCELS)
+
+
+def packed_contents(
+    batches: Iterable[Batch], numbers: Mapping[str, int], manner: Manner, buckets: int
+) -> Iterator[Batch]:
+    """The records of files that come in batches, packed."""
+    return packing(content_batches(batches, numbers, manner), buckets)
 
 
 def content_batches(
@@ -154,7 +171,7 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
         "part": pa.repeat(pa.scalar(number, schema.field("part").type), count),
         "ordinal": pa.array(np.arange(ordinal, ordinal + count)),
         "source": pa.repeat(source, count),
-        "span": struct_array(spans.columns, schema.field("span").type),
+        "span": pa.StructArray.from_arrays(spans.columns, fields=list(schema.field("span").type)),
     }
     arrays = [known.get(field.name, pa.nulls(count, field.type)) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -22,13 +22,12 @@ from antecede.pipeline.ingest.formats.records import (
     Span,
     span_key,
 )
+from antecede.pipeline.ingest.messages import RECEPTIONS
 from antecede.pipeline.ingest.order import MUTUAL, ORDINARY, SENDING
-from antecede.pipeline.ingest.spans import RECEPTIONS
-from antecede.pipeline.ingest.ties import rank_rows
+from antecede.pipeline.ingest.ties import ranks_among
 from antecede.pipeline.ingest.xxhash import xxhash64
 
 Integers: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Instants(NamedTuple):
@@ -245,26 +244,3 @@ def sequences_of(sender: Integers, submitted: Integers, message: Integers) -> In
     sequence = np.zeros(len(order), np.int64)
     sequence[order] = leader - first + 1
     return sequence
-
-
-def ranks_among(
-    sender: Integers, receiver: Integers, submitted: Integers, delivered: Integers
-) -> tuple[Integers, Flags]:
-    """The rank of every copy's sender, and whether its delivery is among mutual ones."""
-    at_once = np.flatnonzero(submitted == delivered)
-    edges = sorted(
-        zip(*(one[at_once].tolist() for one in (submitted, sender, receiver)), strict=True)
-    )
-    ranks = {(time_ns, process): rank for time_ns, process, rank in rank_rows(edges)}
-    rank, mutual = np.zeros(len(sender), np.int64), np.zeros(len(sender), np.bool_)
-    if ranks:
-        for place in range(len(sender)):
-            time_ns = int(submitted[place])
-            own = ranks.get((time_ns, int(sender[place])))
-            rank[place] = own or 0
-            mutual[place] = (
-                own is not None
-                and time_ns == delivered[place]
-                and own == ranks.get((time_ns, int(receiver[place])))
-            )
-    return rank, mutual

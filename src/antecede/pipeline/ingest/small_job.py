@@ -119,7 +119,6 @@ class Records:
             rejects_by_reason=dict(sorted(reasons.items(), key=lambda one: (-one[1], one[0]))),
             spans=len(self.spans),
             copies=len(self.copies),
-            linked=sum(bool(span.links) for span in self.spans),
             processes=frozenset(involved),
         )
 
@@ -245,7 +244,7 @@ def planned(
     calls: Sequence[Call], numbers: dict[str, int], order: Placed, counts: known.Placing
 ) -> Iterator[Row]:
     """What each message waits for: the workload, and what could not be kept of it."""
-    first_ids = dict(counts.first_ids())
+    first_ids = counts.first_ids().tolist()
     sequences = order.sequence.tolist()
     groups: dict[tuple[int, str | None], list[Local]] = {}
     for place, is_delivery, process, time_ns in zip(

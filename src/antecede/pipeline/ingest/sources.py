@@ -197,9 +197,19 @@ def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, Part]]:
 
 def weight_of(part: Part, size: int) -> int:
     """How much there is to read in a part of a file of this size; what is packed is not cut."""
-    if part.path.lower().endswith((*PACKINGS, *ARCHIVES)):
-        return 0 if part.start else size * PACKED_BYTES
+    if is_packed(part.path):
+        return 0 if part.start else weight_of_file(part.path, size)
     return min(size - part.start, PART_BYTES)
+
+
+def weight_of_file(path: str, size: int) -> int:
+    """How much there is to read in a file of this size."""
+    return size * PACKED_BYTES if is_packed(path) else size
+
+
+def is_packed(path: str) -> bool:
+    """Whether there is more in a file than its size says."""
+    return path.lower().endswith((*PACKINGS, *ARCHIVES))
 
 
 @final

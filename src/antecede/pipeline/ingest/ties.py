@@ -8,23 +8,25 @@ other at one time submit first, all of them, and then deliver what they sent eac
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import IntegerType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, Row, batches_of, groups_of, rows_of
-from antecede.pipeline.ingest.layouts import LONG, table
+from antecede.pipeline.ingest.arrow_rows import Batch, Row, arrow_schema, groups_of
+from antecede.pipeline.ingest.order import NUMBERED, Numbering, Numbers, numbered
+from antecede.pipeline.ingest.parcels import PARCELS, all_of, moved, parcels_of, parcels_of_one
 
 Edge: TypeAlias = tuple[int, int]
 """Sender and receiver of a message that takes no time."""
 
-EDGES: Final = ("time_ns", "sender", "receiver")
-RANKS: Final = table(time_ns=LONG, process=IntegerType(), rank=IntegerType())
+EDGES_MAX: Final = 1_000_000
+"""So many messages that take no time are looked at before all messages are sorted by time."""
 
-RANKS_BROADCAST_MAX: Final = 1_000_000
-"""So many ranks go to every task; more are joined like any other table."""
+NUMBERED_SORT: Final = "numbered"
 
 
 def ranks_of(edges: Iterable[Edge]) -> dict[int, int]:
@@ -69,24 +71,6 @@ def search_trees(neighbours: Mapping[int, list[int]], roots: Sequence[int]) -> l
     return trees
 
 
-def ranks(copies: DataFrame) -> DataFrame:
-    """The ranks of processes at those times at which one both receives and sends within no time.
-
-    In:  sender, receiver, submitted_ns, delivered_ns.
-    Out: time_ns, process, rank.
-    """
-    edges = copies.where(F.col("submitted_ns") == F.col("delivered_ns")).select(
-        F.col("submitted_ns").alias("time_ns"), "sender", "receiver"
-    )
-    by_time = edges.repartition("time_ns").sortWithinPartitions(*EDGES)
-    return by_time.mapInArrow(rank_batches, RANKS)
-
-
-def rank_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The ranks at every time, from edges that are sorted by time."""
-    return batches_of(rank_rows(rows_of(batches, EDGES)), RANKS)
-
-
 def rank_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """The ranks at every time at which they matter."""
     for (time_ns,), group in groups_of(rows, 1):
@@ -97,33 +81,69 @@ def rank_rows(rows: Iterable[Row]) -> Iterator[Row]:
                 yield time_ns, process, rank
 
 
-def unranked(copies: DataFrame) -> DataFrame:
-    """The copies if there are no ranks, as is usual where clocks are fine.
+def is_tied(edges: Batch) -> bool:
+    """Whether a process both receives and sends within no time: then there are ranks."""
+    time_ns, sender, receiver = (edges[name].to_pylist() for name in edges.schema.names)
+    sending = set(zip(time_ns, sender, strict=True))
+    return any(one in sending for one in zip(time_ns, receiver, strict=True))
 
-    Out: the columns of the copies, rank, mutual.
-    """
-    return copies.withColumns({"rank": F.lit(0), "mutual": F.lit(False)})
 
-
-def ranked(copies: DataFrame, found: DataFrame) -> DataFrame:
+def ranked(copies: DataFrame, numbering: Numbering, tasks: int) -> DataFrame:
     """The copies with the rank of the sender, and whether the delivery is among mutual ones.
 
-    In:  sender, receiver, submitted_ns, delivered_ns; time_ns, process, rank.
-    Out: the columns of the copies, rank, mutual.
+    In:  parcels of `SENT`.
+    Out: parcels of `NUMBERED`.
     """
-    by_sender = found.select(
-        F.col("time_ns").alias("submitted_ns"), F.col("process").alias("sender"), "rank"
+    by_time = copies.mapInArrow(partial(timed_parcels, numbering=numbering, tasks=tasks), PARCELS)
+    return moved(by_time, [NUMBERED_SORT], tasks).mapInArrow(ranked_parcels, PARCELS)
+
+
+def timed_parcels(batches: Iterable[Batch], numbering: Numbering, tasks: int) -> Iterator[Batch]:
+    """The copies, those of one time for one task."""
+    for copies in numbered(batches, numbering):
+        bucket = stirred(copies["submitted_ns"].to_numpy()) % tasks
+        yield from parcels_of(NUMBERED_SORT, copies, bucket)
+
+
+def stirred(times: Numbers) -> Numbers:
+    """Numbers that are spread, also if all times are multiples of something."""
+    mixed = times.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    found: Numbers = (mixed >> np.uint64(33)).view(np.int64)
+    return found
+
+
+def ranked_parcels(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The copies of these times with their ranks."""
+    bucket, found = all_of(batches, {NUMBERED_SORT: NUMBERED})
+    copies = found[NUMBERED_SORT]
+    names = ("sender", "receiver", "submitted_ns", "delivered_ns")
+    rank, mutual = ranks_among(*(copies[name].to_numpy() for name in names))
+    known = {"rank": pa.array(rank, pa.int32()), "mutual": pa.array(mutual)}
+    columns = [known[name] if name in known else copies[name] for name in NUMBERED.names]
+    rows = pa.record_batch(columns, schema=arrow_schema(NUMBERED))
+    yield from parcels_of_one(NUMBERED_SORT, rows, bucket)
+
+
+def ranks_among(
+    sender: Numbers, receiver: Numbers, submitted: Numbers, delivered: Numbers
+) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """The rank of every copy's sender, and whether its delivery is among mutual ones."""
+    at_once = np.flatnonzero(submitted == delivered)
+    edges = sorted(
+        zip(*(one[at_once].tolist() for one in (submitted, sender, receiver)), strict=True)
     )
-    by_receiver = found.select(
-        F.col("time_ns").alias("delivered_ns"),
-        F.col("process").alias("receiver"),
-        F.col("rank").alias("receiver_rank"),
-    )
-    joined = copies.join(by_sender, on=["submitted_ns", "sender"], how="left").join(
-        by_receiver, on=["delivered_ns", "receiver"], how="left"
-    )
-    at_once = F.col("submitted_ns") == F.col("delivered_ns")
-    mutual = at_once & F.coalesce(F.col("rank") == F.col("receiver_rank"), F.lit(False))
-    return joined.select(
-        *copies.columns, F.coalesce("rank", F.lit(0)).alias("rank"), mutual.alias("mutual")
-    )
+    ranks = {(time_ns, process): rank for time_ns, process, rank in rank_rows(edges)}
+    rank, mutual = np.zeros(len(sender), np.int64), np.zeros(len(sender), np.bool_)
+    if not ranks:
+        return rank, mutual
+    times = np.array([time_ns for time_ns, _ in ranks])
+    for place in np.flatnonzero(np.isin(submitted, times)).tolist():
+        time_ns = int(submitted[place])
+        own = ranks.get((time_ns, int(sender[place])))
+        rank[place] = own or 0
+        mutual[place] = (
+            own is not None
+            and time_ns == delivered[place]
+            and own == ranks.get((time_ns, int(receiver[place])))
+        )
+    return rank, mutual

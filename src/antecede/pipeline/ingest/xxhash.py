@@ -4,10 +4,11 @@ Texts of one length are hashed together, each step for all of them: a few micros
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 
@@ -28,14 +29,27 @@ MASK: Final = (1 << 64) - 1
 
 def xxhash64(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     """The hash of every text in UTF-8."""
-    encoded = [text.encode() for text in texts]
-    by_length: dict[int, list[int]] = {}
-    for place, data in enumerate(encoded):
-        by_length.setdefault(len(data), []).append(place)
-    found = np.zeros(len(encoded), np.uint64)
-    for length, places in by_length.items():
-        joined = b"".join(encoded[place] for place in places)
-        found[places] = hashed(np.frombuffer(joined, np.uint8).reshape(len(places), length))
+    return hashes_of(pa.array(texts, pa.string()))
+
+
+def hashes_of(texts: Any) -> npt.NDArray[np.int64]:  # noqa: ANN401 pyarrow has no types
+    """The same for an array of Arrow's; what is null has that of nothing."""
+    count = len(texts)
+    _, ends, content = texts.buffers()
+    if not count or content is None:
+        return np.full(count, hashed(np.zeros((1, 0), np.uint8))[0]).view(np.int64)
+    bounds = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + count + 1]
+    data = np.frombuffer(content, np.uint8)
+    lengths = np.diff(bounds)
+    found = np.zeros(count, np.uint64)
+    for length in np.unique(lengths).tolist():
+        places = np.flatnonzero(lengths == length)
+        starts = bounds[places]
+        if len(places) == count:
+            rows = data[starts[0] : starts[0] + count * length].reshape(count, length)
+        else:
+            rows = data[starts[:, np.newaxis] + np.arange(length)]
+        found[places] = hashed(rows)
     return found.view(np.int64)
 
 

@@ -14,7 +14,9 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from antecede.pipeline.ingest.formats import otlp
 from antecede.pipeline.ingest.formats.json_text import (
@@ -39,6 +41,15 @@ CHUNK_BYTES: Final = 4 << 20
 """So many bytes of lines become columns together."""
 
 DIGITS_MAX: Final = 20
+
+ZERO: Final = np.uint8(ord("0"))
+NINE: Final = np.uint8(9)
+
+NO_DIGIT, DIGIT, CAPITAL = range(3)
+DIGITS: Final = np.zeros(256, np.uint8)
+"""What each byte is in a hexadecimal number."""
+DIGITS[list(b"0123456789abcdef")] = DIGIT
+DIGITS[list(b"ABCDEF")] = CAPITAL
 
 
 class Link(msgspec.Struct, rename="camel", gc=False):
@@ -112,6 +123,8 @@ class FullRequest(msgspec.Struct, rename="camel", gc=False):
 BARE: Final = msgspec.json.Decoder(BareRequest)
 FULL: Final = msgspec.json.Decoder(FullRequest)
 
+Column: TypeAlias = Any
+"""An array of pyarrow's, which has no types."""
 Spans: TypeAlias = Sequence[BareSpan | FullSpan]
 Place: TypeAlias = tuple[int, int | None]
 """The number of a line, and its first byte if it is amid a file."""
@@ -121,14 +134,15 @@ Place: TypeAlias = tuple[int, int | None]
 class SpanColumns:
     """Many spans: for each field of `Span` the values of all of them."""
 
-    columns: tuple[Sequence[Any], ...]
+    columns: tuple[Column, ...]
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def spans(self) -> Iterator[Span]:
         """The same, one by one."""
-        return map(Span._make, zip(*self.columns, strict=True))
+        values = (column.to_pylist() for column in self.columns)
+        return map(Span._make, zip(*values, strict=True))
 
 
 class UnusualError(Exception):
@@ -209,21 +223,22 @@ def columns_of(
     if spans and (starts.min() <= 0 or ends.max() > TIME_NS_MAX or (ends < starts).any()):
         raise UnusualError
     traces = identities_of([span.trace_id for span in spans])
-    if not all(one.strip("0") for one in set(traces)):
+    if pc.any(are_zeros(traces)).as_py():
         raise UnusualError
+    kinds = [otlp.KINDS.get(span.kind, UNKNOWN) for span in spans]
     return SpanColumns(
         (
             traces,
             identities_of([span.span_id for span in spans]),
             parents_of([span.parent_span_id for span in spans]),
-            [False] * len(spans),
-            [otlp.KINDS.get(span.kind, UNKNOWN) for span in spans],
-            processes,
-            starts.tolist(),
-            ends.tolist(),
-            links_of(spans),
-            [span.name or None for span in spans],
-            attributes_of(spans, keep),
+            pa.array(np.zeros(len(spans), np.bool_)),
+            pa.array(kinds, pa.string()),
+            pa.array(processes, pa.string()),
+            pa.array(starts),
+            pa.array(ends),
+            pa.array(links_of(spans), pa.list_(pa.string())),
+            pa.array([span.name or None for span in spans], pa.string()),
+            pa.array(attributes_of(spans, keep), pa.map_(pa.string(), pa.string())),
         )
     )
 
@@ -248,40 +263,51 @@ def process_in(resource: msgspec.Raw, names: dict[bytes, str]) -> str:
     return name
 
 
-def identities_of(texts: list[str]) -> list[str]:
-    """Ids in hexadecimal digits, in lower case."""
-    together = "".join(texts)
-    if texts and not (together.isascii() and together.encode().isalnum() and all(texts)):
+def identities_of(texts: Sequence[str | None], *, empty: bool = False) -> Column:
+    """Ids in hexadecimal digits, in lower case; only some may be empty or missing."""
+    found = pa.array(texts, pa.string())
+    shortest = pc.min(pc.binary_length(found)).as_py()
+    if not empty and (found.null_count or shortest == 0):
         raise UnusualError
-    try:
-        bytes.fromhex(together + "0" * (len(together) % 2))
-    except ValueError:
-        raise UnusualError from None
-    return texts if together == together.lower() else [text.lower() for text in texts]
+    digits = DIGITS[bytes_of(found)]
+    if (digits == NO_DIGIT).any():
+        raise UnusualError
+    return pc.ascii_lower(found) if (digits == CAPITAL).any() else found
 
 
-def parents_of(texts: list[str | None]) -> list[str | None]:
+def bytes_of(texts: Column) -> npt.NDArray[np.uint8]:
+    """All bytes of an array of texts that is not a slice of another, without those between."""
+    _, bounds, content = texts.buffers()
+    if not len(texts) or content is None:
+        return np.zeros(0, np.uint8)
+    return np.frombuffer(content, np.uint8)[: np.frombuffer(bounds, np.int32)[len(texts)]]
+
+
+def are_zeros(identities: Column) -> Column:
+    """Which ids are empty, or have no other digits than 0."""
+    return pc.equal(pc.ascii_ltrim(identities, "0"), "")
+
+
+def parents_of(texts: Sequence[str | None]) -> Column:
     """Ids that may be left out, empty, or all zeros."""
-    found = identities_of([text for text in texts if text])
-    remaining = iter(found)
-    parents = [next(remaining) if text else None for text in texts]
-    return [one if one and (one[0] != "0" or one.strip("0")) else None for one in parents]
+    found = identities_of(texts, empty=True)
+    return pc.if_else(are_zeros(found), pa.scalar(None, pa.string()), found)
 
 
-def times_of(values: list[Any]) -> Any:  # noqa: ANN401 numpy's array of 64 bits
+def times_of(values: Sequence[str | int]) -> npt.NDArray[np.int64]:
     """Points in time: all of them digits, or all of them numbers."""
-    kinds = set(map(type, values))
     try:
-        if kinds == {str}:
-            together = "".join(values)
-            if not (together.isascii() and together.encode().isdigit() and all(values)):
+        if values and isinstance(values[0], str):
+            texts = pa.array(values, pa.string())
+            lengths = pc.min_max(pc.binary_length(texts)).as_py()
+            if lengths["min"] < 1 or lengths["max"] > DIGITS_MAX:
                 raise UnusualError
-            if max(map(len, values)) > DIGITS_MAX:
+            if (bytes_of(texts) - ZERO > NINE).any():
                 raise UnusualError
-            return pa.array(values, pa.string()).cast(pa.int64()).to_numpy()
-        if kinds <= {int}:
+            return np.asarray(texts.cast(pa.int64()))
+        if set(map(type, values)) <= {int}:
             return np.array(values, np.int64)
-    except (pa.ArrowInvalid, OverflowError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         raise UnusualError from None
     raise UnusualError
 

@@ -1,0 +1,146 @@
+"""Columns in parcels: what moves between the stages of an ingest.
+
+Spark moves rows. Turning columns into its rows, sorting and hashing these, and turning them back
+into columns for Python costs more than everything an ingest does with them. So a stage packs
+thousands of rows into one: a parcel says what sort of rows it holds and which task of the next
+stage they are for, and its content is Arrow's own. Spark shuffles, keeps and recovers parcels as it
+would any row, and what is in them is nobody's business but that of the stages.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import BinaryType, IntegerType, StructType
+
+from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
+from antecede.pipeline.ingest.layouts import TEXT, table
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+ArrowTable: TypeAlias = Any
+"""A `pyarrow.Table`; pyarrow has no types."""
+
+PARCELS: Final = table(sort=TEXT, bucket=IntegerType(), content=BinaryType())
+"""Rows of one sort for one task of the next stage; what is not for a task is in bucket 0."""
+
+PARCEL_ROWS: Final = 1 << 16
+"""No parcel has more rows."""
+
+CHUNK_ROWS: Final = 1 << 17
+"""So many rows are dealt with together where a stage goes through its rows in pieces."""
+
+
+def parcels_of(sort: str, rows: Batch, bucket: Integers) -> Iterator[Batch]:
+    """These rows, each packed for its bucket, as a batch of `PARCELS`."""
+    order = np.argsort(bucket, kind="stable")
+    numbers = bucket[order]
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    yield from packed(sort, rows.take(pa.array(order)), starts.tolist(), numbers[starts])
+
+
+def parcels_of_one(sort: str, rows: Batch, bucket: int = 0) -> Iterator[Batch]:
+    """These rows, packed for one bucket."""
+    return packed(sort, rows, [0], np.array([bucket]))
+
+
+def packed(sort: str, rows: Batch, starts: list[int], buckets: Integers) -> Iterator[Batch]:
+    """These rows, cut at these places, the first of which is 0, each piece for its bucket."""
+    count = rows.num_rows
+    if not count:
+        return
+    numbers = []
+    pieces = []
+    for start, end, bucket in zip(starts, [*starts[1:], count], buckets.tolist(), strict=True):
+        for begin in range(start, end, PARCEL_ROWS):
+            piece = rows.slice(begin, min(PARCEL_ROWS, end - begin)).serialize()
+            pieces.append(np.frombuffer(piece, np.uint8))
+            numbers.append(bucket)
+    bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int32)
+    joined = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
+    content = pa.Array.from_buffers(pa.binary(), len(numbers), buffers)
+    columns = [pa.repeat(sort, len(numbers)), pa.array(numbers, pa.int32()), content]
+    yield pa.record_batch(columns, schema=arrow_schema(PARCELS))
+
+
+def parcels_of_rows(
+    sort: str, rows: Iterable[tuple[Any, ...]], schema: StructType
+) -> Iterator[Batch]:
+    """These rows, which are not for any task."""
+    target = arrow_schema(schema)
+    found = list(rows)
+    if found:
+        columns = [
+            pa.array(one, field.type)
+            for one, field in zip(zip(*found, strict=True), target, strict=True)
+        ]
+        yield from parcels_of_one(sort, pa.record_batch(columns, schema=target))
+
+
+def chunks_of(batches: Iterable[Batch], schema: StructType) -> Iterator[tuple[int, Batch]]:
+    """The rows in parcels of one sort, many of one bucket at a time, and their bucket."""
+    target = arrow_schema(schema)
+    pending: list[Batch] = []
+    rows = 0
+    current = -1
+    for batch in batches:
+        for bucket, content in zip(batch["bucket"].to_pylist(), batch["content"], strict=True):
+            if pending and (bucket != current or rows >= CHUNK_ROWS):
+                yield current, together(pending, target)
+                pending, rows = [], 0
+            current = bucket
+            pending.append(pa.ipc.read_record_batch(content.as_buffer(), target))
+            rows += pending[-1].num_rows
+    if pending:
+        yield current, together(pending, target)
+
+
+def all_of(
+    batches: Iterable[Batch], schemas: Mapping[str, StructType]
+) -> tuple[int, dict[str, Batch]]:
+    """All rows in these parcels by their sort, and the bucket of the last."""
+    targets = {sort: arrow_schema(schema) for sort, schema in schemas.items()}
+    found: dict[str, list[Batch]] = {sort: [] for sort in schemas}
+    bucket = 0
+    for batch in batches:
+        columns = (batch["sort"].to_pylist(), batch["bucket"].to_pylist(), batch["content"])
+        for sort, number, content in zip(*columns, strict=True):
+            bucket = number
+            found[sort].append(pa.ipc.read_record_batch(content.as_buffer(), targets[sort]))
+    return bucket, {sort: together(rows, targets[sort]) for sort, rows in found.items()}
+
+
+def together(batches: list[Batch], schema: Any) -> Batch:  # noqa: ANN401 pyarrow has no types
+    """All rows of some batches in one."""
+    if len(batches) == 1:
+        return batches[0]
+    joined = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
+    return joined[0] if joined else pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def rows_in(parcels: DataFrame, sort: str, schema: StructType) -> DataFrame:
+    """The rows of parcels of one sort, as a table of Spark's."""
+    wanted = parcels.where(F.col("sort") == sort).select(*PARCELS.names)
+    return wanted.mapInArrow(partial(unpacked, schema=schema), schema)
+
+
+def unpacked(batches: Iterable[Batch], schema: StructType) -> Iterator[Batch]:
+    """The rows in parcels of one sort."""
+    return (rows for _, rows in chunks_of(batches, schema))
+
+
+def moved(parcels: DataFrame, sorts: Iterable[str], tasks: int) -> DataFrame:
+    """The parcels of these sorts, each in the task of the number of its bucket."""
+    wanted = parcels.where(F.col("sort").isin(*sorts))
+    return wanted.repartitionById(tasks, "bucket")
+
+
+def collected(parcels: DataFrame, schemas: Mapping[str, StructType]) -> dict[str, Batch]:
+    """The rows of parcels of these sorts, at the driver: they are known to be few."""
+    wanted = parcels.where(F.col("sort").isin(*schemas)).select(*PARCELS.names)
+    return all_of(wanted.toArrow().to_batches(), schemas)[1]
