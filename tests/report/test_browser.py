@@ -4,6 +4,8 @@ import json
 import random
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from playwright.sync_api import Browser
 from antecede.audit import check_log
 from antecede.audit.history import History
 from antecede.report.assemble import Wanted, make_report
+from antecede.report.sections.section import table
 from antecede.trace.files import write_events
 from antecede.trace.log import EventLog
 from antecede.trace.processes import write_processes
@@ -429,7 +432,7 @@ def axis_of(browser: Browser, tmp_path: Path, *logs: tuple[str, EventLog]) -> tu
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     opened = Opened(page, file).ready()
     opened.page.get_by_role("button", name="Show the whole run").first.click()
-    texts = opened.drawn().panel("panel.scene.axis.map(({ text }) => text)")
+    texts = opened.drawn().panel("panel.scene.axis.map(({ text }) => text).filter(Boolean)")
     assert isinstance(texts, list)
     told = " ".join(page.locator(".panel p").all_inner_texts())
     page.close()
@@ -447,6 +450,53 @@ def test_recorded_runs_have_times_of_day(browser: Browser, tmp_path: Path) -> No
     assert "23:00:00" in texts
     assert all(text.endswith(":00") for text in texts)
     assert "Began 2023-11-14 22:23:20" in told
+
+
+def test_times_of_day_have_the_digits_that_tell_them_apart(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Some steps need a digit more than the stretch that is seen: 5 ms of 50."""
+    start_ms = 1_700_000_000_000
+    for length_ms in (7, 49, 700):
+        scribe = Scribe()
+        scribe.submit(start_ms, 0, 1, 1)
+        scribe.deliver(start_ms + length_ms, 1, 0, 1)
+        folder = tmp_path / str(length_ms)
+        folder.mkdir()
+        texts, _ = axis_of(browser, folder, ("recorded", scribe.log))
+        seconds = [float(text.rpartition(":")[2]) for text in texts]
+        steps = {round(after - before, 7) for before, after in pairwise(seconds)}
+        assert len(steps) == 1, (length_ms, texts)
+
+
+def test_the_last_time_of_an_axis_is_not_cut_off(browser: Browser, tmp_path: Path) -> None:
+    write_events(tmp_path / "recorded.jsonl", hours_long(1_700_000_000_000))
+    file = write_page(tmp_path, make_report([tmp_path], Wanted()))
+    for width in (900, 940, 980):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        opened = Opened(page, file).ready()
+        room = opened.number("panel.scene.width")
+        ends = opened.panel(
+            "panel.scene.axis.filter(({ text }) => text).map(({ x, text }) => x + 3 * text.length)"
+        )
+        assert isinstance(ends, list)
+        assert max(ends) <= room
+        page.close()
+
+
+def test_a_table_of_two_columns_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
+    """Sentences in the first column must not push the figures off the screen."""
+    rows = [["messages that arrive before they are sent, by the recorded clocks", "7"]]
+    write_events(tmp_path / "one.jsonl", hours_long(0))
+    found = make_report([tmp_path], Wanted())
+    met = table(["what was met", "how often"], rows)
+    file = write_page(tmp_path, replace(found, opening=met, sections=()))
+    page = browser.new_page(viewport={"width": 360, "height": 740})
+    page.goto(file.absolute().as_uri())
+    box = page.locator("td").first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 360
+    page.close()
 
 
 def test_beside_another_a_run_counts_from_its_beginning(browser: Browser, tmp_path: Path) -> None:

@@ -52,14 +52,25 @@ const LABEL_LENGTH = 56;
  * @property {{packets: number, packetsVisible: number, bars: number, barsVisible: number}} drawn
  */
 
+const TIME_GAP = 96;
+/** Half of the width of a letter on the axis, and a little more. */
+const HALF_LETTER = 3.3;
+
 /**
- * @param {number} time
+ * Round times, each with a text that tells it from its neighbours; those that would be cut off at the
+ * right end have none.
  * @param {import("./viewport.js").Viewport} view
- * @returns {string}
+ * @returns {{x: number, text: string}[]}
  */
-function axisText(time, view) {
-  const visible = view.to - view.from;
-  return view.wallMs === null ? momentText(time, visible) : wallText(view.wallMs, time, visible, false);
+function axisOf(view) {
+  const times = roundTimes(view, TIME_GAP);
+  // What is told apart in a stretch is a fifth of it: here, a step.
+  const stretch = times.length > 1 ? 5 * (times[1] - times[0]) : view.to - view.from;
+  return times.map((time) => {
+    const x = view.x(time);
+    const text = view.wallMs === null ? momentText(time, stretch) : wallText(view.wallMs, time, stretch, false);
+    return { x, text: x + HALF_LETTER * text.length <= view.width ? text : "" };
+  });
 }
 
 /**
@@ -75,10 +86,7 @@ export function buildScene(run, view, focus, hidden) {
     width: view.width,
     height: view.height,
     gutter: view.gutter,
-    axis: roundTimes(view, 96).map((time) => ({
-      x: view.x(time),
-      text: axisText(time, view),
-    })),
+    axis: axisOf(view),
     rows: [],
     arrows: new Map(),
     crosses: new Map(),
