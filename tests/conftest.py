@@ -6,8 +6,8 @@ here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh se
 prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
 a reason with one of them in it fails, so that a machine with everything cannot miss anything.
 `ANTECEDE_BUDGET` names a table of `tests/budget.toml`: a folder that takes far more of the suite's
-time than it says there fails the run. `ANTECEDE_SHARE=half` is for the second of two builds, when
-the first tries everything: every other seed, and half of the examples of every property.
+time than it says there fails the run. `ANTECEDE_SHARE=fifth` is for the second of two builds, when
+the first tries everything: every fifth seed, and a quarter of the examples of every property.
 """
 
 import os
@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 import antecede
 from tests.expected_build import stale_build, wrong_build
 from tests.running_order import in_running_order
+from tests.share import IS_SHARED, left_to_the_other_build
 from tests.time_budget import folder_of, overruns, read_budget, table
 
 SECONDS: defaultdict[str, float] = defaultdict(float)
@@ -45,10 +46,9 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("half", settings.get_profile("short"), max_examples=20)
+settings.register_profile("shared", settings.get_profile("short"), max_examples=10)
 IS_LONG = os.environ.get("ANTECEDE_CAMPAIGN") == "long"
-IS_HALF = os.environ.get("ANTECEDE_SHARE") == "half" and not IS_LONG
-settings.load_profile("long" if IS_LONG else "half" if IS_HALF else "short")
+settings.load_profile("long" if IS_LONG else "shared" if IS_SHARED else "short")
 
 
 def pytest_report_header() -> str:
@@ -79,19 +79,11 @@ def heed_interrupts() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long comes first; every worker of a run has the same list."""
     items[:] = in_running_order(items, read_budget("compiled"))
-    if IS_HALF:
-        left = [item for item in items if is_left_to_the_other_build(item)]
+    if IS_SHARED:
+        left = left_to_the_other_build(items)
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not is_left_to_the_other_build(item)]
-
-
-def is_left_to_the_other_build(item: pytest.Item) -> bool:
-    """Whether it is a test of a seed that this build need not try. Some the other one must skip."""
-    if item.get_closest_marker("skipif") is not None:
-        return False
-    callspec = getattr(item, "callspec", None)
-    seed = None if callspec is None else callspec.params.get("seed")
-    return isinstance(seed, int) and seed % 2 == 1
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
 
 
 @pytest.hookimpl(wrapper=True)

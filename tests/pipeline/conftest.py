@@ -1,6 +1,9 @@
 """One Spark session for all tests of the pipeline: starting one takes seconds."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -9,6 +12,10 @@ pytest.importorskip("pyspark", reason="Spark comes with the extra `lab`")
 from pyspark.sql import SparkSession
 
 from antecede.pipeline.session import open_session
+from antecede.pipeline.shipping import package_folder
+
+ROOT: Final = Path(__file__).parent.parent.parent
+"""Where `tests` is, which workers import from."""
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +35,9 @@ def spark() -> Iterator[SparkSession]:
         # Commands that are run as a user would run them keep all of this.
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+        # Python workers are forked with their imports, instead of importing for a second each.
+        "spark.python.daemon.module": "tests.pipeline.ready_daemon",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join((str(package_folder().parent), str(ROOT))),
     }
     with open_session("antecede-tests", master="local[2]", settings=settings) as session:
         yield session
