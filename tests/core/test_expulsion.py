@@ -28,6 +28,7 @@ from antecede.core.protocols.hybrid import HybridProcess
 from tests.broken.mutants import info_like
 from tests.core.expulsion_mutants import MUTANTS, mutant
 from tests.core.expulsion_world import judge
+from tests.share import seeds
 
 ALICE, BOB, CAROL, DAVE = range(4)
 EVERYONE = [ALICE, BOB, CAROL, DAVE]
@@ -53,7 +54,7 @@ def message(sender: int, sequence: int, previous: int = 0, *, flagged: bool = Fa
 
 @every_rule
 def test_whoever_is_expelled_the_rest_goes_on_in_order(name: str) -> None:
-    wrong = {seed: judge(PROTOCOLS[name], seed).findings() for seed in range(120)}
+    wrong = {seed: judge(PROTOCOLS[name], seed).findings() for seed in seeds(120)}
 
     assert {seed: findings for seed, findings in wrong.items() if findings} == {}
 

@@ -25,6 +25,7 @@ from antecede.core.records import RecordReader, record
 from antecede.core.values import Message
 from antecede.trace.log import SUBMITTED as SUBMITTED_EVENT
 from tests.properties.schedule import STEP_NS, EndlessError, Schedule
+from tests.share import seeds
 
 RULES = ["hybrid", "hybrid-sps", "hybrid-csps"]
 every_rule = pytest.mark.parametrize("name", RULES)
@@ -171,7 +172,7 @@ def wrong(info: ProtocolInfo, seed: int, kept: Filter = everything) -> set[str]:
 
 @every_rule
 def test_crashes_lose_double_and_reorder_nothing(name: str) -> None:
-    found = {seed: wrong(PROTOCOLS[name], seed) for seed in range(60)}
+    found = {seed: wrong(PROTOCOLS[name], seed) for seed in seeds(60)}
 
     assert {seed: names for seed, names in found.items() if names} == {}
 

@@ -34,7 +34,11 @@ def spark() -> Iterator[SparkSession]:
         # Nor is there anything to learn from the first stages about how to run the others.
         # Commands that are run as a user would run them keep all of this.
         "spark.sql.adaptive.enabled": "false",
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+        # With one compiler Java keeps 48 MB for code, which Spark has filled after a minute.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
+        " -XX:ReservedCodeCacheSize=256m",
+        # Filters that Spark could think up itself would save rows, and there are few.
+        "spark.sql.constraintPropagation.enabled": "false",
         # Python workers are forked with their imports, instead of importing for a second each.
         "spark.python.daemon.module": "tests.pipeline.ready_daemon",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join((str(package_folder().parent), str(ROOT))),

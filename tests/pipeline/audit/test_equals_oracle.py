@@ -52,7 +52,7 @@ def count_of(verdicts: dict[str, Rows]) -> int:
 def test_runs_cut_into_tiny_slices_some_with_clocks_that_disagree(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    check_tiny_slices(spark, tmp_path, 36)
+    check_tiny_slices(spark, tmp_path, 18)
 
 
 @pytest.mark.long
