@@ -11,30 +11,24 @@ Spark runs this as a program; sessions that tests open in processes of their own
 import gc
 import os
 import threading
+from importlib import import_module
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # The one package that would start threads.
-
-import pandas as pd
-import pyarrow.parquet as pq
-import pyspark.worker
 from pyspark.daemon import manager
 
-from antecede.pipeline.audit import judge
-from antecede.pipeline.grow import requests
-from antecede.pipeline.ingest import causes, reading, span_tables, spans, ties
-from antecede.pipeline.metrics import non_causal
-from antecede.pipeline.profile import structure
-from antecede.pipeline.sweep import perform
+JOBS = ("audit", "grow", "ingest", "metrics", "profile", "sweep")
 
 IMPORTED = (
-    *(pd, pq, pyspark.worker, judge, requests, causes, reading),
-    *(span_tables, spans, ties, non_causal, structure, perform),
+    *("pandas", "pyarrow.parquet", "pyspark.worker"),
+    *(f"antecede.pipeline.{name}.job" for name in JOBS),
 )
-"""What workers need; the modules of our own are those with functions that Spark calls."""
+"""What workers need; of our own modules those with functions that Spark calls, and more."""
 
 
 def main() -> None:
     """Fork workers until Spark is done."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Or numpy would start threads.
+    for name in IMPORTED:
+        import_module(name)
     assert threading.active_count() == 1, "a fork would lose the others"
     gc.collect()
     gc.freeze()
