@@ -234,6 +234,18 @@ def test_a_value_beyond_the_end_of_an_axis_is_shown_as_such() -> None:
     assert len(beyond) == 1
 
 
+def test_zero_on_a_logarithmic_axis_is_below_its_end_and_not_left_out() -> None:
+    line = Series(name="x", points=((1, 0.0), (2, 5.0), (3, 50.0)), look=BLUE)
+    beyond = [
+        path
+        for path in drawn(line_chart(line)).iter("path")
+        if path.attrib.get("class") == "beyond"
+    ]
+    assert [title.text for path in beyond for title in path] == [
+        "x: 0 is not on a logarithmic axis"
+    ]
+
+
 def test_lines_have_their_names_at_their_ends_and_apart() -> None:
     protocols = list(PROTOCOLS)[:9]
     lines = [

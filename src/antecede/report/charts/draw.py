@@ -247,11 +247,14 @@ def beyond(series: Series, across: Scale, up: Scale) -> list[Markup]:
     """Arrows at points that lie beyond an end of the axis: they are not where they seem to be."""
     arrows: list[Markup] = []
     for x, y in series.points:
-        if up.low <= y <= up.high or y <= 0:
+        if up.low <= y <= up.high:
             continue
         at, end = across.place(x), up.place(y)
         tip = 9 if y < up.low else -9
-        title = element("title", f"{series.name}: beyond the end of the axis")
+        why = (
+            "0 is not on a logarithmic axis" if y == 0 and up.log else "beyond the end of the axis"
+        )
+        title = element("title", f"{series.name}: {why}")
         outline = f"M{at - 4:.1f} {end:.1f}L{at:.1f} {end + tip:.1f}L{at + 4:.1f} {end:.1f}"
         arrows.append(element("path", title, d=outline, class_="beyond"))
     return arrows
