@@ -152,6 +152,112 @@ def reliability() -> str:
     return table(["what", "how much", "found"], rows)
 
 
+def secure() -> str:
+    """What encryption costs."""
+    kept = {(row["peer"], row["measure"]): row for row in read_table(FIGURES / "secure.csv")}
+    rows = []
+    for peer in SEALED:
+        small, large = (kept[peer, f"messages_per_s_{size}"] for size in (64, 1024))
+        cells = [PEERS[peer].name]
+        for row in (small, large):
+            cells += [rounded(row["median"]), row["over_plain"], row["over_zmq"], row["over_curve"]]
+        rows.append([*cells, f"{float(kept[peer, 'p50_us']['median']):.0f} µs"])
+    over = ["over plain", "over PUSH/PULL", "over CURVE"]
+    return table(["", "64 B, messages/s", *over, "1 kB", *over, "round trip, p50"], rows)
+
+
+SEALED = (
+    "antecede-sealed",
+    "antecede-1400-sealed",
+    "antecede-handler-1400-sealed",
+    "zmq-curve",
+    "tls-20",
+)
+
+
+def fairness() -> str:
+    """What a quiet member sees of floods."""
+    found = figures_of("fairness")
+    rows = [
+        [
+            f"{words}: {count(found[f'{flood}.per_s'])}/s",
+            *(f"{count(found[f'{flood}.{where}.p99'])} µs" for where in PLACES),
+            found[f"{flood}.p99_over_alone"],
+            found[f"{flood}.p50_over_alone"],
+        ]
+        for flood, words in FLOODS.items()
+    ]
+    heads = ["the flood", "alone, p99", "of somebody else", "of the hub", "over alone"]
+    return table([*heads, "its median over alone"], rows)
+
+
+FLOODS = {
+    "member": "another member, 64-byte messages, as many as the hub takes",
+    "tokens": "a stranger with made-up tokens, a datagram a call",
+    "joined": "the same, 64 datagrams a call",
+}
+PLACES = ("alone", "elsewhere", "here")
+
+
+def below(claim: str, prefix: str) -> Figures:
+    """What is recorded for a part of a claim."""
+    return {
+        key.removeprefix(f"{prefix}."): value
+        for key, value in figures_of(claim).items()
+        if key.startswith(f"{prefix}.")
+    }
+
+
+def audit() -> str:
+    """Ten million events on Spark."""
+    found = below("audit", "10 M")
+    cells = {
+        "events": count(found["events"]),
+        "seconds": found["seconds"],
+        "events/s": count(found["events_per_s"]),
+        "µs of processor an event": found["cpu_us_per_event"],
+        "peak memory": gigabytes(found["peak_mb"]),
+        "violations": count(found["violations"]),
+    }
+    return table([*cells], [[*cells.values()]])
+
+
+def small_audit() -> str:
+    """A hundred thousand events, against the oracle."""
+    found = below("audit", "oracle")
+    names = {
+        "oracle_s": "the oracle (`check_log` without witnesses)",
+        "audit_s": "`antecede audit`: judged in one process, as small logs are",
+        "spark_s": "the same on Spark",
+    }
+    oracle_s = float(found["oracle_s"])
+    rows = [
+        [name, found[key], f"{oracle_s / float(found[key]):.1f}"] for key, name in names.items()
+    ]
+    return table(["", "seconds", "oracle / this"], rows)
+
+
+def gigabytes(megabytes: str) -> str:
+    """A size, to a tenth."""
+    return f"{float(megabytes) / 1000:.1f} GB"
+
+
+def ingest() -> str:
+    """Half a million spans."""
+    found = figures_of("ingest")
+    cells = {
+        "spans": count(found["spans"]),
+        "messages": count(found["messages"]),
+        "seconds": found["seconds"],
+        "spans/s": count(found["spans_per_s"]),
+        "spans/s of a core": count(found["spans_per_core_s"]),
+        "peak memory": gigabytes(found["peak_mb"]),
+        "decoding alone, seconds": found["peer_s"],
+        "over that": found["ratio"],
+    }
+    return table([*cells], [[*cells.values()]])
+
+
 WAYS = {
     "tcp-shared": "one TCP connection, cubic",
     "tcp-shared-bbr": "one TCP connection, BBR",
@@ -182,6 +288,11 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "simulator": ("bench/README.md", simulator),
     "live": ("bench/README.md", live),
     "carriers": ("docs/live/carriers.md", carriers),
+    "secure": ("bench/README.md", secure),
+    "fairness": ("bench/README.md", fairness),
+    "audit": ("bench/README.md", audit),
+    "small-audit": ("bench/README.md", small_audit),
+    "ingest": ("bench/README.md", ingest),
     "head-of-line": ("docs/COMPARISON.md", head_of_line),
     "reliability": ("docs/RELIABILITY.md", reliability),
 }
