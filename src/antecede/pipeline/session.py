@@ -32,6 +32,8 @@ SPARK_ERRORS: Final = (PySparkException, Py4JJavaError)
 
 EMBEDDED: Final = "local[*]"
 CONNECT: Final = "sc://"
+HERE: Final = ("local-cluster[", "spark://127.", "spark://localhost:", "spark://[::1]:")
+"""How masters begin whose executors are processes of their own, on this machine."""
 
 EVERYWHERE: Final = {
     **UNWEIGHED,
@@ -164,7 +166,7 @@ def is_embedded(master: str) -> bool:
 
 def is_on_this_machine(master: str) -> bool:
     """Whether executors have this machine's Python: embedded ones, and those of tests."""
-    return is_embedded(master) or master.startswith("local-cluster[")
+    return is_embedded(master) or master.startswith(HERE)
 
 
 def start_context(conf: SparkConf, scratch: Path, verbose: bool) -> SparkContext:

@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.pipeline.audit.copies import CLOCK, NEVER
+from antecede.pipeline.audit.copies import CLOCK
 from antecede.pipeline.audit.long_stages import with_message_start
 from antecede.pipeline.audit.stages import (
     clock_of,
     find_copies,
+    flights_of,
     receiver_of,
     sender_of,
     table_of_longs,
 )
+from antecede.pipeline.ingest.clocks import gap_measures, gap_of
 from antecede.pipeline.ingest.constraints import Gap, repaired_clocks
 
 Offsets: TypeAlias = Mapping[int, Mapping[int, int]]
@@ -38,30 +40,39 @@ def find_offsets(rows: DataFrame, runs: Sequence[int]) -> dict[int, dict[int, in
 
     In: what `counted_rows` returns.
     """
-    copies = find_copies(rows.where(F.col("run").isin(list(runs))))
-    gap = F.col("delivered_ns") - F.col("submitted_ns")
-    both = (F.col("submitted_position") != NEVER) & (F.col("delivered_position") != NEVER)
-    found = (
-        copies.where(both & (F.col("sender") != F.col("process")))
-        .groupBy("run", "sender", F.col("process").alias("receiver"))
-        .agg(
-            F.min(gap).alias("smallest_ns"),
-            F.percentile_approx(gap, 0.5).alias("median_ns"),
-            F.count(F.lit(1)).alias("copies"),
-            F.count_if(gap < 0).alias("negative"),
-        )
+    copies = flights_of(rows.where(F.col("run").isin(list(runs)))).select(
+        "run",
+        sender_of().alias("sender"),
+        receiver_of().alias("receiver"),
+        F.col("begin_ns").alias("sent_ns"),
+        F.col("end_ns").alias("received_ns"),
     )
-    gaps: dict[int, list[Gap]] = {run: [] for run in runs}
-    for row in found.collect():
-        fields = row.asDict()
-        run = fields.pop("run")
-        sender, receiver = str(fields.pop("sender")), str(fields.pop("receiver"))
-        gaps[run].append(Gap(sender=sender, receiver=receiver, **fields))
-    offsets = {run: repaired_clocks(of_run).offsets_ns for run, of_run in gaps.items()}
+    clocks = {run: repaired_clocks(gaps_of(copies, run, F.min(gap_of()))) for run in runs}
+    for run in runs:
+        if clocks[run].contradictory:
+            median = F.percentile_approx(gap_of(), 0.5)
+            clocks[run] = repaired_clocks(gaps_of(copies, run, median))
     return {
-        run: {int(name): offset for name, offset in of_run.items() if offset}
-        for run, of_run in offsets.items()
+        run: {int(name): offset for name, offset in of_run.offsets_ns.items() if offset}
+        for run, of_run in clocks.items()
     }
+
+
+def gaps_of(copies: DataFrame, run: int, median: Column) -> list[Gap]:
+    """The gaps of a run. In: run, sender, receiver, sent_ns, received_ns."""
+    pairs = copies.where(F.col("run") == run).groupBy("sender", "receiver")
+    found = pairs.agg(*gap_measures(), median.alias("median_ns")).where(F.col("timed") > 0)
+    return [
+        Gap(
+            sender=str(row["sender"]),
+            receiver=str(row["receiver"]),
+            smallest_ns=row["smallest_ns"],
+            median_ns=row["median_ns"],
+            copies=row["timed"],
+            negative=row["negative"],
+        )
+        for row in found.collect()
+    ]
 
 
 def with_clock(rows: DataFrame, offsets: Offsets) -> DataFrame:

@@ -10,14 +10,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.copies import NEVER
 from antecede.pipeline.audit.inputs import Source
 from antecede.pipeline.audit.plan import RunExtent
-from antecede.pipeline.audit.stages import find_copies, sender_of
+from antecede.pipeline.audit.stages import flights_of, receiver_of, sender_of
 from antecede.trace.events import KINDS
 
 Flights: TypeAlias = NDArray[np.int64]
-"""When copies began and ended, a row each."""
+"""When copies began and ended, and at which processes, a row each."""
 
 REQUIRED: Final = ("process", "position", "kind", "time_ns", "run_id")
 """What no row may lack."""
@@ -125,16 +124,17 @@ def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
 def extent_of(run: RunFacts, sample: Flights | None, offsets: Mapping[int, int]) -> RunExtent:
     """What the plan needs to know of a run, by clocks that are moved by these offsets."""
     moves = [0, *offsets.values()]
+    flights = np.zeros((0, 4), np.int64) if sample is None else sample
     return RunExtent(
         copies=run.copies,
         first_ns=run.first_ns + min(moves),
         last_ns=run.last_ns + max(moves),
-        sample=np.zeros((0, 2), np.int64) if sample is None else sample,
+        sample=moved_flights(flights, offsets)[:, :2],
     )
 
 
 def sample_flights(rows: DataFrame, runs: Sequence[int], copies: int) -> dict[int, Flights]:
-    """When some copies of these runs began and ended, by the clock; the same ones every time.
+    """When some copies of these runs began and ended, as recorded, and where.
 
     In: what `counted_rows` returns.
     """
@@ -142,13 +142,26 @@ def sample_flights(rows: DataFrame, runs: Sequence[int], copies: int) -> dict[in
         return {}
     one_of = max(1, copies // SAMPLED_MESSAGES)
     is_chosen = F.pmod(F.xxhash64(sender_of(), "sequence"), F.lit(one_of)) == 0
-    sampled = find_copies(rows.where(F.col("run").isin(list(runs)) & is_chosen))
-    submitted = F.col("submitted_position") != NEVER
-    delivered = F.col("delivered_position") != NEVER
-    own, other = F.col("submitted_clock_ns"), F.col("delivered_clock_ns")
-    begin = F.when(submitted, own).otherwise(other)
-    end = F.when(delivered, other).otherwise(own)
-    table = sampled.select("run", begin.alias("begin"), end.alias("end")).toArrow()
-    run, *times = (table.column(name).to_numpy() for name in ("run", "begin", "end"))
-    flights = np.stack(times, axis=1)
+    sampled = flights_of(rows.where(F.col("run").isin(list(runs)) & is_chosen))
+    columns = {
+        "begin": F.coalesce("begin_ns", "end_ns"),
+        "end": F.coalesce("end_ns", "begin_ns"),
+        "sender": F.when(F.col("begin_ns").isNotNull(), sender_of()).otherwise(receiver_of()),
+        "receiver": F.when(F.col("end_ns").isNotNull(), receiver_of()).otherwise(sender_of()),
+    }
+    chosen = sampled.select("run", *(column.alias(name) for name, column in columns.items()))
+    table = chosen.toArrow()
+    run, *others = (table.column(name).to_numpy() for name in ("run", *columns))
+    flights = np.stack(others, axis=1)
     return {number: flights[run == number] for number in runs}
+
+
+def moved_flights(flights: Flights, offsets: Mapping[int, int]) -> Flights:
+    """The same, by clocks that are moved by these offsets."""
+    known = np.array(sorted(offsets.items()), np.int64).reshape(-1, 2)
+    if not len(known):
+        return flights
+    where = flights[:, 2:]
+    place = np.minimum(np.searchsorted(known[:, 0], where), len(known) - 1)
+    moves = np.where(known[place, 0] == where, known[place, 1], 0)
+    return np.concatenate([flights[:, :2] + moves, where], axis=1)

