@@ -1,8 +1,11 @@
 """Opening Spark: with our settings, quietly, and with this very package in every worker."""
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +19,7 @@ from antecede.audit import VIOLATION_COLUMNS, check_log
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
+from antecede.pipeline.java import find_java
 from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
 from antecede.pipeline.session import EVERYWHERE, open_session
 from antecede.sim.run import simulate
@@ -163,6 +167,19 @@ def test_a_master_that_does_not_answer_is_one_sentence(embedded: tuple[list[str]
 def test_executors_in_processes_of_their_own_get_the_package_and_audit(tmp_path: Path) -> None:
     """Workers run where the package is not installed: what they import has been shipped."""
     home = spark_home(tmp_path / "spark")
+    audits_as_the_oracle(tmp_path, "local-cluster[2,1,1024]", home / "work", SPARK_HOME=str(home))
+
+
+@pytest.mark.long
+def test_a_master_with_two_workers_on_this_machine_audits(tmp_path: Path) -> None:
+    """They are told which Python to run; that on their path may lack what the package needs."""
+    work = tmp_path / "work"
+    with standalone(work) as master:
+        audits_as_the_oracle(tmp_path, master, work)
+
+
+def audits_as_the_oracle(tmp_path: Path, master: str, work: Path, **variables: str) -> None:
+    """Audit a log on two executors whose folders are below `work`."""
     result = simulate(
         "none",
         Poisson(5, messages=200, interval_ns=MS, seed=1),
@@ -172,13 +189,13 @@ def test_executors_in_processes_of_their_own_get_the_package_and_audit(tmp_path:
     assert result.log is not None
     log = tmp_path / "none.parquet"
     write_events(log, result.log)
-    done = run_program(tmp_path, "local-cluster[2,1,1024]", log, SPARK_HOME=str(home))
+    done = run_program(tmp_path, master, log, **variables)
 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2
     for line in lines:
-        assert line.startswith(f"True {home / 'work'}/")
+        assert line.startswith(f"True {work}/")
     columns = ["run_id", *VIOLATION_COLUMNS]
     found = pq.read_table(f"{log}-audited/violations").select(columns).to_pylist()
     oracle = check_log(read_events(log), witnesses=False)
@@ -186,6 +203,33 @@ def test_executors_in_processes_of_their_own_get_the_package_and_audit(tmp_path:
         ("none", *violation.row()) for violation in oracle.violations
     )
     assert len(found) > 20
+
+
+@contextmanager
+def standalone(work: Path) -> Iterator[str]:
+    """A master and two workers, which run what they are sent below this folder."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    program = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    environment = os.environ | {"JAVA_HOME": str(find_java().home), "PATH": os.defpath}
+    here = ["--host", "127.0.0.1", "--webui-port", "0"]
+    roles = [["master.Master", "--port", str(port)]]
+    for number in range(2):
+        folder = str(work / str(number))
+        roles.append(["worker.Worker", "-c", "1", "-m", "1g", "-d", folder, master])
+    with ExitStack() as stack:
+        for role, *arguments in roles:
+            running = subprocess.Popen(
+                [program, f"org.apache.spark.deploy.{role}", *here, *arguments],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            stack.callback(running.wait)
+            stack.callback(running.terminate)
+        yield master
 
 
 def spark_home(folder: Path) -> Path:

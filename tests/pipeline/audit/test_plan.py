@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antecede.pipeline.audit.facts import moved_flights
 from antecede.pipeline.audit.plan import (
     CELLS_MAX,
     GROWTH_MAX,
@@ -127,3 +128,12 @@ def test_events_of_one_time_cannot_be_cut(span_ns: int) -> None:
 
     assert slices_at(plan, 0, 0)[-1] < plan.count
     assert len(plan.first) < CELLS_MAX
+
+
+def test_flights_are_moved_with_the_clocks_of_both_ends() -> None:
+    flights = np.array([[10, 20, 1, 2], [5, 9, 3, 1], [7, 8, 4, 4]])
+
+    moved = moved_flights(flights, {2: -5, 1: 100})
+
+    assert moved.tolist() == [[110, 15, 1, 2], [5, 109, 3, 1], [7, 8, 4, 4]]
+    assert moved_flights(flights, {}).tolist() == flights.tolist()

@@ -109,8 +109,10 @@ def audited(
         deliveries = log.where(F.col("kind") == "delivered") if traced else None
         offsets = {names[run]: of for run, of in judged.method.offsets.items()}
         found = verdict.graded(found, {**moved, **offsets})
+        # Without traces all that is added are nulls, which need not be stored.
+        found = found if traced else persisted(found, stack)
         known = verdict.identified(found, deliveries, with_run_id(spans, names))
-        known = persisted(known, stack)
+        known = persisted(known, stack) if traced else known
         tell("counting")
         summary = summarise(judged, findings, known, chosen, names)
         losses, inventions = verdict.losses(findings), verdict.inventions(findings)
