@@ -25,7 +25,6 @@ from antecede.pipeline.audit.stages import (
     sender_of,
     table_of_longs,
 )
-from antecede.pipeline.ingest.clocks import gap_measures, gap_of
 from antecede.pipeline.ingest.constraints import Gap, repaired_clocks
 
 Offsets: TypeAlias = Mapping[int, Mapping[int, int]]
@@ -40,38 +39,42 @@ def find_offsets(rows: DataFrame, runs: Sequence[int]) -> dict[int, dict[int, in
 
     In: what `counted_rows` returns.
     """
-    copies = flights_of(rows.where(F.col("run").isin(list(runs)))).select(
-        "run",
-        sender_of().alias("sender"),
-        receiver_of().alias("receiver"),
-        F.col("begin_ns").alias("sent_ns"),
-        F.col("end_ns").alias("received_ns"),
+    gaps = (
+        flights_of(rows.where(F.col("run").isin(list(runs))))
+        .select(
+            "run",
+            sender_of().alias("sender"),
+            receiver_of().alias("receiver"),
+            (F.col("end_ns") - F.col("begin_ns")).alias("gap_ns"),
+        )
+        .where(F.col("gap_ns").isNotNull() & (F.col("sender") != F.col("receiver")))
     )
-    clocks = {run: repaired_clocks(gaps_of(copies, run, F.min(gap_of()))) for run in runs}
+    clocks = {run: repaired_clocks(gaps_of(gaps, run, F.min("gap_ns"))) for run in runs}
     for run in runs:
         if clocks[run].contradictory:
-            median = F.percentile_approx(gap_of(), 0.5)
-            clocks[run] = repaired_clocks(gaps_of(copies, run, median))
+            median = F.percentile_approx("gap_ns", 0.5)
+            clocks[run] = repaired_clocks(gaps_of(gaps, run, median))
     return {
         run: {int(name): offset for name, offset in of_run.offsets_ns.items() if offset}
         for run, of_run in clocks.items()
     }
 
 
-def gaps_of(copies: DataFrame, run: int, median: Column) -> list[Gap]:
-    """The gaps of a run. In: run, sender, receiver, sent_ns, received_ns."""
-    pairs = copies.where(F.col("run") == run).groupBy("sender", "receiver")
-    found = pairs.agg(*gap_measures(), median.alias("median_ns")).where(F.col("timed") > 0)
-    return [
-        Gap(
-            sender=str(row["sender"]),
-            receiver=str(row["receiver"]),
-            smallest_ns=row["smallest_ns"],
-            median_ns=row["median_ns"],
-            copies=row["timed"],
-            negative=row["negative"],
+def gaps_of(gaps: DataFrame, run: int, median: Column) -> list[Gap]:
+    """The gaps of the pairs of processes of a run. In: run, sender, receiver, gap_ns."""
+    found = (
+        gaps.where(F.col("run") == run)
+        .groupBy("sender", "receiver")
+        .agg(
+            F.min("gap_ns").alias("smallest_ns"),
+            median.alias("median_ns"),
+            F.count(F.lit(1)).alias("copies"),
+            F.count_if(F.col("gap_ns") < 0).alias("negative"),
         )
-        for row in found.collect()
+    )
+    rows = [row.asDict() for row in found.collect()]
+    return [
+        Gap(sender=str(row.pop("sender")), receiver=str(row.pop("receiver")), **row) for row in rows
     ]
 
 
