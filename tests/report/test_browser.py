@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("playwright", reason="the Python package playwright is not installed")
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from antecede.audit import check_log
 from antecede.audit.history import History
@@ -51,11 +51,18 @@ def everything(tmp_path_factory: pytest.TempPathFactory, wrong: EventLog) -> Pat
     return write_page(folder, make_report([folder], Wanted()))
 
 
-@pytest.fixture
-def opened(browser: Browser, everything: Path) -> Iterator[Opened]:
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Page]:
+    """A tab for all who look at everything: a new one costs a process, and reports keep nothing."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    yield Opened(page, everything).ready()
+    yield page
     page.close()
+
+
+@pytest.fixture
+def opened(tab: Page, everything: Path) -> Opened:
+    tab.mouse.move(0, 0)
+    return Opened(tab, everything).ready()
 
 
 def test_the_page_opens_without_errors_and_asks_nothing_of_a_network(
