@@ -54,13 +54,14 @@ def everything(tmp_path_factory: pytest.TempPathFactory, wrong: EventLog) -> Pat
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """A tab for all who look at everything: a new one costs a process, and reports keep nothing."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page = browser.new_page()
     yield page
     page.close()
 
 
 @pytest.fixture
 def opened(tab: Page, everything: Path) -> Opened:
+    tab.set_viewport_size({"width": 1280, "height": 900})
     tab.mouse.move(0, 0)
     return Opened(tab, everything).ready()
 
@@ -432,36 +433,33 @@ def hours_long(start_ms: int) -> EventLog:
     return scribe.log
 
 
-def axis_of(browser: Browser, tmp_path: Path, *logs: tuple[str, EventLog]) -> tuple[list[str], str]:
+def axis_of(tab: Page, tmp_path: Path, *logs: tuple[str, EventLog]) -> tuple[list[str], str]:
     for name, log in logs:
         write_events(tmp_path / f"{name}.jsonl", log)
     file = write_page(tmp_path, make_report([tmp_path], Wanted()))
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    opened = Opened(page, file).ready()
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    opened = Opened(tab, file).ready()
     opened.page.get_by_role("button", name="Show the whole run").first.click()
     texts = opened.drawn().panel("panel.scene.axis.map(({ text }) => text).filter(Boolean)")
     assert isinstance(texts, list)
-    told = " ".join(page.locator(".panel p").all_inner_texts())
-    page.close()
+    told = " ".join(tab.locator(".panel p").all_inner_texts())
     return texts, told
 
 
-def test_long_runs_are_told_by_the_clock(browser: Browser, tmp_path: Path) -> None:
-    texts, _ = axis_of(browser, tmp_path, ("long", hours_long(0)))
+def test_long_runs_are_told_by_the_clock(tab: Page, tmp_path: Path) -> None:
+    texts, _ = axis_of(tab, tmp_path, ("long", hours_long(0)))
     assert "10:00" in texts
     assert "1:10:00" in texts
 
 
-def test_recorded_runs_have_times_of_day(browser: Browser, tmp_path: Path) -> None:
-    texts, told = axis_of(browser, tmp_path, ("recorded", hours_long(1_700_000_000_000)))
+def test_recorded_runs_have_times_of_day(tab: Page, tmp_path: Path) -> None:
+    texts, told = axis_of(tab, tmp_path, ("recorded", hours_long(1_700_000_000_000)))
     assert "23:00:00" in texts
     assert all(text.endswith(":00") for text in texts)
     assert "Began 2023-11-14 22:23:20" in told
 
 
-def test_times_of_day_have_the_digits_that_tell_them_apart(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_times_of_day_have_the_digits_that_tell_them_apart(tab: Page, tmp_path: Path) -> None:
     """Some steps need a digit more than the stretch that is seen: 5 ms of 50."""
     start_ms = 1_700_000_000_000
     for length_ms in (7, 49, 700):
@@ -470,25 +468,24 @@ def test_times_of_day_have_the_digits_that_tell_them_apart(
         scribe.deliver(start_ms + length_ms, 1, 0, 1)
         folder = tmp_path / str(length_ms)
         folder.mkdir()
-        texts, _ = axis_of(browser, folder, ("recorded", scribe.log))
+        texts, _ = axis_of(tab, folder, ("recorded", scribe.log))
         seconds = [float(text.rpartition(":")[2]) for text in texts]
         steps = {round(after - before, 7) for before, after in pairwise(seconds)}
         assert len(steps) == 1, (length_ms, texts)
 
 
-def test_the_last_time_of_an_axis_is_not_cut_off(browser: Browser, tmp_path: Path) -> None:
+def test_the_last_time_of_an_axis_is_not_cut_off(tab: Page, tmp_path: Path) -> None:
     write_events(tmp_path / "recorded.jsonl", hours_long(1_700_000_000_000))
     file = write_page(tmp_path, make_report([tmp_path], Wanted()))
     for width in (900, 940, 980):
-        page = browser.new_page(viewport={"width": width, "height": 800})
-        opened = Opened(page, file).ready()
+        tab.set_viewport_size({"width": width, "height": 800})
+        opened = Opened(tab, file).ready()
         room = opened.number("panel.scene.width")
         ends = opened.panel(
             "panel.scene.axis.filter(({ text }) => text).map(({ x, text }) => x + 3 * text.length)"
         )
         assert isinstance(ends, list)
         assert max(ends) <= room
-        page.close()
 
 
 def test_a_table_of_two_columns_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
@@ -506,9 +503,9 @@ def test_a_table_of_two_columns_fits_a_phone(browser: Browser, tmp_path: Path) -
     page.close()
 
 
-def test_beside_another_a_run_counts_from_its_beginning(browser: Browser, tmp_path: Path) -> None:
+def test_beside_another_a_run_counts_from_its_beginning(tab: Page, tmp_path: Path) -> None:
     log = hours_long(1_700_000_000_000)
-    texts, _ = axis_of(browser, tmp_path, ("one", log), ("other", log))
+    texts, _ = axis_of(tab, tmp_path, ("one", log), ("other", log))
     assert "1:00:00" in texts
 
 
