@@ -42,9 +42,14 @@ class Index:
             self.finished.set()
 
 
+async def forget(_: Exception) -> None:
+    """That a broker does not answer is told once, at the end."""
+
+
 async def two_topics(broker: str) -> int:
     """As it is usually done: each kind of news on a topic of its own."""
-    registry, shop, reader = [await nats.connect(broker) for _ in range(3)]
+    options: Any = {"max_reconnect_attempts": 1, "error_cb": forget}
+    registry, shop, reader = [await nats.connect(broker, **options) for _ in range(3)]
     index = Index()
 
     async def sell(news: Any) -> None:  # noqa: ANN401 - nats-py says what it is
@@ -91,5 +96,8 @@ async def in_causal_order(broker: str) -> int:
 
 if __name__ == "__main__":
     place = sys.argv[1] if len(sys.argv) > 1 else "nats://127.0.0.1:4222"
-    print(f"two topics: {asyncio.run(two_topics(place))} orders before their customer")
+    try:
+        print(f"two topics: {asyncio.run(two_topics(place))} orders before their customer")
+    except (OSError, nats.errors.Error):
+        sys.exit(f"no NATS broker answers at {place}: start one, with nats-server")
     print(f"in causal order: {asyncio.run(in_causal_order(place))} orders before their customer")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from antecede.trace import read_events
+from tests.free_ports import free_port
 from tests.live.carriers.brokers import Broker
 
 ROOT = Path(__file__).parent.parent.parent
@@ -83,6 +84,15 @@ def test_children_come_before_parents_across_two_topics_and_not_in_causal_order(
         before, after = output_of("child_before_parent.py", broker.address).splitlines()
     assert int(before.split()[2]) > 0
     assert after == "in causal order: 0 orders before their customer"
+
+
+def test_without_a_broker_one_sentence_says_so() -> None:
+    pytest.importorskip("nats", reason="the Python package nats-py is not installed")
+    address = f"nats://127.0.0.1:{free_port()}"
+    program = [sys.executable, str(EXAMPLES / "child_before_parent.py"), address]
+    ran = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == f"no NATS broker answers at {address}: start one, with nats-server\n"
 
 
 def test_examples_are_short() -> None:
