@@ -118,12 +118,29 @@ def write_spans(folder: Path, spans: int, hot: bool) -> int:
     return lines * TRACES_OF_A_LINE * SPANS_OF_A_TRACE
 
 
-def measure(session: SparkSession, spans: int, hot: bool) -> dict[str, Any]:
-    """One ingest, and the peer on the same files."""
+def made_spans(folder: Path, spans: int, hot: bool) -> int:
+    """Write a new folder with at least so many spans; how many there are."""
+    unfinished = folder.with_suffix(".unfinished")
+    unfinished.mkdir(parents=True)
+    count = write_spans(unfinished, spans, hot)
+    unfinished.rename(folder)
+    return count
+
+
+def spans_in(folder: Path) -> int:
+    """How many spans there are in a folder that was made earlier."""
+    lines = sum(file.read_bytes().count(b"\n") for file in folder.iterdir())
+    return lines * TRACES_OF_A_LINE * SPANS_OF_A_TRACE
+
+
+def measure(
+    session: SparkSession, spans: int, hot: bool, files: str | None = None
+) -> dict[str, Any]:
+    """One ingest, and the peer on the same files; those in a folder that is named are left there,
+    and used again."""
     with tempfile.TemporaryDirectory(prefix="antecede-bench-") as scratch:
-        traces = Path(scratch) / "traces"
-        traces.mkdir()
-        count = write_spans(traces, spans, hot)
+        traces = Path(scratch if files is None else files) / f"{spans}{'-hot' if hot else ''}"
+        count = spans_in(traces) if traces.exists() else made_spans(traces, spans, hot)
         steps: list[tuple[str, float]] = []
         usage = Usage()
         with usage.measured():
@@ -219,6 +236,7 @@ def main() -> None:
     parser.add_argument("--hot", action="store_true", help="half of all events at one process")
     parser.add_argument("--stages", action="store_true", help="without Spark, stage by stage")
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--files", help="a folder that keeps the files, for the next time")
     chosen = parser.parse_args()
     if chosen.stages:
         for millions in chosen.millions:
@@ -227,7 +245,8 @@ def main() -> None:
     with open_session("bench", master=chosen.master) as session:
         measure(session, WARM_SPANS, chosen.hot)
         for millions in chosen.millions:
-            print(json.dumps(measure(session, int(millions * 1e6), chosen.hot)), flush=True)
+            spans = int(millions * 1e6)
+            print(json.dumps(measure(session, spans, chosen.hot, chosen.files)), flush=True)
 
 
 if __name__ == "__main__":

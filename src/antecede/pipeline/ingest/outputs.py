@@ -33,12 +33,26 @@ ArrowTable: TypeAlias = Any
 Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
 """What a task does with its parcels."""
 
+SELDOM_REPEATED: Final = ("span_id", "parent_id", "targets", "causes")
+
 SUMS: Final = StructType([StructField("name", StringType()), StructField("sum", LongType())])
 
 
 def part_name(task: int) -> str:
     """What the file of a task is called."""
     return f"part-{task:05}.zstd.parquet"
+
+
+def encodings(schema: Any) -> dict[str, Any]:  # noqa: ANN401 pyarrow has no types
+    """How columns are written: numbers that mostly grow as differences, and what is often the same
+    as places in a dictionary, which is in vain for ids of spans."""
+    growing = [field.name for field in schema if pa.types.is_int64(field.type)]
+    others = (*growing, *SELDOM_REPEATED)
+    return {
+        "compression": "zstd",
+        "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+        "use_dictionary": [name for name in schema.names if name not in others],
+    }
 
 
 def written(
@@ -64,7 +78,7 @@ def written(
                 sums[name] += pc.sum(rows[name]).as_py() or 0
             wanted = rows.select(names)
             if writer is None:
-                writer = pq.ParquetWriter(unfinished, wanted.schema, compression="zstd")
+                writer = pq.ParquetWriter(unfinished, wanted.schema, **encodings(wanted.schema))
             writer.write_batch(wanted)
     finally:
         if writer is not None:

@@ -31,6 +31,9 @@ PARCELS: Final = table(sort=TEXT, bucket=IntegerType(), content=BinaryType())
 PARCEL_ROWS: Final = 1 << 16
 """No parcel has more rows."""
 
+CODEC: Final = "lz4_raw"
+SIZE_BYTES: Final = 8
+
 CHUNK_ROWS: Final = 1 << 17
 """So many rows are dealt with together where a stage goes through its rows in pieces."""
 
@@ -54,18 +57,33 @@ def packed(sort: str, rows: Batch, starts: list[int], buckets: Integers) -> Iter
     if not count:
         return
     numbers = []
-    pieces = []
+    contents = []
     for start, end, bucket in zip(starts, [*starts[1:], count], buckets.tolist(), strict=True):
         for begin in range(start, end, PARCEL_ROWS):
-            piece = rows.slice(begin, min(PARCEL_ROWS, end - begin)).serialize()
-            pieces.append(np.frombuffer(piece, np.uint8))
+            contents.append(content_of(rows.slice(begin, min(PARCEL_ROWS, end - begin))))
             numbers.append(bucket)
-    bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int32)
-    joined = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
-    content = pa.Array.from_buffers(pa.binary(), len(numbers), buffers)
+    content = pa.array(contents, pa.binary())
     columns = [pa.repeat(sort, len(numbers)), pa.array(numbers, pa.int32()), content]
     yield pa.record_batch(columns, schema=arrow_schema(PARCELS))
+
+
+def content_of(rows: Batch) -> bytes:
+    """What is in a parcel: how long it is, and then Arrow's own, compressed.
+
+    Java copies each parcel several times on its way: that costs more than to have it smaller.
+    """
+    data = rows.serialize()
+    size: int = data.size
+    content: bytes = size.to_bytes(SIZE_BYTES, "little") + pa.compress(data, CODEC, asbytes=True)
+    return content
+
+
+def rows_of_content(content: Any, schema: Any) -> Batch:  # noqa: ANN401 pyarrow has no types
+    """The rows in a parcel."""
+    data = content.as_buffer()
+    length = int.from_bytes(data[:SIZE_BYTES], "little")
+    whole = pa.decompress(data.slice(SIZE_BYTES), length, CODEC)
+    return pa.ipc.read_record_batch(whole, schema)
 
 
 def parcels_of_rows(
@@ -94,7 +112,7 @@ def chunks_of(batches: Iterable[Batch], schema: StructType) -> Iterator[tuple[in
                 yield current, together(pending, target)
                 pending, rows = [], 0
             current = bucket
-            pending.append(pa.ipc.read_record_batch(content.as_buffer(), target))
+            pending.append(rows_of_content(content, target))
             rows += pending[-1].num_rows
     if pending:
         yield current, together(pending, target)
@@ -111,7 +129,7 @@ def all_of(
         columns = (batch["sort"].to_pylist(), batch["bucket"].to_pylist(), batch["content"])
         for sort, number, content in zip(*columns, strict=True):
             bucket = number
-            found[sort].append(pa.ipc.read_record_batch(content.as_buffer(), targets[sort]))
+            found[sort].append(rows_of_content(content, targets[sort]))
     return bucket, {sort: together(rows, targets[sort]) for sort, rows in found.items()}
 
 

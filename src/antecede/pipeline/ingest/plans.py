@@ -87,7 +87,8 @@ class Plans:
         """For replies a stretch of what their handlers were delivered, and all of that."""
         handled = np.flatnonzero(self._valid("handler") & self._is_delivery_or_reply())
         handler = pc.fill_null(self._events["handler"], 0).to_numpy()
-        order = handled[np.lexsort((handled, handler[handled], self._group[handled]))]
+        keys = stirred(self._group[handled], handler[handled])
+        order = handled[np.argsort(keys, kind="stable")]
         changes = np.ones(len(order), np.bool_)
         changes[1:] = (np.diff(handler[order]) != 0) | (np.diff(self._group[order]) != 0)
         own = np.cumsum(changes) * (len(self._sent) + 1)

@@ -9,12 +9,11 @@ whatever `fs.defaultFS` names) are listed and read by Spark, each of them whole.
 """
 
 import hashlib
-import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, NamedTuple, cast, final
+from typing import IO, Final, NamedTuple, final
 from urllib.parse import urlsplit
 
 from antecede.core.errors import LocalError
@@ -24,6 +23,9 @@ from antecede.trace.atomic import blaming
 
 PART_BYTES: Final = 64 << 20
 """Files that are larger are cut into parts of this size."""
+
+READ_BYTES: Final = 1 << 18
+"""So many bytes are read at a time."""
 
 TASK_BYTES_MIN: Final = 4 << 20
 TASK_BYTES_MAX: Final = 32 << 20
@@ -142,7 +144,8 @@ def looks_like_a_trace(name: str) -> bool:
 
 def open_file(path: str, start: int = 0) -> IO[bytes]:
     """The file from this byte on."""
-    file = Path(path).open("rb")  # noqa: SIM115 whoever asked for it closes it
+    # Lines may be long: with the usual few kilobytes most of the time would go into joining pieces.
+    file = Path(path).open("rb", READ_BYTES)  # noqa: SIM115 whoever asked for it closes it
     file.seek(start)
     return file
 
@@ -219,7 +222,7 @@ class Stretch:
     def __init__(self, part: Part) -> None:
         # The line before may end right before the start: then it is the next that counts.
         before = max(0, part.start - 1)
-        self._file: Final = io.BufferedReader(cast(io.RawIOBase, open_file(part.path, before)))
+        self._file: Final = open_file(part.path, before)
         self._end: Final = part.end
         skipped = self._file.readline() if part.start else b""
         self.offset = before + len(skipped)

@@ -45,11 +45,8 @@ DIGITS_MAX: Final = 20
 ZERO: Final = np.uint8(ord("0"))
 NINE: Final = np.uint8(9)
 
-NO_DIGIT, DIGIT, CAPITAL = range(3)
-DIGITS: Final = np.zeros(256, np.uint8)
-"""What each byte is in a hexadecimal number."""
-DIGITS[list(b"0123456789abcdef")] = DIGIT
-DIGITS[list(b"ABCDEF")] = CAPITAL
+DIGITS: Final = b"0123456789abcdef"
+CAPITALS: Final = b"ABCDEF"
 
 
 class Link(msgspec.Struct, rename="camel", gc=False):
@@ -189,7 +186,7 @@ def chunks(
     while line:
         number += 1
         offset = None if offset is None else offset + len(before)
-        if line.strip():
+        if not line.isspace():
             lines.append(line)
             places.append((number, offset))
             size += len(line)
@@ -236,8 +233,8 @@ def columns_of(
             pa.array(processes, pa.string()),
             pa.array(starts),
             pa.array(ends),
-            pa.array(links_of(spans), pa.list_(pa.string())),
-            pa.array([span.name or None for span in spans], pa.string()),
+            links_of(spans),
+            operations_of([span.name for span in spans]),
             pa.array(attributes_of(spans, keep), pa.map_(pa.string(), pa.string())),
         )
     )
@@ -269,10 +266,10 @@ def identities_of(texts: Sequence[str | None], *, empty: bool = False) -> Column
     shortest = pc.min(pc.binary_length(found)).as_py()
     if not empty and (found.null_count or shortest == 0):
         raise UnusualError
-    digits = DIGITS[bytes_of(found)]
-    if (digits == NO_DIGIT).any():
+    others = bytes_of(found).tobytes().translate(None, DIGITS)
+    if others.translate(None, CAPITALS):
         raise UnusualError
-    return pc.ascii_lower(found) if (digits == CAPITAL).any() else found
+    return pc.ascii_lower(found) if others else found
 
 
 def bytes_of(texts: Column) -> npt.NDArray[np.uint8]:
@@ -312,12 +309,21 @@ def times_of(values: Sequence[str | int]) -> npt.NDArray[np.int64]:
     raise UnusualError
 
 
-def links_of(spans: Spans) -> list[list[str]]:
+def operations_of(names: Sequence[str | None]) -> Column:
+    """Names that may be left out or empty."""
+    found = pa.array(names, pa.string())
+    if pc.min(pc.binary_length(found)).as_py() == 0:
+        return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
+    return found
+
+
+def links_of(spans: Spans) -> Column:
     """The spans that are linked as causes."""
     if not any(span.links for span in spans):
-        return [[]] * len(spans)
+        none = pa.array(np.zeros(len(spans) + 1, np.int32))
+        return pa.ListArray.from_arrays(none, pa.array([], pa.string()))
     try:
-        return [
+        found = [
             [
                 span_key(identity_of(one.trace_id, "traceId"), identity_of(one.span_id, "spanId"))
                 for one in span.links
@@ -328,6 +334,7 @@ def links_of(spans: Spans) -> list[list[str]]:
         ]
     except UnreadableError:
         raise UnusualError from None
+    return pa.array(found, pa.list_(pa.string()))
 
 
 def attributes_of(spans: Spans, keep: frozenset[str]) -> list[Any]:
