@@ -41,15 +41,21 @@ BOTH_BUILDS := $(addprefix tests/,core fuzz lab link papers properties sim test_
     facts/test_steps.py live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:
-.PHONY: help test test-interpreted test-compiled test-beside test-full test-stability coverage mutants check \
+.PHONY: help test checked-then-compiled checked-then-beside test-interpreted test-compiled test-beside test-full test-stability coverage mutants check \
     compile compile-tests wheels proofs demo docs bench reproduce format pin clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
 
 test: $(INSTALLED) ## Everything that must pass: checks, then the suite; in minutes
-	$(MAKE) --no-print-directory --output-sync=target -j2 check compile-tests
-	$(MAKE) --no-print-directory -j2 test-compiled test-beside
+	$(MAKE) --no-print-directory --output-sync=target -j2 checked-then-compiled checked-then-beside
+
+# Nothing is tested that the checks complain about. The interpreted half need not wait for the compiler.
+checked-then-compiled: check compile-tests
+	$(MAKE) --no-print-directory --output-sync=none test-compiled
+
+checked-then-beside: check
+	$(MAKE) --no-print-directory --output-sync=none test-beside
 
 test-compiled: compile-tests ## Every test, on a compiled build
 	ANTECEDE_EXPECT=compiled ANTECEDE_BUDGET=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
@@ -60,6 +66,7 @@ test-interpreted: $(INSTALLED) ## The tests of what is compiled, on the sources 
 # One more process than cores: live nodes and Spark wait now and then. The compiled build tries every
 # seed, so this one tries every fifth. It says nothing until it is done.
 test-beside: $(INSTALLED)
+	@mkdir -p build
 	@$(MAKE) --no-print-directory test-interpreted JOBS=1 SHARE=fifth > build/interpreted.log 2>&1; \
 	    status=$$?; tail -n $$((status ? 200 : 3)) build/interpreted.log; exit $$status
 
