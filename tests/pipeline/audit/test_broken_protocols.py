@@ -13,7 +13,7 @@ from tests.broken.test_every_mutant_is_caught import MUTANTS
 from tests.pipeline.audit.logs_on_disk import oracle_of, verdicts_of, write_runs
 from tests.properties.schedule import CALM, ROUGH, EndlessError, Schedule, run_randomly
 
-SCHEDULES = 20
+SCHEDULES = 40
 
 TELLING = {"order": "violations", "once": "duplicates"}
 """What the oracle's judges look for, and the table that must show it."""
