@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from statistics import median
 from threading import Event, Thread
@@ -167,7 +168,7 @@ def main() -> None:
     parser.add_argument("millions", nargs="*", type=float, default=[10, 20])
     parser.add_argument("--all-kinds", action="store_true", help="transmissions and arrivals, too")
     parser.add_argument("--long", type=float, default=0.0, help="share of copies that take 20 s")
-    parser.add_argument("--shape", choices=list(SHAPES), default="even")
+    parser.add_argument("--shape", choices=list(SHAPES), nargs="+", default=["even"])
     parser.add_argument("--processes", type=int, default=1000)
     parser.add_argument("--oracle", action="store_true", help="compare with the oracle, too")
     parser.add_argument("--master", default="local[2]")
@@ -177,15 +178,16 @@ def main() -> None:
     results: dict[str, Any] = {"compiled": compiled(), "master": chosen.master}
     with open_session("bench", master=chosen.master, settings=settings) as session:
         measure(session, Traffic(events=WARM_EVENTS))
-        for millions in chosen.millions:
+        for millions, shape in product(chosen.millions, chosen.shape):
             traffic = Traffic(
                 events=int(millions * 1e6),
                 processes=chosen.processes,
                 all_kinds=chosen.all_kinds,
-                **({"long": chosen.long} | SHAPES[chosen.shape]),
+                **({"long": chosen.long} | SHAPES[shape]),
             )
-            results[f"{millions:g} M"] = measure(session, traffic)
-            print(json.dumps(results[f"{millions:g} M"]), flush=True)
+            name = f"{millions:g} M" if shape == "even" else f"{millions:g} M {shape}"
+            results[name] = {"shape": shape} | measure(session, traffic)
+            print(json.dumps(results[name]), flush=True)
         if chosen.oracle:
             results["oracle"] = against_oracle(session)
     print(json.dumps(results))

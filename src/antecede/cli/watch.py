@@ -10,7 +10,6 @@ from antecede.cli.console import Console
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import DURATION
 from antecede.core.errors import LocalError
-from antecede.link.notation import duration_text
 from antecede.trace.atomic import replacing
 
 if TYPE_CHECKING:
@@ -163,11 +162,14 @@ class Page:
 
     def tell(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
         """A batch is done."""
+        from antecede.report.watching import lag_text
+
         last = progress[-1]
         self._console.print(
             f"batch {last.batch}: {last.events:,} events, {last.violations:,} too early, "
             f"{last.duplicates:,} twice, {last.losses:,} lost, {last.retracted:,} came after all, "
-            f"{last.open_copies:,} under way; judged up to {duration_text(last.mark_ns)}"
+            f"{last.open_copies:,} under way; judged up to {lag_text(progress)}",
+            soft_wrap=True,
         )
         self._write(progress, channels)
 

@@ -1,6 +1,7 @@
 """The page of a watch: how many messages came too early, where, and how far behind the watch is."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from antecede.audit.progress import Channel, Progress
@@ -14,6 +15,10 @@ from antecede.report.sections.section import Section
 BATCHES_SHOWN: Final = 200
 PER_THOUSAND: Final = 1_000
 NS_PER_S: Final = 1_000_000_000
+LAG_MAX_NS: Final = 3_600 * NS_PER_S
+"""What is further behind is not watched as it happens; then a date says more."""
+DATED_NS: Final = 946_684_800 * NS_PER_S
+"""The year 2000: times from there on are dates."""
 
 
 def watch_page(
@@ -66,13 +71,17 @@ def watch_page(
 
 
 def lag_text(progress: Sequence[Progress]) -> str:
-    """How far behind its clock a watch is."""
+    """Up to when a watch has judged, in words that suit the clock of the log."""
     if not progress:
         return "nothing yet"
-    lag_ns = progress[-1].clock_ns - progress[-1].mark_ns
-    if lag_ns < 0 or lag_ns > 365 * 86_400 * NS_PER_S:
-        return duration_text(progress[-1].mark_ns) + " of the log's own time"
-    return f"{duration_text(lag_ns)} before the last batch"
+    mark_ns = progress[-1].mark_ns
+    lag_ns = progress[-1].clock_ns - mark_ns
+    if 0 <= lag_ns < LAG_MAX_NS:
+        return f"{duration_text(lag_ns)} before the last batch"
+    if mark_ns >= DATED_NS:
+        moment = datetime.fromtimestamp(mark_ns // NS_PER_S, UTC)
+        return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{duration_text(max(mark_ns, 0))} of the log's own time"
 
 
 def rate_chart(progress: Sequence[Progress]) -> LineChart:

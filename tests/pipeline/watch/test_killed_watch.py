@@ -1,5 +1,6 @@
 """`antecede watch` as a process, killed in the midst of its work and started again."""
 
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from tests.pipeline.watch.test_watch import cut, traffic, violations_of
 
 PATIENCE_S = 240
 PIECES = 4
+QUICK = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""Java runs six times, each time for some seconds: compiling well would take half of them."""
 
 
 def command(folder: Path, *more: str) -> list[str]:
@@ -33,7 +36,8 @@ def test_a_watch_that_is_killed_again_and_again_finds_everything_once(
     for number, piece in enumerate(cut(events, PIECES)):
         rows = pa.Table.from_pylist([asdict(event) for event in piece], event_schema())
         pq.write_table(rows, tmp_path / "log" / f"{number}.parquet")
-        running = subprocess.Popen(command(tmp_path, "--order", "process", "--every", "1s"))
+        watching = command(tmp_path, "--order", "process", "--every", "1s")
+        running = subprocess.Popen(watching, env=QUICK)
         try:
             # Each time at another moment of the batch: while it starts, judges, or writes.
             states = tmp_path / "out" / "state"
@@ -46,7 +50,7 @@ def test_a_watch_that_is_killed_again_and_again_finds_everything_once(
             running.wait()
     for more in ([], ["--finish"]):
         last = command(tmp_path, "--order", "process", "--once", *more)
-        subprocess.run(last, check=True, timeout=PATIENCE_S)
+        subprocess.run(last, check=True, timeout=PATIENCE_S, env=QUICK)
 
     expected = {
         (one.process, *one.early, *one.late)
