@@ -17,9 +17,9 @@ from antecede.trace.parquet import event_schema
 from tests.pipeline.watch.test_watch import cut, traffic, violations_of
 
 PATIENCE_S = 240
-PIECES = 4
+PIECES = 3
 QUICK = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
-"""Java runs six times, each time for some seconds: compiling well would take half of them."""
+"""Java runs five times, each time for some seconds: compiling well would take half of them."""
 
 
 def command(folder: Path, *more: str) -> list[str]:
