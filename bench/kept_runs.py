@@ -83,7 +83,10 @@ def run(command: str, folder: Path, interpreted: bool = False) -> Run:
         check=False,
     )
     if ran.returncode:
-        raise CommandError(f"{command} ended with {ran.returncode}:\n{ran.stderr[-2000:]}")
+        errors = folder / "errors.txt"
+        errors.write_text(ran.stderr, encoding="utf-8")
+        last = "\n".join(ran.stderr.strip().splitlines()[-3:])
+        raise CommandError(f"{command} ended with {ran.returncode} (all of it: {errors}):\n{last}")
     kept = Run(
         command=command,
         state=state,
