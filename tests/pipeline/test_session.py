@@ -21,7 +21,7 @@ from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.pipeline.java import find_java
 from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
-from antecede.pipeline.session import EVERYWHERE, open_session
+from antecede.pipeline.session import EVERYWHERE, open_session, reason_in
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Poisson
 from antecede.trace import read_events, write_events
@@ -230,6 +230,29 @@ def standalone(work: Path) -> Iterator[str]:
             stack.callback(running.wait)
             stack.callback(running.terminate)
         yield master
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "Division by zero."),
+        (
+            "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+            '  File "x.py", line 1, in <module>\n    import librt\n'
+            "ModuleNotFoundError: No module named 'librt'\n",
+            "the Python of a worker says: No module named 'librt'; "
+            "PYSPARK_PYTHON names the one to run",
+        ),
+        (
+            "org.apache.spark.SparkException: Job aborted: PythonException: "
+            "Traceback (most recent call last):\n"
+            '  File "x.py", line 1, in <module>\nValueError: no such time\n\n\tat java.Thread',
+            "ValueError: no such time",
+        ),
+    ],
+)
+def test_why_spark_gave_up_is_one_sentence(said: str, reason: str) -> None:
+    assert reason_in(said) == reason
 
 
 def spark_home(folder: Path) -> Path:

@@ -70,6 +70,8 @@ THIS_MACHINE: Final = {
 }
 
 EXCEPTION: Final = "Exception:"
+TRACEBACK: Final = "Traceback (most recent call last):"
+MISSING: Final = "ModuleNotFoundError: "
 CODES: Final = re.compile(r"^\[[A-Z0-9_.]+\] |\s*SQLSTATE: \w+;?$")
 """What Spark's messages begin and end with, for programs."""
 
@@ -236,7 +238,19 @@ def first_line(error: Exception) -> str:
 
 def reason_in(said: str) -> str:
     """The first reason in what Java said, without the names of its class and of its code."""
+    if TRACEBACK in said:
+        return reason_of_worker(said.partition(TRACEBACK)[2])
     lines = said.strip().splitlines()
     reasons = [line for line in lines if EXCEPTION in line] or lines[:1]
     reason = "".join(reasons[:1]).rpartition(EXCEPTION)[2].strip()
     return CODES.sub("", reason)
+
+
+def reason_of_worker(trace: str) -> str:
+    """What went wrong in a Python worker: the line below the stack of its traceback."""
+    lines = [line for line in trace.splitlines() if line and not line[0].isspace()]
+    reason = "".join(lines[:1])
+    if reason.startswith(MISSING):
+        missing = reason.removeprefix(MISSING)
+        return f"the Python of a worker says: {missing}; PYSPARK_PYTHON names the one to run"
+    return reason

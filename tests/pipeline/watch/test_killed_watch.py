@@ -1,6 +1,7 @@
 """`antecede watch` as a process, killed in the midst of its work and started again."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,3 +58,23 @@ def test_a_watch_that_is_killed_again_and_again_finds_everything_once(
         for one in check_log(events, witnesses=False).violations
     }
     assert violations_of(spark, tmp_path / "out") == {"run": expected}
+
+
+@pytest.mark.long
+def test_a_watch_that_is_interrupted_ends_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    rows = pa.Table.from_pylist([asdict(event) for event in traffic(2)], event_schema())
+    pq.write_table(rows, tmp_path / "log" / "0.parquet")
+    watching = command(tmp_path, "--every", "1s")
+    page = tmp_path / "out" / "index.html"
+    with subprocess.Popen(watching, env=QUICK, stderr=subprocess.PIPE, text=True) as running:
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and not page.exists():
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=PATIENCE_S)[1]
+
+    assert page.exists()
+    assert running.returncode == 0
+    assert "Traceback" not in said
+    assert "ERROR" not in said
