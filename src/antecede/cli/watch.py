@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from signal import SIGINT, signal
-from threading import Event
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -15,16 +13,12 @@ from antecede.core.errors import LocalError
 from antecede.trace.atomic import replacing
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
     from antecede.audit.history import Order
     from antecede.audit.progress import Channel, Progress
     from antecede.pipeline.watch.job import Format
 
 NS_PER_S: Final = 1_000_000_000
 PAGE: Final = "index.html"
-LOOK_S: Final = 0.2
-"""So often a watch looks whether it has ended."""
 
 EPILOG: Final = """
 \b
@@ -123,7 +117,7 @@ def command(
     need_spark()
     if finish and not once:
         raise click.UsageError("--finish goes with --once: nothing more will come")
-    from antecede.pipeline.watch.job import brought_rows, watch
+    from antecede.pipeline.watch.job import brought_rows, wait_for, watch
     from antecede.pipeline.watch.job import finish as judge_the_rest
     from antecede.pipeline.watch.settings import Settings
 
@@ -156,23 +150,6 @@ def command(
                 judge_the_rest(session, out, settings, format_name, page.tell)
         finally:
             query.stop()
-
-
-def wait_for(query: "StreamingQuery") -> bool:
-    """Wait until a watch ends, or somebody presses Ctrl-C; whether somebody did.
-
-    Spark's own answer to Ctrl-C asks Java by the line that this process waits on, and fails.
-    """
-    pressed = Event()
-    before = signal(SIGINT, lambda _number, _frame: pressed.set())
-    try:
-        while query.isActive:
-            if pressed.wait(LOOK_S):
-                return True
-    finally:
-        signal(SIGINT, before)
-    query.awaitTermination()  # It says why, if the watch has failed.
-    return False
 
 
 class Page:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import reduce
+from signal import SIGINT, signal
+from threading import Event
 from typing import Final, Literal, TypeAlias
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -37,6 +39,9 @@ Tell: TypeAlias = Callable[[list[Progress], list[Channel]], None]
 SPAN_FORMATS: Final = frozenset({"otlp", "jaeger", "zipkin"})
 FILES: Final = "path string, modificationTime timestamp, length bigint, content binary"
 """What Spark knows of files that it reads whole."""
+
+LOOK_S: Final = 0.2
+"""So often it is asked whether a watch has ended."""
 
 FRESH_BY: Final = {
     "violations": "late_delivered_ns",
@@ -126,6 +131,23 @@ def finish(
 def brought_rows(query: StreamingQuery) -> bool:
     """Whether there was anything new."""
     return any(one["numInputRows"] for one in query.recentProgress)
+
+
+def wait_for(query: StreamingQuery) -> bool:
+    """Wait until a watch ends, or somebody presses Ctrl-C; whether somebody did.
+
+    Spark's own answer to Ctrl-C asks Java by the line that this process waits on, and fails.
+    """
+    pressed = Event()
+    before = signal(SIGINT, lambda _number, _frame: pressed.set())
+    try:
+        while query.isActive:
+            if pressed.wait(LOOK_S):
+                return True
+    finally:
+        signal(SIGINT, before)
+    query.awaitTermination()  # It says why, if the watch has failed.
+    return False
 
 
 class Watching:
