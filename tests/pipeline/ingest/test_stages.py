@@ -1,11 +1,13 @@
 """The stages between what was read and what is written, on small tables."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import StructType
@@ -32,8 +34,9 @@ from antecede.pipeline.ingest.order import (
     sequenced,
     stretches,
 )
+from antecede.pipeline.ingest.outputs import Outputs
 from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
-from antecede.pipeline.ingest.parcels import parcels_of, parcels_of_one, rows_in
+from antecede.pipeline.ingest.parcels import parcels_of, parcels_of_one, rows_in, unpacked
 from antecede.pipeline.ingest.xxhash import xxhash64
 from antecede.pipeline.schemas import EVENTS
 from antecede.trace.events import Event
@@ -326,3 +329,23 @@ def test_tasks_are_found_for_any_process_and_time() -> None:
         assert (np.diff(found.key(process, time_ns)) >= 0).all()
         assert (np.diff(task) >= 0).all()
         assert set(task.tolist()) == set(range(found.tasks))
+
+
+def test_a_table_has_the_files_of_finished_tasks_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """A task that is done again leaves what the first attempt had written."""
+    folder = tmp_path / "gaps" / "run_id=r"
+
+    def stage(batches: Iterable[Batch]) -> Iterator[Batch]:
+        (folder / ".part-00000.zstd.parquet.7").touch()
+        return unpacked(batches, MEASURES)
+
+    rows = batch([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
+    parcels = frame(spark, parcels_of_one(GAP, rows))
+    columns = StructType(MEASURES.fields[:4])
+    sums = Outputs(spark, str(tmp_path), "r").write_stage(
+        "gaps", parcels, stage, columns, ["negative"]
+    )
+
+    assert sums == {"negative": 5}
+    [file] = folder.iterdir()
+    assert pq.read_table(file).to_pylist() == rows.select(columns.names).to_pylist()

@@ -150,6 +150,8 @@ class Outputs:
             sums = parcels.mapInArrow(writing, SUMS).collect()
         except PySparkException as error:
             raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
+        for left in here.glob(".*"):
+            left.unlink()  # by tasks that failed and were done again
         if not any(here.iterdir()):
             pq.write_table(
                 arrow_schema(schema).empty_table(), here / part_name(0), compression="zstd"
