@@ -53,7 +53,8 @@ def open_sink(path: AnyPath, run_id: str | None = None) -> FileSink:
     suffix = suffix_of(file)
     if not suffix and run_id is None:
         raise LocalError(
-            f"{file} ends in none of {', '.join(SUFFIXES)}, so it is a dataset and needs a run id"
+            f"{file} ends in none of {', '.join(SUFFIXES)}: give it one of these endings "
+            "(a dataset of several runs has none, and needs a run id)"
         )
     if run_id is not None:
         if suffix:
