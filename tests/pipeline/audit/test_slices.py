@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from antecede.audit import ORDERS, Order, check_log, find_violations
 from antecede.pipeline.audit import judging
-from antecede.pipeline.audit.copies import Flags, Integers, Rows
+from antecede.pipeline.audit.copies import Flags, Integers, Rows, numbered
 from antecede.pipeline.audit.findings import (
     BACKWARDS,
     BEFORE_SUBMISSION,
@@ -350,3 +350,11 @@ def check_counts(rows: Sequence[Row], events: Sequence[Event]) -> None:
     }
     counted = sum(row["number"] for row in rows if row["what"] == MESSAGES)
     assert counted == verdict.messages
+
+
+@pytest.mark.parametrize("ends", [(-(1 << 62), 1 << 62), (-(1 << 63), (1 << 63) - 1), (-5, 1)])
+def test_keys_as_far_apart_as_numbers_can_be_are_numbered(ends: tuple[int, int]) -> None:
+    """Traces are known by hashes: the difference of two may be more than a number holds."""
+    low, high = ends
+    numbers, count = numbered(np.array([high, low, 0, high], np.int64))
+    assert (numbers.tolist(), count) == ([2, 0, 1, 2], 3)

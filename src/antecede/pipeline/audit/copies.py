@@ -224,7 +224,7 @@ def numbered(keys: Integers) -> tuple[Integers, int]:
     if not len(keys):
         return keys, 0
     low = keys.min()
-    span = int(keys.max() - low) + 1
+    span = int(keys.max()) - int(low) + 1
     if span > GAPS_MAX * len(keys):
         unique, numbers = np.unique(keys, return_inverse=True)
         return numbers, len(unique)
