@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -67,12 +68,12 @@ def run(command: str, folder: Path, interpreted: bool = False) -> Run:
     """
     state = state_of(command)
     path = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"} if interpreted else {}
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # Commands go on with what others have left there.
+    folder.mkdir(parents=True)
     words = [word.replace("{out}", str(folder)) for word in command.split()]
     if words[0] == "antecede":
         words[:1] = ["python", "-m", "antecede"]
     assert words[0] == "python", f"{command}: a command is python's or antecede's"
-    (folder / NOTE).unlink(missing_ok=True)
     begun, used = time.monotonic(), processor_s()
     ran = subprocess.run(
         [sys.executable, *words[1:]],

@@ -158,7 +158,10 @@ JSON = "python -m bench.reach rst 2 1"
 def test_what_has_run_is_not_run_again_until_its_sources_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    left = tmp_path / "help" / "half of a sweep"
+    left.mkdir(parents=True)
     first = kept_runs.run(HELP, tmp_path / "help")
+    assert not left.exists(), "a command would have gone on with it"
     assert "Usage" in first.printed
     assert kept_runs.fresh_runs([HELP], tmp_path) == {HELP: first}
     assert kept_runs.fresh_runs(["antecede --version"], tmp_path) == {}
