@@ -13,7 +13,7 @@ from antecede.pipeline.java import find_java
 from tests.audit.random_traffic import hectic, in_traces, skewed
 from tests.pipeline.audit.logs_on_disk import oracle_of, write_runs
 
-for needed in ("grpc", "grpc_status", "google.rpc"):
+for needed in ("grpc", "grpc_status", "google.rpc", "zstandard"):
     pytest.importorskip(needed, reason="pyspark[connect] brings it")
 
 CLIENT = """
@@ -54,6 +54,8 @@ def test_a_connect_server_says_what_the_oracle_says(slice_copies: int, tmp_path:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        # The server runs once and for a short time: compiling well would take half of it.
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
     }
 
     result = subprocess.run(

@@ -25,7 +25,7 @@ from antecede.pipeline.audit.stages import (
     sender_of,
     table_of_longs,
 )
-from antecede.pipeline.ingest.constraints import Gap, repaired_clocks
+from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
 
 Offsets: TypeAlias = Mapping[int, Mapping[int, int]]
 """By run and process: what to add to its clock; what is not there is 0."""
@@ -49,22 +49,21 @@ def find_offsets(rows: DataFrame, runs: Sequence[int]) -> dict[int, dict[int, in
         )
         .where(F.col("gap_ns").isNotNull() & (F.col("sender") != F.col("receiver")))
     )
-    clocks = {run: repaired_clocks(gaps_of(gaps, run, F.min("gap_ns"))) for run in runs}
-    for run in runs:
-        if clocks[run].contradictory:
-            median = F.percentile_approx("gap_ns", 0.5)
-            clocks[run] = repaired_clocks(gaps_of(gaps, run, median))
+    clocks = clocks_of(gaps, runs, F.min("gap_ns"))
+    contrary = [run for run, of_run in clocks.items() if of_run.contradictory]
+    if contrary:
+        clocks |= clocks_of(gaps, contrary, F.percentile_approx("gap_ns", 0.5))
     return {
         run: {int(name): offset for name, offset in of_run.offsets_ns.items() if offset}
         for run, of_run in clocks.items()
     }
 
 
-def gaps_of(gaps: DataFrame, run: int, median: Column) -> list[Gap]:
-    """The gaps of the pairs of processes of a run. In: run, sender, receiver, gap_ns."""
+def clocks_of(gaps: DataFrame, runs: Sequence[int], median: Column) -> dict[int, Clocks]:
+    """The clocks of these runs, all from one query. In: run, sender, receiver, gap_ns."""
     found = (
-        gaps.where(F.col("run") == run)
-        .groupBy("sender", "receiver")
+        gaps.where(F.col("run").isin(list(runs)))
+        .groupBy("run", "sender", "receiver")
         .agg(
             F.min("gap_ns").alias("smallest_ns"),
             median.alias("median_ns"),
@@ -72,10 +71,13 @@ def gaps_of(gaps: DataFrame, run: int, median: Column) -> list[Gap]:
             F.count_if(F.col("gap_ns") < 0).alias("negative"),
         )
     )
-    rows = [row.asDict() for row in found.collect()]
-    return [
-        Gap(sender=str(row.pop("sender")), receiver=str(row.pop("receiver")), **row) for row in rows
-    ]
+    by_run: dict[int, list[Gap]] = {run: [] for run in runs}
+    for row in found.collect():
+        fields = row.asDict()
+        of_run = by_run[fields.pop("run")]
+        sender, receiver = str(fields.pop("sender")), str(fields.pop("receiver"))
+        of_run.append(Gap(sender=sender, receiver=receiver, **fields))
+    return {run: repaired_clocks(of_run) for run, of_run in by_run.items()}
 
 
 def with_clock(rows: DataFrame, offsets: Offsets) -> DataFrame:
