@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from antecede.pipeline import audit
 
 session = SparkSession.builder.remote("local[2]").getOrCreate()
+session.conf.set("spark.sql.shuffle.partitions", "4")  # Not 200 tasks for each few rows.
 before = {name: session.conf.get(name) for name in ("spark.sql.shuffle.partitions",
           "spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes",
           "spark.sql.execution.arrow.maxBytesPerBatch")}
