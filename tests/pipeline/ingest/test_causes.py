@@ -210,15 +210,21 @@ def some_calls(chance: Random, process: int, scope: int | None) -> list[Local]:
     """What a process does in a trace if all messages have one copy: it asks, is asked, answers."""
     events: list[Local] = []
     asked: list[int] = []
+    answered: set[int] = set()
     for place in range(chance.randint(1, 40)):
         number = 1000 * process + place
         handler = chance.choice([7, 8, 9, None])
         phase, answers = chance.choice([ORDINARY, SENDING]), None
         if phase == SENDING:
             answers = chance.choice([None, None, 5 * number])
-            asked += [number] if answers is None or handler is None else []
+            if (answers is None or handler is None) and number not in answered:
+                asked.append(number)
         elif asked and chance.random() < 0.6:
             answers = asked.pop(chance.randrange(len(asked)))
+        elif chance.random() < 0.1:
+            # By the clocks it comes before what it answers, if that is a request at all.
+            answers = number + 1
+            answered.add(answers)
         event = (process, scope, phase, number, 10 * place, 1, 5, handler, number, answers)
         events.append(Local(*event, None, None))
     return events
