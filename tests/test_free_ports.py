@@ -1,9 +1,12 @@
 """No port is given twice, in one process or in two."""
 
+import socket
 import subprocess
 import sys
 
-from tests.free_ports import BELOW_EPHEMERAL, BLOCK, free_port
+import pytest
+
+from tests.free_ports import BELOW_EPHEMERAL, BLOCK, CLAIMS, free_port
 
 GIVE_SOME = """
 import sys
@@ -24,3 +27,20 @@ def test_no_port_is_given_twice() -> None:
     assert len(theirs) == 600
     assert len({*ours, *theirs}) == len(ours) + len(theirs)
     assert {*ours, *theirs} <= {*BELOW_EPHEMERAL}
+
+
+def test_what_is_claimed_nobody_else_can_claim() -> None:
+    port = free_port()
+    names = [claim.getsockname().decode() for claim in CLAIMS]
+    assert any(port in range(first, first + BLOCK) for first in firsts_of(names))
+    for name in names:
+        with (
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other,
+            pytest.raises(OSError, match="in use"),
+        ):
+            other.bind(name)
+
+
+def firsts_of(names: list[str]) -> list[int]:
+    """The first ports of blocks that are claimed under these names."""
+    return [int(name.rpartition("-")[2]) for name in names]
