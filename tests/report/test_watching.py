@@ -1,28 +1,34 @@
 """The page of a watch: how far it has judged, in words that suit the clock of the log."""
 
+import re
+
 import pytest
 
-from antecede.audit.progress import Progress
-from antecede.report.watching import lag_text
+from antecede.audit.progress import Channel, Progress
+from antecede.report.watching import lag_text, watch_page
 
 S = 1_000_000_000
 NOW_NS = 1_800_000_000 * S
 
 
-def judged_up_to(mark_ns: int) -> str:
-    counts = dict.fromkeys(
-        (
-            "events",
-            "violations",
-            "duplicates",
-            "inventions",
-            "losses",
-            "retracted",
-            "open_copies",
-        ),
-        0,
+def batch(number: int, mark_ns: int, violations: int = 0) -> Progress:
+    counts = dict.fromkeys(("duplicates", "inventions", "losses", "retracted", "open_copies"), 0)
+    return Progress(
+        batch=number,
+        mark_ns=mark_ns,
+        clock_ns=NOW_NS,
+        events=100,
+        violations=violations,
+        **counts,
     )
-    return lag_text([Progress(batch=0, mark_ns=mark_ns, clock_ns=NOW_NS, **counts)])
+
+
+def judged_up_to(mark_ns: int) -> str:
+    return lag_text([batch(0, mark_ns)])
+
+
+def page(*progress: Progress) -> str:
+    return watch_page(progress, [Channel(sender=0, process=1, violations=7)], {1: "b"}, "log", 10)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +47,19 @@ def test_how_far_a_watch_has_judged(mark_ns: int, text: str) -> None:
 
 def test_a_watch_that_has_judged_nothing() -> None:
     assert lag_text([]) == "nothing yet"
+
+
+def test_batches_have_whole_numbers_on_the_axis() -> None:
+    found = page(batch(3, NOW_NS - S, violations=7), batch(4, NOW_NS - S))
+    below = re.findall(r'text-anchor="middle">([^<]*)<', found)
+    assert below == ["3", "4", "batch"] * 2
+
+
+@pytest.mark.parametrize(("mark_ns", "charts"), [(NOW_NS - S, 2), (90 * S, 1)])
+def test_the_lag_is_drawn_where_the_log_is_of_these_hours(mark_ns: int, charts: int) -> None:
+    assert page(batch(0, mark_ns)).count("<figure") == charts
+
+
+def test_names_of_a_channel_stand_left_and_figures_right() -> None:
+    found = page(batch(0, NOW_NS - S, violations=7))
+    assert re.search(r'<th [^>]*class="text"[^>]*>P0</th><td class="text">b</td><td>7</td>', found)

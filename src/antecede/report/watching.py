@@ -6,13 +6,13 @@ from typing import Final
 
 from antecede.audit.progress import Channel, Progress
 from antecede.link.notation import duration_text
-from antecede.report.charts.draw import draw
 from antecede.report.charts.spec import Axis, LineChart, Look, Series
 from antecede.report.page.document import Report, page_text
-from antecede.report.page.markup import Markup, element
-from antecede.report.sections.section import Section
+from antecede.report.page.markup import Markup
+from antecede.report.sections.section import Section, chart_grid, paragraph, table
 
 BATCHES_SHOWN: Final = 200
+TABLE_BATCHES: Final = 20
 PER_THOUSAND: Final = 1_000
 NS_PER_S: Final = 1_000_000_000
 LAG_MAX_NS: Final = 3_600 * NS_PER_S
@@ -30,20 +30,12 @@ def watch_page(
 ) -> str:
     """A whole page, which loads itself again."""
     shown = progress[-BATCHES_SHOWN:]
-    found = sum(one.violations for one in progress)
-    events = sum(one.events for one in progress)
-    opening = element(
-        "p",
-        f"{found:,} messages came before one that caused them, in {events:,} events. ",
-        f"Judged up to {lag_text(progress)}.",
-        class_="lead",
-    )
     sections = [
         Section(
             identity="rate",
             title="Too early",
-            lead="Messages that came too early, per thousand events, batch by batch.",
-            body=draw(rate_chart(shown)),
+            lead="Batch by batch: messages that came too early, and how far behind the watch was.",
+            body=chart_grid([rate_chart(shown), *lag_charts(shown)]),
         ),
         Section(
             identity="channels",
@@ -55,18 +47,29 @@ def watch_page(
             identity="batches",
             title="Batches",
             lead="The last ones first.",
-            body=batch_table(shown[-20:]),
+            body=batch_table(shown[-TABLE_BATCHES:]),
         ),
     ]
     return page_text(
         Report(
             title="Causal order, watched",
             subtitle=source,
-            opening=opening,
+            opening=opening_of(progress),
             sections=sections,
             sources=[("the log", source)],
             refresh_s=max(2, round(every_s)),
         )
+    )
+
+
+def opening_of(progress: Sequence[Progress]) -> Markup:
+    """What has been found so far, in a sentence each."""
+    found = sum(one.violations for one in progress)
+    events = sum(one.events for one in progress)
+    return paragraph(
+        f"{found:,} messages came before one that caused them, in {events:,} events. ",
+        f"Judged up to {lag_text(progress)}.",
+        class_="lead",
     )
 
 
@@ -75,8 +78,8 @@ def lag_text(progress: Sequence[Progress]) -> str:
     if not progress:
         return "nothing yet"
     mark_ns = progress[-1].mark_ns
-    lag_ns = progress[-1].clock_ns - mark_ns
-    if 0 <= lag_ns < LAG_MAX_NS:
+    lag_ns = lag_of(progress[-1])
+    if lag_ns is not None:
         return f"{duration_text(lag_ns)} before the last batch"
     if mark_ns >= DATED_NS:
         moment = datetime.fromtimestamp(mark_ns // NS_PER_S, UTC)
@@ -84,18 +87,37 @@ def lag_text(progress: Sequence[Progress]) -> str:
     return f"{duration_text(max(mark_ns, 0))} of the log's own time"
 
 
+def lag_of(one: Progress) -> int | None:
+    """How far behind its clock a batch was judged; None if the log is not of these hours."""
+    lag_ns = one.clock_ns - one.mark_ns
+    return lag_ns if 0 <= lag_ns < LAG_MAX_NS else None
+
+
 def rate_chart(progress: Sequence[Progress]) -> LineChart:
     """Violations per thousand events, by batch."""
-    points = tuple(
-        (float(one.batch), PER_THOUSAND * one.violations / one.events)
-        for one in progress
-        if one.events
+    return batch_chart(
+        "Messages that came too early",
+        Axis(title="per thousand events", low=0),
+        [(one.batch, PER_THOUSAND * one.violations / one.events) for one in progress if one.events],
     )
+
+
+def lag_charts(progress: Sequence[Progress]) -> list[LineChart]:
+    """How far behind the watch was, by batch; nothing for a log of another time."""
+    lags = [(one.batch, float(lag)) for one in progress if (lag := lag_of(one)) is not None]
+    behind = Axis(title="judged up to so long before", unit="time", low=0)
+    return [batch_chart("How far behind the watch is", behind, lags)] if lags else []
+
+
+def batch_chart(title: str, y: Axis, points: Sequence[tuple[int, float]]) -> LineChart:
+    """A figure of each batch."""
+    marks = tuple(float(batch) for batch, _ in points)
+    line = tuple((float(batch), value) for batch, value in points)
     return LineChart(
-        title="Messages that came too early",
-        x=Axis(title="batch"),
-        y=Axis(title="per thousand events", low=0),
-        series=(Series(name="too early", points=points, look=Look(colour=1)),),
+        title=title,
+        x=Axis(title="batch", marks=marks),
+        y=y,
+        series=(Series(name=title.lower(), points=line, look=Look(colour=1)),),
         note="" if points else "Nothing has been judged yet.",
     )
 
@@ -110,7 +132,7 @@ def channel_table(channels: Sequence[Channel], names: Mapping[int, str]) -> Mark
         )
         for one in channels
     ]
-    return table(("from", "to", "too early"), rows) if rows else element("p", "None so far.")
+    return table(("from", "to", "too early"), rows, texts=2) if rows else paragraph("None so far.")
 
 
 def batch_table(progress: Sequence[Progress]) -> Markup:
@@ -129,10 +151,3 @@ def batch_table(progress: Sequence[Progress]) -> Markup:
         for one in reversed(progress)
     ]
     return table(headings, rows)
-
-
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """A plain table."""
-    head = element("tr", *[element("th", text) for text in headings])
-    body = [element("tr", *[element("td", text) for text in row]) for row in rows]
-    return element("table", element("thead", head), element("tbody", *body))
