@@ -2,7 +2,8 @@
 
 `ANTECEDE_SHARE=fifth` asks for it. Of each test with seeds, and with each of its other parameters,
 the first one stays, and after it every fifth. Not every fourth: tests do other things on odd seeds
-than on even ones, or every third time, and five has no factor in common with any of that.
+than on even ones, or every third time, and five has no factor in common with any of that. Small
+programs that every protocol is led through are as many chances to see the same, as seeds are.
 """
 
 import os
@@ -13,6 +14,9 @@ from typing import Final, TypeVar
 import pytest
 
 EVERY: Final = 5
+
+CHANCES: Final = (("seed", int), ("program", str))
+"""Parameters of which a share is enough, and what they are if they are what is meant here."""
 
 IS_SHARED: Final = os.environ.get("ANTECEDE_SHARE") == "fifth"
 
@@ -39,15 +43,17 @@ def left_to_the_other_build(tests: Sequence[Item]) -> list[Item]:
 
 
 def family_of(test: pytest.Item) -> object | None:
-    """What tests share that differ in nothing but the seed; None if there is no seed.
+    """What tests share that differ in nothing but the seed, or program; None if there is none.
 
     Nor for a test that may skip: some of those the other build must skip.
     """
     callspec = getattr(test, "callspec", None)
-    if callspec is None or not isinstance(callspec.params.get("seed"), int):
+    if callspec is None or test.get_closest_marker("skipif") is not None:
         return None
-    if test.get_closest_marker("skipif") is not None:
+    parameters = callspec.params
+    shared = [name for name, kind in CHANCES if isinstance(parameters.get(name), kind)]
+    if not shared:
         return None
     # The very same objects: parameters need not be comparable.
-    others = sorted((name, id(one)) for name, one in callspec.params.items() if name != "seed")
+    others = sorted((name, id(one)) for name, one in parameters.items() if name != shared[0])
     return (test.nodeid.partition("[")[0], *others)

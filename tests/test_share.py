@@ -21,6 +21,9 @@ def test_with_words(seed): pass
 @pytest.mark.parametrize("seed", range(2))
 def test_that_may_skip(seed): pass
 
+@pytest.mark.parametrize(("name", "program"), [(n, p) for n in "ab" for p in "tuvwxyz"])
+def test_with_programs(name, program): pass
+
 def test_without(): pass
 """
 
@@ -39,7 +42,9 @@ def test_of_every_test_with_seeds_the_first_stays_and_then_every_fifth(
         *("test_with_a_name[a-100]", "test_with_a_name[a-105]", "test_with_a_name[a-110]"),
         *("test_with_a_name[b-100]", "test_with_a_name[b-105]", "test_with_a_name[b-110]"),
         *("test_with_one[3]", "test_with_words[x]", "test_with_words[y]"),
-        *("test_that_may_skip[0]", "test_that_may_skip[1]", "test_without"),
+        *("test_that_may_skip[0]", "test_that_may_skip[1]"),
+        *("test_with_programs[a-t]", "test_with_programs[a-y]"),
+        *("test_with_programs[b-t]", "test_with_programs[b-y]", "test_without"),
     ]
 
 

@@ -91,7 +91,7 @@ def test_a_torn_tail_is_cut_off_and_said_so(
         with journal_file(tmp_path).open("ab") as file:
             file.write(b"\xa7\x4a\x4e\x4c half a commit")
         async with antecede.open_node("ann", journal=tmp_path) as again:
-            assert (await again.receive(5)).payload == b"note"
+            assert (await again.receive(60)).payload == b"note"
 
     with caplog.at_level(logging.WARNING):
         run(story())
@@ -132,14 +132,14 @@ def test_what_was_not_confirmed_comes_again_and_says_so(tmp_path: Path) -> None:
             bob = await network.open_node("bob", journal=tmp_path, confirm="done")
             for number in range(4):
                 await ann.send("bob", b"%d" % number)
-            messages = [await bob.receive(5) for _ in range(4)]
+            messages = [await bob.receive(60) for _ in range(4)]
             assert not any(message.again for message in messages)
             messages[0].done()
             messages[2].done()
             await bob.journal.sync()
             bob = await reopened(network, "bob", tmp_path)
             await ann.send("bob", b"4")
-            found = [await bob.receive(5) for _ in range(3)]
+            found = [await bob.receive(60) for _ in range(3)]
             assert [(m.payload, m.again) for m in found] == [
                 (b"1", True),
                 (b"3", True),
@@ -155,11 +155,11 @@ def test_asking_for_the_next_message_confirms_the_one_before(tmp_path: Path) -> 
             bob = await network.open_node("bob", journal=tmp_path)
             for number in range(3):
                 await bob.send("bob", b"%d" % number)
-            await bob.receive(5)
-            await bob.receive(5)
+            await bob.receive(60)
+            await bob.receive(60)
             await bob.journal.sync()
             bob = await reopened(network, "bob", tmp_path)
-            assert (await bob.receive(5)).payload == b"1"
+            assert (await bob.receive(60)).payload == b"1"
 
     run(story())
 
@@ -178,7 +178,7 @@ def test_a_handler_confirms_by_returning_and_not_by_failing(tmp_path: Path) -> N
                 await bob.send("bob", payload)
             await bob.journal.sync()
             bob = await reopened(network, "bob", tmp_path)
-            assert (await bob.receive(5)).payload == b"bad"
+            assert (await bob.receive(60)).payload == b"bad"
             assert bob.receive_ready() == []
 
     run(story())
@@ -190,13 +190,13 @@ def test_what_is_put_during_a_message_counts_with_its_confirmation(tmp_path: Pat
             bob = await network.open_node("bob", journal=tmp_path, confirm="done")
             bob.journal.put("outside", b"at once")
             await bob.send("bob", b"note")
-            message = await bob.receive(5)
+            message = await bob.receive(60)
             await bob.journal.put("inside", b"with the message")
             assert bob.journal.get("inside") == b"with the message"
             await bob.journal.sync()
             bob = await reopened(network, "bob", tmp_path, confirm="done")
             assert bob.journal.keys() == ["outside"]
-            message = await bob.receive(5)
+            message = await bob.receive(60)
             await bob.journal.put("inside", b"with the message")
             message.done()
             await bob.journal.sync()
@@ -230,7 +230,7 @@ def test_peers_notice_nothing_but_a_pause(tmp_path: Path, sealed: bool) -> None:
             ann.add_peer("bob", bob.address)
             for number in range(3):
                 await ann.send("bob", b"%d" % number)
-                assert (await bob.receive(5)).payload == b"%d" % number
+                assert (await bob.receive(60)).payload == b"%d" % number
             await bob.send("ann", b"before")
             bob.abandon()
             await ann.send("bob", b"while away")
@@ -242,9 +242,9 @@ def test_peers_notice_nothing_but_a_pause(tmp_path: Path, sealed: bool) -> None:
                 settings=options,
             ) as again:
                 await again.send("ann", b"after")
-                found = [await again.receive(5) for _ in range(2)]
+                found = [await again.receive(60) for _ in range(2)]
                 assert [message.payload for message in found] == [b"2", b"while away"]
-                answers = [await ann.receive(5) for _ in range(2)]
+                answers = [await ann.receive(60) for _ in range(2)]
                 assert [message.payload for message in answers] == [b"before", b"after"]
                 found[-1].done()
 
@@ -266,10 +266,10 @@ def test_who_left_politely_begins_a_new_life_with_what_it_kept(tmp_path: Path) -
             await bob.close()
             bob = await network.open_node("bob", journal=tmp_path)
             assert bob.journal.get("position") == b"7"
-            message = await bob.receive(5)
+            message = await bob.receive(60)
             assert (message.payload, message.again) == (b"unread", True)
             assert await bob.send("ann", b"the first of this life") == 1
-            assert (await ann.receive(5)).payload == b"the first of this life"
+            assert (await ann.receive(60)).payload == b"the first of this life"
 
     run(story())
     assert PeerRestarted(name="bob") in told
@@ -283,14 +283,14 @@ def test_who_closes_too_early_goes_on_later(tmp_path: Path) -> None:
             ann = await network.open_node("ann")
             bob = await network.open_node("bob", journal=tmp_path)
             await bob.send("ann", b"one")
-            assert (await ann.receive(5)).payload == b"one"
+            assert (await ann.receive(60)).payload == b"one"
             network.cut("ann", "bob")
             await bob.send("ann", b"two")
             with pytest.raises(Stranded):
                 await bob.close(timeout=0.05)
             network.heal("ann", "bob")
             bob = await network.open_node("bob", journal=tmp_path)
-            assert (await ann.receive(5)).payload == b"two"
+            assert (await ann.receive(60)).payload == b"two"
             assert await bob.send("ann", b"three") == 3
 
     run(story())
@@ -304,7 +304,7 @@ def test_who_was_expelled_while_it_was_away_is_told_and_begins_anew(tmp_path: Pa
             ann = await network.open_node("ann")
             bob = await network.open_node("bob", journal=tmp_path)
             await bob.send("ann", b"one")
-            assert (await ann.receive(5)).payload == b"one"
+            assert (await ann.receive(60)).payload == b"one"
             network.kill("bob")
             await ann.expel("bob", "its disk smokes")
             bob = await network.open_node("bob", journal=tmp_path, on_event=told.append)
@@ -316,7 +316,7 @@ def test_who_was_expelled_while_it_was_away_is_told_and_begins_anew(tmp_path: Pa
                 await asyncio.sleep(0)
             bob = await network.open_node("bob", journal=tmp_path)
             assert await bob.send("ann", b"a new life") == 1
-            assert (await ann.receive(5)).payload == b"a new life"
+            assert (await ann.receive(60)).payload == b"a new life"
 
     run(story())
     assert [report.by for report in told if isinstance(report, NodeFenced)] == ["ann"]
@@ -328,7 +328,7 @@ def test_an_expulsion_survives_a_crash_of_the_one_who_decided_it(tmp_path: Path)
             ann = await network.open_node("ann", journal=tmp_path)
             bob = await network.open_node("bob")
             await bob.send("ann", b"one")
-            assert (await ann.receive(5)).payload == b"one"
+            assert (await ann.receive(60)).payload == b"one"
             network.cut("ann", "bob")
             await ann.expel("bob", "silent")
             await ann.journal.sync()
@@ -351,7 +351,7 @@ def test_after_a_crash_messages_to_the_expelled_are_refused_as_before(tmp_path: 
             cid = await network.open_node("cid")
             for peer in (bob, cid):
                 await peer.send("ann", b"met")
-                assert (await ann.receive(5)).payload == b"met"
+                assert (await ann.receive(60)).payload == b"met"
             network.kill("bob")
             await ann.expel("bob", "silent")
             lost: list[Report] = []
@@ -359,18 +359,18 @@ def test_after_a_crash_messages_to_the_expelled_are_refused_as_before(tmp_path: 
                 with pytest.raises(PeerGone, match="bob"):
                     await ann.send("bob", b"to nobody")
                 await ann.send(["bob", "cid"], b"to one of two")
-                assert (await cid.receive(5)).payload == b"to one of two"
+                assert (await cid.receive(60)).payload == b"to one of two"
                 ann = await reopened(network, "ann", tmp_path, on_event=lost.append)
             bob = await network.open_node("bob")
             await bob.send("ann", b"another life")
-            while (await ann.receive(5)).payload != b"another life":
+            while (await ann.receive(60)).payload != b"another life":
                 pass
             await ann.send("bob", b"welcome back")
-            assert (await bob.receive(5)).payload == b"welcome back"
+            assert (await bob.receive(60)).payload == b"welcome back"
             # And who is met again is one who may be waited for.
             ann = await reopened(network, "ann", tmp_path)
             await ann.send("bob", b"still here")
-            assert (await bob.receive(5)).payload == b"still here"
+            assert (await bob.receive(60)).payload == b"still here"
 
     run(story())
 
@@ -386,14 +386,14 @@ def test_after_a_crash_who_was_away_still_is(tmp_path: Path) -> None:
             bob = await network.open_node("bob")
             for peer in ("ann", "cid"):
                 await bob.send(peer, b"met")
-            assert (await ann.receive(5)).payload == b"met"
+            assert (await ann.receive(60)).payload == b"met"
             network.cut("ann", "bob")
             network.kill("bob")
             bob = await network.open_node("bob")
             while not any(isinstance(report, PeerRestarted) for report in told):
                 await asyncio.sleep(0)
             await cid.send("ann", b"Bob has restarted")
-            assert (await ann.receive(5)).payload == b"Bob has restarted"
+            assert (await ann.receive(60)).payload == b"Bob has restarted"
             for _ in range(2):
                 with pytest.raises(PeerGone, match="bob"):
                     await ann.send("bob", b"to nobody")
@@ -413,7 +413,7 @@ def test_a_full_disk_accepts_nothing_loses_nothing_and_goes_on(tmp_path: Path) -
             ann = await network.open_node("ann", journal=tmp_path)
             bob = await network.open_node("bob")
             await ann.send("bob", b"one")
-            assert (await bob.receive(5)).payload == b"one"
+            assert (await bob.receive(60)).payload == b"one"
             await network.settle()
             disk.room = 0
             waiting = asyncio.create_task(ann.send("bob", b"two"))
@@ -428,7 +428,7 @@ def test_a_full_disk_accepts_nothing_loses_nothing_and_goes_on(tmp_path: Path) -
             disk.room = None
             assert await waiting == 2
             assert await ann.send("bob", b"three") == 3
-            payloads = [(await bob.receive(5)).payload for _ in range(2)]
+            payloads = [(await bob.receive(60)).payload for _ in range(2)]
             assert payloads == [b"two", b"three"]
 
     run(story())
@@ -512,13 +512,13 @@ def test_a_thread_confirms_by_asking_for_the_next_message(tmp_path: Path) -> Non
     node = blocking.open_node("ann", journal=tmp_path)
     for number in range(4):
         node.send("ann", b"%d" % number)
-    assert [node.receive(5).payload for _ in range(2)] == [b"0", b"1"]
+    assert [node.receive(60).payload for _ in range(2)] == [b"0", b"1"]
     node.journal.put("position", b"with the second one")
     node.journal.sync()
     crash(node)
     node = blocking.open_node("ann", journal=tmp_path, confirm="done")
     assert node.journal.keys() == []
-    found = [node.receive(5) for _ in range(3)]
+    found = [node.receive(60) for _ in range(3)]
     assert [(message.payload, message.again) for message in found] == [
         (b"1", True),
         (b"2", True),
@@ -531,7 +531,7 @@ def test_a_thread_confirms_by_asking_for_the_next_message(tmp_path: Path) -> Non
     crash(node)
     with blocking.open_node("ann", journal=tmp_path) as node:
         assert node.journal.get("position") == b"7"
-        assert [message.payload for message in [node.receive(5), *node.receive_ready()]] == [b"1"]
+        assert [message.payload for message in [node.receive(60), *node.receive_ready()]] == [b"1"]
         node.journal.remove("position")
         assert node.journal.get("position", b"none") == b"none"
 
@@ -549,11 +549,11 @@ def test_a_handler_in_a_thread_confirms_by_returning(tmp_path: Path) -> None:
     node.on_message(handle)
     for payload in (b"good", b"bad", b"last"):
         node.send("ann", payload)
-    assert handled.wait(10)
+    assert handled.wait(60)
     node.journal.sync()
     crash(node)
     with blocking.open_node("ann", journal=tmp_path) as again:
-        assert again.receive(5).payload == b"bad"
+        assert again.receive(60).payload == b"bad"
 
 
 def crash(node: blocking.BlockingNode) -> None:
@@ -569,10 +569,10 @@ def test_values_can_be_confirmed_too(tmp_path: Path) -> None:
             typed = TypedNode(bob, JsonCodec())
             await typed.send("bob", {"number": 1})
             await typed.send("bob", {"number": 2})
-            (await typed.receive(5)).done()
+            (await typed.receive(60)).done()
             await bob.journal.sync()
             typed = TypedNode(await reopened(network, "bob", tmp_path), JsonCodec())
-            message = await typed.receive(5)
+            message = await typed.receive(60)
             assert (message.value, message.again) == ({"number": 2}, True)
 
     run(story())
@@ -587,7 +587,7 @@ def test_a_crash_while_leaving_does_not_end_a_life(tmp_path: Path) -> None:
             ann = await network.open_node("ann", on_event=told.append)
             bob = await network.open_node("bob", journal=tmp_path)
             await bob.send("ann", b"one")
-            assert (await ann.receive(5)).payload == b"one"
+            assert (await ann.receive(60)).payload == b"one"
             leaving = asyncio.create_task(bob.close(linger="bye"))
             while not bob.closed and network.now_ns < 3_000_000_000:
                 network.go_on()
@@ -602,9 +602,9 @@ def test_a_crash_while_leaving_does_not_end_a_life(tmp_path: Path) -> None:
                 network.go_on()
                 await asyncio.sleep(0)
             bob = await network.open_node("bob", journal=tmp_path)
-            assert (await bob.receive(5)).payload == b"while it was away"
+            assert (await bob.receive(60)).payload == b"while it was away"
             assert await bob.send("ann", b"two") == 2
-            assert (await ann.receive(5)).payload == b"two"
+            assert (await ann.receive(60)).payload == b"two"
 
     run(story())
     assert PeerRestarted(name="bob") not in told
@@ -620,7 +620,7 @@ def test_a_journal_has_figures(tmp_path: Path) -> None:
             bob = await network.open_node("bob", journal=tmp_path, confirm="done")
             before = bob.stats().journal
             await bob.send("bob", b"x" * 1000)
-            message = await bob.receive(5)
+            message = await bob.receive(60)
             after = bob.stats().journal
             assert (before.files, before.unconfirmed, before.commits) == (1, 0, 0)
             assert after.size_bytes == journal_file(tmp_path).stat().st_size > 1000

@@ -15,7 +15,7 @@ from antecede.live.errors import BadConfiguration
 from antecede.live.security.keys import new_secret
 from antecede.live.settings import AddressLike
 
-SECONDS = 20.0
+SECONDS = 60.0
 QUICK = {"heartbeat": 0.05, "silent_after": 0.2}
 
 

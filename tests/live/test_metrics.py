@@ -35,7 +35,7 @@ def with_two_nodes(scenario: Callable[[Node, Node], Awaitable[None]]) -> None:
                 await alice.send("bob", b"hello")
             for _ in range(3):
                 await bob.receive(30)
-            await alice.flush(10)
+            await alice.flush(60)
             await scenario(alice, bob)
 
     asyncio.run(play())

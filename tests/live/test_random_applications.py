@@ -26,7 +26,7 @@ NETWORKS = (
 )
 SIZES = (0, 10, 500, 500, 3_000, 30_000)
 QUESTION, ANSWER = b"?", b"!"
-HANGS_AFTER_S = 120
+HANGS_AFTER_S = 300
 
 
 async def turns(count: int) -> None:

@@ -83,8 +83,8 @@ def test_closing_waits_until_a_slow_handler_has_seen_everything(linger: str) -> 
             bob.on_message(handler)
             for _ in range(MANY):
                 await alice.send("bob", b"x")
-            await alice.flush(5)
-            both = alice.close(5), bob.close(5, "bye" if linger == "bye" else "released")
+            await alice.flush(60)
+            both = alice.close(60), bob.close(60, "bye" if linger == "bye" else "released")
             await asyncio.gather(*both)
             return seen
 
@@ -168,12 +168,12 @@ def test_a_handler_goes_on_after_a_signal_until_the_node_is_closed() -> None:
 
         bob.on_message(handler)
         await alice.send("bob", b"before")
-        await alice.flush(5)
+        await alice.flush(60)
         await asyncio.sleep(0)
         bob._deliveries.stop_iterating()  # What a signal does.
         await alice.send("bob", b"after")
-        await alice.flush(5)
-        await bob.close(5)
+        await alice.flush(60)
+        await bob.close(60)
         assert seen == [b"before", b"after"]
 
     play(story)
@@ -190,10 +190,10 @@ def test_a_handler_that_takes_the_rest_itself_is_not_called_for_it(
 
         for number in range(5):
             await alice.send("bob", b"%d" % number)
-        await alice.flush(5)
+        await alice.flush(60)
         bob.on_message(handler)
         await alice.send("bob", b"5")
-        await alice.flush(5)
+        await alice.flush(60)
         await asyncio.sleep(0)
         assert seen == [b"0", b"1", b"2", b"3", b"4", b"5"]
 

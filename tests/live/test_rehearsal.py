@@ -127,7 +127,7 @@ def test_a_restarted_peer_is_another_and_what_the_dead_one_missed_is_reported() 
             assert (await carol.receive(30)).payload == b"lost on bob"
             again = await network.open_node("bob")
             with pytest.raises(Undelivered, match="1 to 'bob'"):
-                await alice.flush(5)
+                await alice.flush(60)
             assert PeerRestarted(name="bob") in reports
             assert Undeliverable(name="bob", sequences=(2,)) in reports
             await alice.send("bob", b"to the new one")

@@ -74,8 +74,25 @@ def test_a_round_is_two_processes_and_everything_arrives() -> None:
     assert trips.count > 0
 
 
-@pytest.mark.parametrize("key", [key for key in PEERS if key not in ("tcp", "antecede-1400")])
+COMBINED = (
+    *("antecede-handler", "antecede-1400", "antecede-handler-1400", "antecede-uvloop"),
+    *("antecede-sealed", "antecede-handler-sealed", "antecede-1400-sealed", "tls"),
+)
+"""Whose options others have too, alone or all of them at once; of `tcp` the other tests are."""
+
+
+@pytest.mark.parametrize("key", [key for key in PEERS if key not in (*COMBINED, "tcp")])
 def test_whoever_is_installed_can_be_measured(key: str) -> None:
+    check_measured(key)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", COMBINED)
+def test_options_can_be_measured_in_every_combination(key: str) -> None:
+    check_measured(key)
+
+
+def check_measured(key: str) -> None:
     objection = find_peer(key).objection()
     if objection is not None:
         pytest.skip(objection)

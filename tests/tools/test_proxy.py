@@ -21,7 +21,7 @@ def open_socket() -> Iterator[socket.socket]:
     """What a node has: a port of its own."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as own:
         own.bind(("127.0.0.1", 0))
-        own.settimeout(10)
+        own.settimeout(60)
         yield own
 
 

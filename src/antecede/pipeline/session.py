@@ -53,6 +53,9 @@ EVERYWHERE: Final = {
     "spark.executorEnv.MALLOC_TOP_PAD_": str(64 << 20),
     # Jobs have their own progress bar.
     "spark.ui.showConsoleProgress": "false",
+    # Where in our code a column was named does not help who reads an error. To note it, Spark asks
+    # Java six times for every column, and imports IPython where there is one.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 THIS_MACHINE: Final = {

@@ -10,7 +10,7 @@ import pytest
 
 from tests.free_ports import free_port
 
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 
 
 class Broker:

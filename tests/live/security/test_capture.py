@@ -49,9 +49,9 @@ async def captured() -> list[bytes]:
         async with open_node(ALICE, key=alice_key, peers=peers, mtu=1400) as alice:
             for word in WORDS:
                 await alice.send(BOB, word * 20)
-                assert (await bob.receive(timeout=10)).payload == word * 20
+                assert (await bob.receive(timeout=60)).payload == word * 20
                 await bob.send(ALICE, word)
-                assert (await alice.receive(timeout=10)).payload == word
+                assert (await alice.receive(timeout=60)).payload == word
     wire.close()
     return protocol.captured
 
