@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from antecede.pipeline.profile.distributions import Distribution, distributions_of, histograms
 from antecede.pipeline.profile.drawing import share_points
+from antecede.pipeline.profile.job import rows_by_run
 from antecede.sim.histogram import Histogram, bucket_of
 
 VALUES = [0, 0, 1, 5, 127, 128, 129, 1000, 10**6, 10**6 + 7, 10**12, (1 << 62) + 12345]
@@ -28,8 +29,8 @@ def distribution(values: list[int]) -> Distribution:
 def test_spark_counts_as_the_simulator_does(spark: SparkSession) -> None:
     rows = [("a", "x", value, 1) for value in VALUES] + [("a", "y", 7, 1000), ("b", "x", 9, 2)]
     table = spark.createDataFrame(rows, "run_id string, measure string, value long, count long")
-    found = distributions_of(histograms(table.repartition(3)).collect())
-    assert found == {
+    found = rows_by_run(histograms(table.repartition(3)))
+    assert {run: distributions_of(buckets) for run, buckets in found.items()} == {
         "a": {
             "x": distribution(VALUES),
             "y": Distribution(least=7, greatest=7, total=7000, buckets=((7, 1000),)),

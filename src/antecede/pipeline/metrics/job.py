@@ -6,22 +6,19 @@ There is one row a run, so the result is small however long the logs are.
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, TypeAlias
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.audit.facts import check_separate, gather_facts
+from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
 from antecede.pipeline.audit.inputs import find_source, read_logs
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
 from antecede.pipeline.metrics.non_causal import COPIES_MAX, find_stretches
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS
-
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
+from antecede.trace.parquet import ArrowTable
 
 
 def measure_logs(
@@ -43,18 +40,21 @@ def measure_logs(
         events = read_logs(session, sources)
         runs = gather_facts(events)
         check_separate(runs, sources)
-        names = Counter(run.run_id for run in runs)
-        shared = [run_id for run_id, sources in names.items() if sources > 1]
+        names = distinct_names(runs)
+        shared = [run.run_id for run, name in zip(runs, names, strict=True) if run.run_id != name]
         log = with_distinct_names(events, shared).select("run_id", *EVENTS.names)
         instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
         stack.callback(instants.unpersist)
-        sizes = {
-            f"{run.source}:{run.run_id}" if run.run_id in shared else run.run_id: run.copies
-            for run in runs
-        }
+        sizes = {name: run.copies for run, name in zip(runs, names, strict=True)}
         stretches = find_stretches(instants, sizes, copies_max) if non_causal else []
         measured = measured_runs(log, instants, non_causal=non_causal, stretches=stretches)
         return measured.orderBy("run_id").toArrow()
+
+
+def distinct_names(runs: Sequence[RunFacts]) -> list[str]:
+    """What the runs are called; one whose name occurs in several sources is `source:name`."""
+    names = Counter(run.run_id for run in runs)
+    return [f"{run.source}:{run.run_id}" if names[run.run_id] > 1 else run.run_id for run in runs]
 
 
 def with_distinct_names(events: DataFrame, shared: Sequence[str]) -> DataFrame:

@@ -9,7 +9,7 @@ middle of things, so what is submitted in its first half only makes up the past 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
@@ -17,9 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.pipeline.metrics.ideal import Copies, ideal_deliveries
 from antecede.pipeline.metrics.instants import travelling
-
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
+from antecede.trace.parquet import ArrowTable
 
 COPIES_MAX: Final = 4_000_000
 """How many copies of one run are looked at, in one task or in all stretches: at most 2 GB."""
@@ -143,11 +141,16 @@ def lateness_of_stretch(copies: ArrowTable) -> ArrowTable:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = {name: copies[name].to_pylist() for name in Copies.__dataclass_fields__}
-    late = lateness(Copies(**columns), copies["delivered_ns"].to_pylist())
-    table = pa.table({"run_id": copies["run_id"], "non_causal_ns": pa.array(late, pa.int64())})
+    late = pa.array(lateness_in(copies), pa.int64())
+    table = pa.table({"run_id": copies["run_id"], "non_causal_ns": late})
     counts = pc.greater_equal(copies["submitted_ns"], copies["first_ns"])
     return table.filter(pc.fill_null(counts, fill_value=True))
+
+
+def lateness_in(copies: ArrowTable) -> list[int]:
+    """The same as `lateness`, of the columns of `Copies` and delivered_ns."""
+    columns = {name: copies[name].to_pylist() for name in Copies.__dataclass_fields__}
+    return lateness(Copies(**columns), copies["delivered_ns"].to_pylist())
 
 
 def lateness(copies: Copies, delivered_ns: list[int]) -> list[int]:

@@ -5,17 +5,20 @@ every power of two is cut into 64, so a quantile is off by one part in 128 at mo
 least and greatest are exact, and nothing depends on how Spark has partitioned the rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.pipeline.metrics.histograms import bucket_of
 from antecede.sim.histogram import bucket_start
+
+Fields: TypeAlias = Mapping[str, Any] | Row
+"""A row of a table, in this process or of Spark's."""
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -92,22 +95,17 @@ def histograms(values: DataFrame) -> DataFrame:
     )
 
 
-def distributions_of(rows: Iterable[Row]) -> dict[str, dict[str, Distribution]]:
-    """Collected histograms by run and measure."""
-    gathered: dict[str, dict[str, list[Row]]] = {}
+def distributions_of(rows: Iterable[Fields]) -> dict[str, Distribution]:
+    """The distributions that the buckets of one run make, by measure."""
+    gathered: dict[str, list[Fields]] = {}
     for row in rows:
-        gathered.setdefault(row.run_id, {}).setdefault(row.measure, []).append(row)
+        gathered.setdefault(row["measure"], []).append(row)
     return {
-        run_id: {measure: one_of(buckets) for measure, buckets in sorted(measures.items())}
-        for run_id, measures in sorted(gathered.items())
+        measure: Distribution(
+            least=min(row["least"] for row in buckets),
+            greatest=max(row["greatest"] for row in buckets),
+            total=int(sum((row["total"] for row in buckets), Decimal(0))),
+            buckets=tuple(sorted((row["bucket"], row["count"]) for row in buckets)),
+        )
+        for measure, buckets in sorted(gathered.items())
     }
-
-
-def one_of(rows: list[Row]) -> Distribution:
-    """The distribution that these buckets make."""
-    return Distribution(
-        least=min(row.least for row in rows),
-        greatest=max(row.greatest for row in rows),
-        total=int(sum((row.total for row in rows), Decimal(0))),
-        buckets=tuple(sorted((row.bucket, row["count"]) for row in rows)),
-    )

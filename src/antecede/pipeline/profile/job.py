@@ -6,6 +6,8 @@ those of a network that takes no time. What follows from chains of causes is est
 of the conversations where a run is too large for one task.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
@@ -17,7 +19,12 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.profile import moments, traffic
-from antecede.pipeline.profile.distributions import Distribution, distributions_of, histograms
+from antecede.pipeline.profile.distributions import (
+    Distribution,
+    Fields,
+    distributions_of,
+    histograms,
+)
 from antecede.pipeline.profile.sampling import (
     ENTRIES_MAX,
     Sampled,
@@ -27,10 +34,12 @@ from antecede.pipeline.profile.sampling import (
 )
 from antecede.pipeline.profile.sources import read_events, read_names, read_workload
 from antecede.pipeline.profile.structure import causal_structure
+from antecede.pipeline.profile.values import structure_values
 
 RECORDED: Final = "recorded"
 NOMINAL: Final = "nominal"
 
+AT_ONCE: Final = "errands_at_once"
 ESTIMATED: Final = ("conversations", "spontaneous", "stuck")
 """Counts that follow from chains of causes."""
 
@@ -155,17 +164,11 @@ def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
     own_gaps = moments.in_own_lane(sent, "sender_gap_ns").unionByName(
         moments.in_own_lane(moments.deliveries(copies), "delivery_gap_ns")
     )
-    errands = moments.marks(moments.errand_spans(tables.structure.where(is_whole)))
     under_way = moments.marks(moments.flights(copies))
-    levels = moments.levels(
-        moments.in_own_lane(errands, "errands_at_once").unionByName(
-            moments.in_system_lane(under_way, "in_flight", tables.runs)
-        )
-    )
+    levels = moments.levels(moments.in_system_lane(under_way, "in_flight", tables.runs))
     levels = persisted(levels, stack)
     values = [
-        traffic.message_values(tables.structure),
-        traffic.conversation_values(tables.structure),
+        structure_values(tables.structure).where(is_whole | (F.col("measure") != AT_ONCE)),
         traffic.process_values(tables.totals),
         moments.gaps(sent_by_all.select(own_gaps.columns).unionByName(own_gaps)),
         moments.level_values(levels),
@@ -175,30 +178,44 @@ def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
     counted = reduce(DataFrame.unionByName, values).where(
         recorded | ~F.col("measure").isin("flight_ns", "in_flight")
     )
-    flights = levels.where(F.col("measure") == "in_flight")
-    return histograms(counted), moments.timeline(sent_by_all, flights, tables.runs)
+    return histograms(counted), moments.timeline(sent_by_all, levels, tables.runs)
 
 
 def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunProfile]:
     """What was found, run by run."""
-    distributions = distributions_of(counted.collect())
-    points: dict[str, dict[int, Point]] = {}
-    for row in line.collect():
-        points.setdefault(row.run_id, {})[row.slice] = Point(
-            start_ns=row.start_ns, messages=row.messages, in_flight_max=row.in_flight_max or 0
-        )
+    buckets, slices = rows_by_run(counted), rows_by_run(line)
     return [
         RunProfile(
             times=tables.times,
             sampled=tables.sample.messages.get(row.run_id),
-            distributions=distributions[row.run_id],
-            timeline=tuple(point for _, point in sorted(points.get(row.run_id, {}).items())),
+            distributions=distributions_of(buckets[row.run_id]),
+            timeline=points_of(slices[row.run_id]),
             messages=tables.sample.sizes[row.run_id].messages,
             copies=tables.sample.sizes[row.run_id].copies,
             **fields_of(row, tables.sample),
         )
         for row in overview(tables).orderBy("run_id").collect()
     ]
+
+
+def rows_by_run(table: DataFrame) -> dict[str, list[Row]]:
+    """The rows of each run."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in table.collect():
+        rows[row.run_id].append(row)
+    return rows
+
+
+def points_of(slices: Iterable[Fields]) -> tuple[Point, ...]:
+    """The time line that these slices make."""
+    return tuple(
+        Point(
+            start_ns=one["start_ns"],
+            messages=one["messages"],
+            in_flight_max=one["in_flight_max"] or 0,
+        )
+        for one in sorted(slices, key=lambda one: one["slice"])
+    )
 
 
 def fields_of(row: Row, sample: Sampled) -> dict[str, Any]:

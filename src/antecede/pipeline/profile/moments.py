@@ -162,26 +162,6 @@ def flights(copies: DataFrame) -> DataFrame:
     )
 
 
-def errand_spans(structure: DataFrame) -> DataFrame:
-    """From when to when each errand lasts, over a network that takes no time.
-
-    In:  run_id, sender, targets, ready_ns, errand, target_errands.
-    Out: run_id, process, opened_ns, closed_ns (one after its last moment).
-    """
-    sent = F.struct(F.col("sender").alias("process"), F.col("errand").alias("errand"))
-    received = F.arrays_zip(
-        F.col("targets").alias("process"), F.col("target_errands").alias("errand")
-    )
-    parts = structure.where(F.col("ready_ns").isNotNull()).select(
-        "run_id", "ready_ns", F.explode(F.concat(F.array(sent), received)).alias("part")
-    )
-    return (
-        parts.groupBy("run_id", "part.process", "part.errand")
-        .agg(F.min("ready_ns").alias("opened_ns"), (F.max("ready_ns") + 1).alias("closed_ns"))
-        .select("run_id", "process", "opened_ns", "closed_ns")
-    )
-
-
 def marks(spans: DataFrame) -> DataFrame:
     """The moments at which something opens or closes.
 

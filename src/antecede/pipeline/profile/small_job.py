@@ -7,109 +7,68 @@ file say the same of workloads of any size; a test compares the two.
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.metrics.small_stages import instants_of, open_at_once
 from antecede.pipeline.places import is_plain
-from antecede.pipeline.profile.distributions import Distribution
-from antecede.pipeline.profile.job import NOMINAL, RECORDED, Point, RunProfile, no_messages
+from antecede.pipeline.profile.distributions import distributions_of
+from antecede.pipeline.profile.job import NOMINAL, RECORDED, RunProfile, no_messages, points_of
 from antecede.pipeline.profile.moments import SLICES
 from antecede.pipeline.profile.structure import COLUMNS, structured
+from antecede.pipeline.profile.values import as_often, value_counts, values_of
 from antecede.sim.histogram import bucket_of
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import PARTITION, partition_folder, run_id_of
+from antecede.trace.parquet import ArrowArray, ArrowSchema, ArrowTable
 
 Fields: TypeAlias = dict[str, Any]
-Copy: TypeAlias = tuple[int, int, int, int, int | None]
-"""Sender, sequence, target, when it was submitted, and when delivered (None: never)."""
-Span: TypeAlias = tuple[int, int | None]
-"""From when, and up to when it was open; None: it never closed."""
 Files: TypeAlias = dict[str, list[Path]]
 
 SMALL_ROWS: Final = 100_000
 """Workloads of so many messages, and logs of four times as many events, are profiled here."""
 
+EVENT_COLUMNS: Final = ("process", "kind", "sender", "sequence", "target", "time_ns")
+TOTALS: Final = (
+    *("messages", "copies_sent", "copies_received", "out_degree", "in_degree"),
+    *("bytes_sent", "bytes_received"),
+)
+"""What is counted of each process."""
+
 SCHEMAS: Final = {
     "processes": pa.schema(
-        [
-            ("process", pa.int32()),
-            ("name", pa.string()),
-            *(
-                (name, pa.int64())
-                for name in (
-                    *("messages", "copies_sent", "copies_received", "out_degree", "in_degree"),
-                    *("bytes_sent", "bytes_received"),
-                )
-            ),
-        ]
+        {"process": pa.int32(), "name": pa.string()} | dict.fromkeys(TOTALS, pa.int64())
     ),
     "channels": pa.schema(
-        [
-            ("sender", pa.int32()),
-            ("target", pa.int32()),
-            ("copies", pa.int64()),
-            ("payload_bytes", pa.int64()),
-        ]
+        {
+            "sender": pa.int32(),
+            "target": pa.int32(),
+            "copies": pa.int64(),
+            "payload_bytes": pa.int64(),
+        }
     ),
     "distributions": pa.schema(
-        [
-            ("measure", pa.string()),
-            ("bucket", pa.int32()),
-            ("count", pa.int64()),
-            ("total", pa.decimal128(38, 0)),
-            ("least", pa.int64()),
-            ("greatest", pa.int64()),
-        ]
+        {
+            "measure": pa.string(),
+            "bucket": pa.int32(),
+            "count": pa.int64(),
+            "total": pa.decimal128(38, 0),
+            "least": pa.int64(),
+            "greatest": pa.int64(),
+        }
     ),
     "timeline": pa.schema(
-        [
-            ("slice", pa.int64()),
-            ("start_ns", pa.int64()),
-            ("messages", pa.int64()),
-            ("in_flight_max", pa.int64()),
-        ]
+        dict.fromkeys(("slice", "start_ns", "messages", "in_flight_max"), pa.int64())
     ),
 }
 """The tables that a profile leaves, one file of each for every run."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """How often which values of each measure occurred."""
-
-    values: dict[str, Counter[int]] = field(default_factory=dict)
-
-    def add(self, measure: str, value: int | None, count: int = 1) -> None:
-        """A value has occurred; None is none."""
-        if value is not None:
-            self.values.setdefault(measure, Counter())[value] += count
-
-    def rows(self) -> list[Fields]:
-        """The same as buckets."""
-        rows = []
-        for measure, values in sorted(self.values.items()):
-            buckets: dict[int, list[int]] = {}
-            for value in values:
-                buckets.setdefault(int(bucket_of(value)), []).append(value)
-            rows += [
-                {
-                    "measure": measure,
-                    "bucket": bucket,
-                    "count": sum(values[value] for value in members),
-                    "total": Decimal(sum(value * values[value] for value in members)),
-                    "least": min(members),
-                    "greatest": max(members),
-                }
-                for bucket, members in sorted(buckets.items())
-            ]
-        return rows
 
 
 def profile_small(
@@ -130,22 +89,24 @@ def profile_small(
     tables: dict[str, dict[str, list[Fields]]] = {name: {} for name in SCHEMAS}
     for run in runs:
         messages = read(workload[run], [name for name in COLUMNS if name != "run_id"])
-        events = read(logs[run], EVENT_COLUMNS).to_pylist() if run in logs else None
+        if not len(messages):
+            continue
+        structure = structured(run, messages)
+        copies = nominal_times(structure)
+        if logs:
+            # A run without a log is one in which nothing has happened.
+            copies = recorded_times(logs[run]) if run in logs else copies.slice(0, 0)
         called = read(names[run], ["process", "name"]).to_pylist() if run in names else []
-        if len(messages):
-            log = [] if events is None and logs else events
-            found, written = profiled(run, messages, log, {r["process"]: r["name"] for r in called})
-            profiles.append(found)
-            for name, rows in written.items():
-                tables[name][run] = rows
+        people = {one["process"]: one["name"] for one in called}
+        found, written = profiled(run, structure, copies, people, RECORDED if logs else NOMINAL)
+        profiles.append(found)
+        for name, rows in written.items():
+            tables[name][run] = rows
     if not profiles:
         raise LocalError(no_messages(source, run_id))
     for name, by_run in tables.items():
         write(Path(out) / name, by_run, SCHEMAS[name])
     return profiles
-
-
-EVENT_COLUMNS: Final = ("process", "kind", "sender", "sequence", "target", "time_ns")
 
 
 def files_of(folder: Path) -> Files | None:
@@ -170,7 +131,7 @@ def rows_in(runs: Files) -> int:
     return sum(pq.read_metadata(file).num_rows for files in runs.values() for file in files)
 
 
-def read(files: Sequence[Path], columns: Sequence[str]) -> Any:  # noqa: ANN401 an Arrow table
+def read(files: Sequence[Path], columns: Sequence[str]) -> ArrowTable:
     """These columns of all the files; a workload in the order of its messages."""
     tables = [pq.ParquetFile(file).read(list(columns)) for file in files]
     table = pa.concat_tables(tables, promote_options="permissive")
@@ -178,65 +139,45 @@ def read(files: Sequence[Path], columns: Sequence[str]) -> Any:  # noqa: ANN401 
 
 
 def profiled(
-    run: str,
-    messages: Any,  # noqa: ANN401 an Arrow table
-    events: Sequence[Fields] | None,
-    names: Mapping[int, str],
+    run: str, structure: ArrowTable, copies: ArrowTable, names: Mapping[int, str], times: str
 ) -> tuple[RunProfile, dict[str, list[Fields]]]:
     """One run, and its tables."""
-    structure = structured(run, messages).to_pylist()
-    copies = nominal_times(structure) if events is None else copy_times(events)
     channels = channels_of(structure)
     totals = totals_of(channels, structure, names)
-    counts = Counts()
-    count_messages(counts, structure)
-    count_conversations(counts, structure)
-    for row in totals:
-        counts.add("out_degree", row["out_degree"])
-        counts.add("in_degree", row["in_degree"])
-        counts.add("process_messages", row["messages"])
-    count_gaps(counts, copies)
-    count_errands(counts, structure)
-    first_ns = min((one[3] for one in copies), default=0)
-    last_ns = max((max(one[3], one[3] if one[4] is None else one[4]) for one in copies), default=0)
-    slice_ns = (last_ns - first_ns) // SLICES + 1 if copies else 0
-    in_flight = levels(flights(copies))
-    if events is not None:
-        for _, _, _, sent_ns, came_ns in copies:
-            if came_ns is not None and came_ns >= sent_ns:
-                counts.add("flight_ns", came_ns - sent_ns)
-        for _, opened, level in in_flight:
-            counts.add("in_flight", level, opened)
-    timeline = timeline_of(copies, in_flight, first_ns, slice_ns)
-    rows = counts.rows()
+    sent = copies.group_by(["sender", "sequence"]).aggregate([("submitted_ns", "min")])
+    in_flight = levels_of(copies)
+    first_ns = pc.min(copies["submitted_ns"]).as_py() or 0
+    ends_ns = [pc.max(copies[name]).as_py() for name in ("submitted_ns", "delivered_ns")]
+    last_ns = max((end_ns for end_ns in ends_ns if end_ns is not None), default=0)
+    slice_ns = (last_ns - first_ns) // SLICES + 1 if len(copies) else 0
+    values = values_of(structure) | values_of_processes(totals) | gaps_in(copies, sent)
+    if times == RECORDED:
+        flights_ns = pc.subtract(copies["delivered_ns"], copies["submitted_ns"])
+        values["flight_ns"] = flights_ns.filter(pc.greater_equal(flights_ns, 0))
+        values["in_flight"] = as_often(in_flight["level"], in_flight["opened"])
+    timeline = timeline_of(sent["submitted_ns_min"], in_flight, first_ns, slice_ns)
+    buckets = buckets_of(value_counts(values))
     found = RunProfile(
         run_id=run,
-        times=NOMINAL if events is None else RECORDED,
+        times=times,
         messages=len(structure),
-        copies=sum(len(one["targets"]) for one in structure),
+        copies=sum(one["copies"] for one in channels),
         processes=len(totals),
         channels=len(channels),
-        conversations=len({one["conversation"] for one in structure}),
-        spontaneous=sum(one["depth"] == 0 for one in structure),
-        stuck=sum(one["depth"] is None for one in structure),
+        conversations=len(structure["conversation"].unique()),
+        spontaneous=pc.sum(pc.equal(structure["depth"], 0)).as_py() or 0,
+        stuck=structure["depth"].null_count,
         first_ns=first_ns,
         last_ns=last_ns,
         slice_ns=slice_ns,
         sampled=None,
-        distributions=distributions_of(rows),
-        timeline=tuple(
-            Point(
-                start_ns=one["start_ns"],
-                messages=one["messages"],
-                in_flight_max=one["in_flight_max"] or 0,
-            )
-            for one in timeline
-        ),
+        distributions=distributions_of(buckets),
+        timeline=points_of(timeline),
     )
     return found, {
         "processes": totals,
         "channels": channels,
-        "distributions": rows,
+        "distributions": buckets,
         "timeline": timeline,
     }
 
@@ -244,75 +185,42 @@ def profiled(
 # Times.
 
 
-def copy_times(events: Iterable[Fields]) -> list[Copy]:
+def recorded_times(files: Sequence[Path]) -> ArrowTable:
     """When each copy that was submitted was so, and when delivered, the first time."""
-    submitted: dict[tuple[int, int, int], int] = {}
-    delivered: dict[tuple[int, int, int], int] = {}
-    for event in events:
-        if event["sender"] is None or event["kind"] not in ("submitted", "delivered"):
-            continue
-        there = event["kind"] == "delivered"
-        target = event["process"] if there else event["target"]
-        key = event["sender"], event["sequence"], target
-        known = delivered if there else submitted
-        known[key] = min(known.get(key, event["time_ns"]), event["time_ns"])
-    return [(*key, time_ns, delivered.get(key)) for key, time_ns in submitted.items()]
+    return instants_of(read(files, EVENT_COLUMNS))
 
 
-def nominal_times(structure: Iterable[Fields]) -> list[Copy]:
+def nominal_times(structure: ArrowTable) -> ArrowTable:
     """The same for a workload, as over a network that takes no time."""
-    return [
-        (one["sender"], one["rank"], target, one["ready_ns"], one["ready_ns"])
-        for one in structure
-        if one["ready_ns"] is not None
-        for target in one["targets"]
-    ]
+    ready = structure.filter(pc.is_valid(structure["ready_ns"])).combine_chunks()
+    copies = ready.take(pc.list_parent_indices(ready["targets"]))
+    return pa.table(
+        {
+            "sender": copies["sender"],
+            "sequence": copies["rank"],
+            "target": pc.list_flatten(ready["targets"]),
+            "submitted_ns": copies["ready_ns"],
+            "delivered_ns": copies["ready_ns"],
+        }
+    )
 
 
-def submissions(copies: Iterable[Copy]) -> list[tuple[int, int]]:
-    """When each message was submitted, and by whom."""
-    first: dict[tuple[int, int], int] = {}
-    for sender, sequence, _, time_ns, _ in copies:
-        key = sender, sequence
-        first[key] = min(first.get(key, time_ns), time_ns)
-    return [(time_ns, sender) for (sender, _), time_ns in first.items()]
-
-
-def flights(copies: Iterable[Copy]) -> list[Span]:
-    """From when to when each copy was under way."""
-    return [(sent, None if came is None else max(sent, came)) for _, _, _, sent, came in copies]
-
-
-def levels(spans: Iterable[Span]) -> list[tuple[int, int, int]]:
-    """How much is open after every moment at which something opens: when, how many open, level."""
-    opened: Counter[int] = Counter()
-    changes: Counter[int] = Counter()
-    for start, end in spans:
-        opened[start] += 1
-        changes[start] += 1
-        if end is not None:
-            changes[end] -= 1
-    found: list[tuple[int, int, int]] = []
-    level = 0
-    for time_ns, change in sorted(changes.items()):
-        level += change
-        if opened[time_ns]:
-            found.append((time_ns, opened[time_ns], level))
-    return found
+def levels_of(copies: ArrowTable) -> ArrowTable:
+    """How many copies are under way whenever one is submitted."""
+    sent_ns = copies["submitted_ns"]
+    came_ns = pc.max_element_wise(sent_ns, copies["delivered_ns"], skip_nulls=False)
+    return open_at_once(pa.repeat(0, len(copies)), sent_ns, came_ns)
 
 
 def timeline_of(
-    copies: Sequence[Copy],
-    in_flight: Iterable[tuple[int, int, int]],
-    first_ns: int,
-    slice_ns: int,
+    sent_ns: ArrowArray, in_flight: ArrowTable, first_ns: int, slice_ns: int
 ) -> list[Fields]:
     """What goes on in each slice of a run in which something is submitted."""
-    sent = Counter((time_ns - first_ns) // slice_ns for time_ns, _ in submissions(copies))
+    sent = Counter((time_ns - first_ns) // slice_ns for time_ns in sent_ns.to_pylist())
     heights: dict[int, int] = {}
-    for time_ns, _, level in in_flight:
-        place = (time_ns - first_ns) // slice_ns
-        heights[place] = max(heights.get(place, level), level)
+    for one in in_flight.to_pylist():
+        place = (one["time_ns"] - first_ns) // slice_ns
+        heights[place] = max(heights.get(place, one["level"]), one["level"])
     return [
         {
             "slice": place,
@@ -327,81 +235,73 @@ def timeline_of(
 # Counts.
 
 
-def count_messages(counts: Counts, structure: Iterable[Fields]) -> None:
-    """What every message has: width, causes, depth, think time, size, and its copies' effects."""
-    for one in structure:
-        counts.add("targets", len(one["targets"]))
-        counts.add("causes", len(one["cause_ranks"]))
-        counts.add("depth", one["depth"])
-        counts.add("think_ns", one["delay_ns"] if one["cause_ranks"] else None)
-        counts.add("payload_bytes", one["payload_bytes"])
-        for effects in one["target_effects"]:
-            counts.add("effects", effects)
+def values_of_processes(totals: Sequence[Fields]) -> dict[str, ArrowArray]:
+    """By measure, the values of all processes."""
+    columns = {
+        "out_degree": "out_degree",
+        "in_degree": "in_degree",
+        "process_messages": "messages",
+    }
+    return {
+        measure: pa.array([one[name] for one in totals], pa.int64())
+        for measure, name in columns.items()
+    }
 
 
-def count_conversations(counts: Counts, structure: Iterable[Fields]) -> None:
-    """What every conversation has: messages, processes, and how long it takes with no network."""
-    members: dict[int, list[Fields]] = {}
-    for one in structure:
-        members.setdefault(one["conversation"], []).append(one)
-    for group in members.values():
-        times_ns = [one["ready_ns"] for one in group if one["ready_ns"] is not None]
-        people = {one["sender"] for one in group} | {p for one in group for p in one["targets"]}
-        counts.add("conversation_messages", len(group))
-        counts.add("conversation_processes", len(people))
-        counts.add("conversation_ns", max(times_ns) - min(times_ns) if times_ns else None)
-
-
-def count_gaps(counts: Counts, copies: Sequence[Copy]) -> None:
+def gaps_in(copies: ArrowTable, sent: ArrowTable) -> dict[str, ArrowArray]:
     """The time from each submission to the next, of all and of each process; and of deliveries."""
-    lanes: dict[tuple[str, int], list[int]] = {}
-    for time_ns, sender in submissions(copies):
-        lanes.setdefault(("submission_gap_ns", -1), []).append(time_ns)
-        lanes.setdefault(("sender_gap_ns", sender), []).append(time_ns)
-    for _, _, target, _, came in copies:
-        if came is not None:
-            lanes.setdefault(("delivery_gap_ns", target), []).append(came)
-    for (measure, _), times_ns in lanes.items():
-        for earlier, later in pairwise(sorted(times_ns)):
-            counts.add(measure, later - earlier)
+    came = copies.filter(pc.is_valid(copies["delivered_ns"]))
+    sent_ns = sent["submitted_ns_min"]
+    return {
+        "submission_gap_ns": gaps(pa.repeat(0, len(sent)), sent_ns),
+        "sender_gap_ns": gaps(sent["sender"], sent_ns),
+        "delivery_gap_ns": gaps(came["target"], came["delivered_ns"]),
+    }
 
 
-def count_errands(counts: Counts, structure: Iterable[Fields]) -> None:
-    """How many errands a process is on at once, over a network that takes no time."""
-    ends: dict[tuple[int, int], list[int]] = {}
-    for one in structure:
-        if one["ready_ns"] is None:
-            continue
-        received = zip(one["targets"], one["target_errands"], strict=True)
-        for key in ((one["sender"], one["errand"]), *received):
-            ends.setdefault(key, []).append(one["ready_ns"])
-    lanes: dict[int, list[Span]] = {}
-    for (process, _), times_ns in ends.items():
-        lanes.setdefault(process, []).append((min(times_ns), max(times_ns) + 1))
-    for spans in lanes.values():
-        for _, opened, level in levels(spans):
-            counts.add("errands_at_once", level, opened)
+def gaps(lanes: ArrowArray, times_ns: ArrowArray) -> ArrowArray:
+    """The time from each moment of a lane to the next."""
+    moments, lane = times_ns.to_numpy(), lanes.to_numpy()
+    order = np.lexsort((moments, lane))
+    return pa.array(np.diff(moments[order])[np.diff(lane[order]) == 0])
 
 
-def channels_of(structure: Iterable[Fields]) -> list[Fields]:
-    """What goes from whom to whom."""
-    copies: Counter[tuple[int, int]] = Counter()
-    sizes: Counter[tuple[int, int]] = Counter()
-    for one in structure:
-        for target in one["targets"]:
-            copies[one["sender"], target] += 1
-            sizes[one["sender"], target] += one["payload_bytes"]
+def buckets_of(counted: ArrowTable) -> list[Fields]:
+    """How often which values occurred, as buckets."""
+    buckets: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for one in counted.to_pylist():
+        key = one["measure"], int(bucket_of(one["value"]))
+        buckets.setdefault(key, []).append((one["value"], one["count"]))
     return [
-        {"sender": pair[0], "target": pair[1], "copies": count, "payload_bytes": sizes[pair]}
-        for pair, count in sorted(copies.items())
+        {
+            "measure": measure,
+            "bucket": bucket,
+            "count": sum(count for _, count in members),
+            "total": Decimal(sum(value * count for value, count in members)),
+            "least": min(members)[0],
+            "greatest": max(members)[0],
+        }
+        for (measure, bucket), members in sorted(buckets.items())
     ]
 
 
+def channels_of(structure: ArrowTable) -> list[Fields]:
+    """What goes from whom to whom."""
+    rows = structure.combine_chunks()
+    copies = rows.select(["sender", "payload_bytes"]).take(pc.list_parent_indices(rows["targets"]))
+    copies = copies.append_column("target", pc.list_flatten(rows["targets"]))
+    channels = copies.group_by(["sender", "target"]).aggregate(
+        [([], "count_all"), ("payload_bytes", "sum")]
+    )
+    named = channels.rename_columns(SCHEMAS["channels"].names)
+    return named.sort_by([("sender", "ascending"), ("target", "ascending")]).to_pylist()
+
+
 def totals_of(
-    channels: Iterable[Fields], structure: Iterable[Fields], names: Mapping[int, str]
+    channels: Iterable[Fields], structure: ArrowTable, names: Mapping[int, str]
 ) -> list[Fields]:
     """What each process sends and receives; those that do neither are there if they have a name."""
-    sent = Counter(one["sender"] for one in structure)
+    sent = Counter(structure["sender"].to_pylist())
     found: dict[int, Counter[str]] = {process: Counter() for process in names}
     for one in channels:
         for end, way in (("sender", "sent"), ("target", "received")):
@@ -410,32 +310,15 @@ def totals_of(
             process[f"bytes_{way}"] += one["payload_bytes"]
             degree = "out_degree" if way == "sent" else "in_degree"
             process[degree] += one["sender"] != one["target"]
-    columns = [name for name in SCHEMAS["processes"].names if name not in ("process", "name")]
     return [
         {"process": process, "name": names.get(process)}
-        | {name: counted[name] for name in columns}
+        | {name: counted[name] for name in TOTALS}
         | {"messages": sent[process]}
         for process, counted in sorted(found.items())
     ]
 
 
-def distributions_of(rows: Iterable[Fields]) -> dict[str, Distribution]:
-    """The distributions that these buckets make, by measure."""
-    gathered: dict[str, list[Fields]] = {}
-    for row in rows:
-        gathered.setdefault(row["measure"], []).append(row)
-    return {
-        measure: Distribution(
-            least=min(row["least"] for row in buckets),
-            greatest=max(row["greatest"] for row in buckets),
-            total=int(sum(row["total"] for row in buckets)),
-            buckets=tuple((row["bucket"], row["count"]) for row in buckets),
-        )
-        for measure, buckets in gathered.items()
-    }
-
-
-def write(folder: Path, by_run: Mapping[str, Sequence[Fields]], schema: Any) -> None:  # noqa: ANN401 an Arrow schema
+def write(folder: Path, by_run: Mapping[str, Sequence[Fields]], schema: ArrowSchema) -> None:
     """Replace a table: a file for every run."""
     with blaming(folder, "write"):
         if folder.exists():

@@ -1,6 +1,6 @@
-"""Stages that count who talks to whom, and what single messages and conversations look like."""
+"""Stages that count who talks to whom."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 
@@ -59,77 +59,7 @@ def process_values(totals: DataFrame) -> DataFrame:
     In:  run_id, out_degree, in_degree, messages.
     Out: run_id, measure, value, count.
     """
-    return totals.select(
-        "run_id",
-        F.explode(
-            F.array(
-                *(
-                    named(measure, F.col(column))
-                    for measure, column in (
-                        ("out_degree", "out_degree"),
-                        ("in_degree", "in_degree"),
-                        ("process_messages", "messages"),
-                    )
-                )
-            )
-        ).alias("one"),
-    ).select("run_id", "one.measure", "one.value", F.lit(1).cast("long").alias("count"))
-
-
-def message_values(structure: DataFrame) -> DataFrame:
-    """What every message has: width, causes, depth, think time, size, and its copies' effects.
-
-    In:  run_id, targets, cause_ranks, depth, delay_ns, payload_bytes, target_effects.
-    Out: run_id, measure, value, count; a message without causes has no think time.
-    """
-    caused = F.size("cause_ranks") > 0
-    own = F.array(
-        named("targets", F.size("targets")),
-        named("causes", F.size("cause_ranks")),
-        named("depth", F.col("depth")),
-        named("think_ns", F.when(caused, F.col("delay_ns"))),
-        named("payload_bytes", F.col("payload_bytes")),
-    )
-    effects = F.transform("target_effects", lambda effects: named("effects", effects))
-    return (
-        structure.select("run_id", F.explode(F.concat(own, effects)).alias("one"))
-        .where(F.col("one.value").isNotNull())
-        .groupBy("run_id", "one.measure", "one.value")
-        .agg(F.count("*").alias("count"))
-        .select("run_id", "measure", "value", "count")
-    )
-
-
-def conversation_values(structure: DataFrame) -> DataFrame:
-    """What every conversation has: messages, processes, and how long it takes with no network.
-
-    In:  run_id, conversation, sender, targets, ready_ns.
-    Out: run_id, measure, value, count.
-    """
-    members = structure.select(
-        "run_id",
-        "conversation",
-        "ready_ns",
-        F.explode(F.concat(F.array("sender"), F.col("targets"))).alias("process"),
-    )
-    people = members.groupBy("run_id", "conversation").agg(
-        F.count_distinct("process").alias("processes"),
-        (F.max("ready_ns") - F.min("ready_ns")).alias("lasts_ns"),
-    )
-    sizes = structure.groupBy("run_id", "conversation").agg(F.count("*").alias("messages"))
-    values = F.array(
-        named("conversation_messages", F.col("messages")),
-        named("conversation_processes", F.col("processes")),
-        named("conversation_ns", F.col("lasts_ns")),
-    )
-    return (
-        people.join(sizes, on=["run_id", "conversation"], how="inner")
-        .select("run_id", F.explode(values).alias("one"))
-        .where(F.col("one.value").isNotNull())
-        .select("run_id", "one.measure", "one.value", F.lit(1).cast("long").alias("count"))
-    )
-
-
-def named(measure: str, value: Column) -> Column:
-    """A value and what it is a value of."""
-    return F.struct(F.lit(measure).alias("measure"), value.cast("long").alias("value"))
+    named = totals.withColumnRenamed("messages", "process_messages")
+    measures = ["out_degree", "in_degree", "process_messages"]
+    values = named.unpivot("run_id", measures, "measure", "value")
+    return values.withColumn("count", F.lit(1).cast("long"))
