@@ -3,15 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import pyarrow.parquet as pq
 
 from antecede.audit.summary import SUMMARY
 from antecede.trace.atomic import blaming, replacing_together
-
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; the name says at least what is meant."""
+from antecede.trace.parquet import ArrowTable
 
 PART: Final = "part-00000.parquet"
 

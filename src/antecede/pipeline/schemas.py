@@ -6,6 +6,7 @@ read from a file may be null, stages check what must not be.
 
 from typing import Final
 
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     IntegerType,
@@ -15,26 +16,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from antecede.trace.parquet import event_schema
+from antecede.trace.processes import processes_schema
+
 RUN_ID: Final = StructField("run_id", StringType(), nullable=False)
 """Which run a row belongs to; a partition folder where the table is a dataset of runs."""
 
-EVENTS: Final = StructType(
-    [
-        StructField("process", IntegerType(), nullable=False),
-        StructField("position", LongType(), nullable=False),
-        StructField("kind", StringType(), nullable=False),
-        StructField("sender", IntegerType()),
-        StructField("sequence", LongType()),
-        StructField("target", IntegerType()),
-        StructField("packet", LongType()),
-        StructField("packet_kind", StringType()),
-        StructField("time_ns", LongType(), nullable=False),
-        StructField("payload_bytes", IntegerType(), nullable=False),
-        StructField("metadata_bytes", IntegerType(), nullable=False),
-        StructField("trace_id", StringType()),
-        StructField("span_id", StringType()),
-    ]
-)
+EVENTS: Final = from_arrow_schema(event_schema())
 """The event log of one run; `antecede.trace.events` explains the columns."""
 
 WORKLOAD: Final = StructType(
@@ -49,12 +37,7 @@ WORKLOAD: Final = StructType(
 )
 """Who sends what to whom, and after what; `antecede.trace.workload` explains the columns."""
 
-PROCESSES: Final = StructType(
-    [
-        StructField("process", IntegerType(), nullable=False),
-        StructField("name", StringType(), nullable=False),
-    ]
-)
+PROCESSES: Final = from_arrow_schema(processes_schema())
 """What the processes of a run are called."""
 
 

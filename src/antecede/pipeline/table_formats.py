@@ -1,7 +1,5 @@
 """In which formats tables are written, and what to say where Spark lacks one."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -9,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.spark_settings import configured
 
 PARQUET: Final = "parquet"
 FORMATS: Final = (PARQUET, "orc", "delta", "iceberg")
@@ -18,7 +17,8 @@ PACKAGES: Final = {
     "delta": "io.delta:delta-spark_2.13",
     "iceberg": "org.apache.iceberg:iceberg-spark",
 }
-OVERWRITING: Final = "spark.sql.sources.partitionOverwriteMode"
+OVERWRITING: Final = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+"""What is overwritten are those runs that are written, not the whole table."""
 
 BUILT_IN: Final = frozenset((PARQUET, "orc"))
 
@@ -76,21 +76,10 @@ def write_run(rows: DataFrame, name: str, run_id: str, format_name: str) -> None
     again = has_run(session, name, run_id)
     try:
         if again:
-            with replacing_partitions(session):
+            with configured(session, OVERWRITING):
                 rows.select(*session.table(name).columns).write.insertInto(name, overwrite=True)
         else:
             writer = rows.write.format(format_name).mode("append").partitionBy("run_id")
             writer.saveAsTable(name)
     except PySparkException as error:
         raise LocalError(f"cannot write the table {name}: {first_line(error)}") from error
-
-
-@contextmanager
-def replacing_partitions(session: SparkSession) -> Iterator[None]:
-    """Meanwhile, what is overwritten are those runs that are written, not the whole table."""
-    before = session.conf.get(OVERWRITING)
-    session.conf.set(OVERWRITING, "dynamic")
-    try:
-        yield
-    finally:
-        session.conf.set(OVERWRITING, before or "static")

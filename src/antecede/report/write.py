@@ -4,16 +4,13 @@ import webbrowser
 from pathlib import Path
 
 from antecede.report.page.document import Report, page_text
-from antecede.trace.atomic import blaming, replacing
+from antecede.trace.atomic import write_whole
 
 
 def write_report(path: Path, report: Report) -> int:
     """Write the file, which appears when it is complete; how many bytes it has."""
     text = page_text(report).encode()
-    with blaming(path, "write"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial, blaming(path, "write"):
-        partial.write_bytes(text)
+    write_whole(path, text)
     return len(text)
 
 

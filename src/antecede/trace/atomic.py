@@ -25,6 +25,14 @@ def replacing(path: Path) -> Iterator[Path]:
             partial.unlink()
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that appears when it is complete, and the folders above it."""
+    with blaming(path, "write"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, blaming(path, "write"):
+        partial.write_bytes(data)
+
+
 @contextmanager
 def replacing_together(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """A folder to write files and folders of these names into, which appear together at the end.

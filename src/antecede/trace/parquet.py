@@ -24,6 +24,7 @@ from antecede.trace.sinks import FileSink
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; these names say at least what is meant."""
 ArrowArray: TypeAlias = Any
+ArrowBatch: TypeAlias = Any
 ArrowSchema: TypeAlias = Any
 ArrowWriter: TypeAlias = Any
 

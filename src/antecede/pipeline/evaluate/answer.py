@@ -10,7 +10,7 @@ from the first submission of a conversation to its last delivery, compared with 
 seed that keeps no order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,24 +109,25 @@ def request_figure(run: Run, name: str) -> float | None:
 
 def request_share(group: Group, unordered: Group) -> Estimate | None:
     """How much longer requests took than without order, seed by seed."""
-    shares: list[float] = []
-    for run in group.runs:
-        other = unordered.of_seed(run["seed"])
-        ours = request_figure(run, "request_mean_ns")
-        theirs = None if other is None else request_figure(other, "request_mean_ns")
-        if ours is not None and theirs:
-            shares.append(ours / theirs - 1)
-    return estimate(shares) if shares else None
+    ratios = seed_by_seed(group, unordered, lambda run: request_figure(run, "request_mean_ns"))
+    return estimate([ratio - 1 for ratio in ratios]) if ratios else None
 
 
 def metadata_times(group: Group, ours: Group) -> Estimate | None:
     """How many times as many bytes of metadata, seed by seed."""
+    ratios = seed_by_seed(group, ours, lambda run: run["metadata_bytes_per_message"])
+    return estimate(ratios) if ratios else None
+
+
+def seed_by_seed(group: Group, others: Group, figure: Callable[[Run], float | None]) -> list[float]:
+    """How many times as much as in the run of `others` with the same seed, where both have it."""
     ratios: list[float] = []
     for run in group.runs:
-        other = ours.of_seed(run["seed"])
-        if other is not None and other["metadata_bytes_per_message"]:
-            ratios.append(run["metadata_bytes_per_message"] / other["metadata_bytes_per_message"])
-    return estimate(ratios) if ratios else None
+        other = others.of_seed(run["seed"])
+        ours, theirs = figure(run), None if other is None else figure(other)
+        if ours is not None and theirs:
+            ratios.append(ours / theirs)
+    return ratios
 
 
 def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
@@ -139,39 +140,12 @@ def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
             "seeds": one.seeds,
             "finished": one.finished,
         }
-        for name in (
-            "latency_ns",
-            "latency_p99_ns",
-            "added_ns",
-            "added_share",
-            "added_p99_ns",
-            "metadata_bytes",
-            "metadata_times",
-            "control_packets",
-            "request_ns",
-            "request_p99_ns",
-            "request_share",
-        ):
+        for name in FIGURES:
             value: Estimate | None = getattr(one, name)
             row[name] = None if value is None else value.mean
             row[f"{name}_half_width"] = None if value is None else value.half_width
         rows.append(row)
     return rows
-
-
-HEADINGS: Final = (
-    "protocol",
-    "latency",
-    "p99",
-    "added by ordering",
-    "share",
-    "p99 added",
-    "metadata B/message",
-    "times hybrid",
-    "control/message",
-    "request",
-    "longer than without order",
-)
 
 
 def markdown(title: str, found: Sequence[Answer], notes: Sequence[str]) -> str:
@@ -186,8 +160,8 @@ def markdown(title: str, found: Sequence[Answer], notes: Sequence[str]) -> str:
             "",
             f"Means over {seeds} seed{'s' if seeds > 1 else ''}, with 95 % intervals.",
             "",
-            "| " + " | ".join(HEADINGS) + " |",
-            "|---" * len(HEADINGS) + "|",
+            "| " + " | ".join(["protocol", *(heading for heading, _, _ in COLUMNS)]) + " |",
+            "|---" * (1 + len(COLUMNS)) + "|",
             *("| " + " | ".join(cells(one)) + " |" for one in of_setting),
             "",
         ]
@@ -197,19 +171,7 @@ def markdown(title: str, found: Sequence[Answer], notes: Sequence[str]) -> str:
 def cells(one: Answer) -> list[str]:
     """A row of the document."""
     name = one.protocol if one.finished else f"{one.protocol} (unfinished)"
-    return [
-        name,
-        duration_cell(one.latency_ns),
-        duration_cell(one.latency_p99_ns),
-        duration_cell(one.added_ns),
-        share_cell(one.added_share),
-        duration_cell(one.added_p99_ns),
-        number_cell(one.metadata_bytes),
-        number_cell(one.metadata_times),
-        number_cell(one.control_packets),
-        duration_cell(one.request_ns),
-        share_cell(one.request_share),
-    ]
+    return [name, *(write(getattr(one, figure)) for _, figure, write in COLUMNS)]
 
 
 def duration_cell(value: Estimate | None) -> str:
@@ -240,3 +202,21 @@ def number_cell(value: Estimate | None) -> str:
     text = three_digits(value.mean)
     width = value.half_width
     return text if not width or width < value.mean / 1000 else f"{text} ± {three_digits(width)}"
+
+
+COLUMNS: Final[tuple[tuple[str, str, Callable[[Estimate | None], str]], ...]] = (
+    ("latency", "latency_ns", duration_cell),
+    ("p99", "latency_p99_ns", duration_cell),
+    ("added by ordering", "added_ns", duration_cell),
+    ("share", "added_share", share_cell),
+    ("p99 added", "added_p99_ns", duration_cell),
+    ("metadata B/message", "metadata_bytes", number_cell),
+    ("times hybrid", "metadata_times", number_cell),
+    ("control/message", "control_packets", number_cell),
+    ("request", "request_ns", duration_cell),
+    ("longer than without order", "request_share", share_cell),
+)
+"""The columns of the document: heading, figure, and how it is written."""
+
+FIGURES: Final = (*(figure for _, figure, _ in COLUMNS[:-1]), "request_p99_ns", "request_share")
+"""The figures of an answer."""

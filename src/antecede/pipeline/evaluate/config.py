@@ -40,6 +40,8 @@ from typing import Final
 
 from antecede.core.catalogue import find_protocol
 from antecede.core.errors import LocalError, near_miss
+from antecede.pipeline.grow.plan import METHODS
+from antecede.pipeline.ingest.formats.catalogue import FORMATS as READ
 from antecede.pipeline.sweep.grid import Grid, parse_grid
 from antecede.pipeline.sweep.sections import Section, Table, read_toml
 
@@ -53,8 +55,7 @@ REPLAY_KEYS: Final = ("run_id", "compress", "start", "span", "unicast")
 AUDITED_MESSAGES: Final = 1 << 40
 """Everything is audited, if nothing else is said."""
 
-FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha", "messages")
-METHODS: Final = ("replicas", "overlay", "graph")
+FORMATS: Final = ("auto", *READ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from antecede import __version__, compiled
 from antecede.pipeline.evaluate.answer import Answer, answer_rows, answers, markdown
 from antecede.pipeline.evaluate.config import Evaluation
 from antecede.pipeline.evaluate.judge import Judged, judge_logs
-from antecede.pipeline.evaluate.outputs import CSV, PARQUET, write_object, write_rows, write_text
+from antecede.pipeline.evaluate.outputs import CSV, PARQUET, write_object, write_rows
 from antecede.pipeline.evaluate.settings import (
     TOOK_PLACE,
     Group,
@@ -36,9 +36,10 @@ from antecede.pipeline.evaluate.steps import (
 )
 from antecede.pipeline.metrics.figures import FIGURES
 from antecede.pipeline.metrics.job import measure_logs
-from antecede.pipeline.sweep.grid import Axes, Grid
+from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.job import Report, run_sweep
 from antecede.pipeline.sweep.store import RunStore
+from antecede.trace.atomic import write_whole
 from antecede.trace.datasets import PARTITION, partition_folder
 
 NESTED: Final = ("packet_totals", "buckets", "plan")
@@ -111,10 +112,8 @@ def evaluate(
         write_tables(out / "tables", runs, groups, found, measured, judged)
         write_rows(out / "tables", "traces", trace_rows(evaluation, workloads, out))
         plots = drawn(out / "plots", found, groups)
-        write_text(
-            out / "EVALUATION.md",
-            markdown(evaluation.title, found, notes_of(swept.by_status, command)),
-        )
+        text = markdown(evaluation.title, found, notes_of(swept.by_status, command))
+        write_whole(out / "EVALUATION.md", text.encode())
     outcome = Outcome(
         folder=out,
         answers=found,
@@ -162,12 +161,7 @@ def part_of(grid: Grid, protocols: Sequence[str], messages: int) -> Grid | None:
             continue
         chosen = tuple(name for name in scenario.axes.protocols if name in protocols)
         if chosen:
-            axes = Axes(
-                protocols=chosen,
-                networks=scenario.axes.networks,
-                processes=scenario.axes.processes,
-                seeds=scenario.axes.seeds[:1],
-            )
+            axes = replace(scenario.axes, protocols=chosen, seeds=scenario.axes.seeds[:1])
             scenarios.append(replace(scenario, axes=axes))
     return replace(grid, scenarios=tuple(scenarios)) if scenarios else None
 

@@ -62,12 +62,6 @@ def write_json(file: Path, rows: object) -> None:
 WRITERS: Final = {PARQUET: write_parquet, CSV: write_csv, JSON: write_json}
 
 
-def write_text(file: Path, text: str) -> None:
-    """A text file, complete or not there."""
-    with replacing(file) as partial, blaming(file, "write"):
-        partial.write_text(text, encoding="utf-8")
-
-
 def write_object(file: Path, content: Mapping[str, Any]) -> None:
     """A JSON file, complete or not there."""
     with replacing(file) as partial, blaming(file, "write"):

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 from antecede.link.notation import duration_text
 from antecede.pipeline.evaluate.answer import Answer
 from antecede.pipeline.evaluate.settings import Group, Setting, bucket_rows, by_setting
-from antecede.pipeline.profile.drawing import DOTS_PER_INCH, FORMATS, LOOKS
+from antecede.pipeline.profile.drawing import LOOKS, count_label, save_figures
 
 COLOURS: Final = {
     "hybrid": "#0072B2",
@@ -73,25 +73,13 @@ FEW_COPIES: Final = 200
 
 def draw_all(folder: Path, found: Sequence[Answer], groups: Sequence[Group]) -> list[Path]:
     """Draw everything there is something to draw of; the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
     with mpl.rc_context(LOOKS):
-        files += saved(added_plot(found), folder, "added")
-        files += saved(metadata_plot(found), folder, "metadata")
+        figures = {"added": added_plot(found), "metadata": metadata_plot(found)}
         for network in dict.fromkeys(one.setting.network for one in found):
             figure = spread_plot(groups, network)
             if figure is not None:
-                files += saved(figure, folder, f"latency-{network}")
-    return files
-
-
-def saved(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure in every format, without the time at which that was."""
-    files = [folder / f"{name}.{format_name}" for format_name in FORMATS]
-    for file in files:
-        date = {"Date": None} if file.suffix == ".svg" else {}
-        figure.savefig(file, dpi=DOTS_PER_INCH, metadata=date)
-    return files
+                figures[f"latency-{network}"] = figure
+    return save_figures(figures, folder)
 
 
 def colour(protocol: str) -> str:
@@ -294,8 +282,3 @@ def duration_label(duration_ns: float, _place: int | None = None) -> str:
     """What stands beside a mark on an axis of durations."""
     number, _, unit = duration_text(duration_ns).partition(" ")
     return f"{float(number.replace(',', '')):g} {unit}".strip()
-
-
-def count_label(count: float, _place: int | None = None) -> str:
-    """What stands beside a mark on an axis of counts."""
-    return f"{count:,.0f}"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ def kept(folder: Path, made_from: Mapping[str, Any], make: Callable[[], None]) -
     file = folder / MADE_FROM
     recipe = json.loads(json.dumps({"antecede": __version__, **made_from}))
     try:
-        if json.loads(file.read_text(encoding="utf-8")) == recipe:
+        if read_object(file) == recipe:
             return False
     except (OSError, ValueError):
         pass
@@ -84,8 +84,7 @@ def cut_workload(cut: Cut, trace: Path, folder: Path) -> bool:
         write_workload(run / "workload.parquet", rows)
         write_object(folder / SUMMARY, cut_summary(cut, rows, read_summary(trace)))
 
-    recipe = json.loads((trace / MADE_FROM).read_text(encoding="utf-8"))
-    return kept(folder, {**asdict(cut), "from": recipe}, make)
+    return kept(folder, {**asdict(cut), "from": read_object(trace / MADE_FROM)}, make)
 
 
 def cut_summary(cut: Cut, rows: Sequence[WorkloadRow], whole: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,19 +107,11 @@ def grow_workload(session: SparkSession, grown: Grown, trace: Path, folder: Path
     """Grow a trace that was ingested into the folder `trace`, unless that was done."""
 
     def make() -> None:
-        wanted = Wanted(
-            processes=grown.processes,
-            method=grown.method,
-            messages=grown.messages,
-            load=grown.load,
-            speed=grown.speed,
-            seed=grown.seed,
-        )
+        wanted = Wanted(**{one.name: getattr(grown, one.name) for one in fields(Wanted)})
         graph = None if grown.graph is None else Path(grown.graph)
         grow(session, str(trace), str(folder), wanted, graph=graph, name=grown.name)
 
-    recipe = json.loads((trace / MADE_FROM).read_text(encoding="utf-8"))
-    return kept(folder, {**asdict(grown), "from": recipe}, make)
+    return kept(folder, {**asdict(grown), "from": read_object(trace / MADE_FROM)}, make)
 
 
 def profile_workload(session: SparkSession, source: Path, folder: Path) -> bool:
@@ -130,11 +121,15 @@ def profile_workload(session: SparkSession, source: Path, folder: Path) -> bool:
         runs = profile(session, str(source), str(folder))
         write_object(folder / SUMMARY, summary_object(str(source), runs))
 
-    recipe = json.loads((source / MADE_FROM).read_text(encoding="utf-8"))
-    return kept(folder, {"from": recipe}, make)
+    return kept(folder, {"from": read_object(source / MADE_FROM)}, make)
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """The summary that a step has left."""
-    content: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    return read_object(folder / SUMMARY)
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """The object in a file that a step has left."""
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return content

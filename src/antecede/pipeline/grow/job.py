@@ -44,17 +44,9 @@ from antecede.pipeline.profile.sampling import (
 )
 from antecede.pipeline.profile.sources import read_names, read_workload
 from antecede.pipeline.profile.structure import causal_structure
+from antecede.trace.workload import WORKLOAD_COLUMNS
 
-COLUMNS: Final = (
-    "message_id",
-    "sender",
-    "targets",
-    "causes",
-    "delay_ns",
-    "payload_bytes",
-    "source_message_id",
-    "layer",
-)
+COLUMNS: Final = (*WORKLOAD_COLUMNS, "source_message_id", "layer")
 """What is written: a workload, and for each message which recorded one it repeats, if it does."""
 
 

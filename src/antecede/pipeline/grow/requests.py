@@ -7,17 +7,19 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from antecede.core.errors import LocalError
 from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.pipeline.grow.errands import OPENING, Pattern, Step
 from antecede.pipeline.grow.service_graph import Rates, ServiceGraph
+from antecede.pipeline.schemas import WORKLOAD as WORKLOAD_ROW
+from antecede.trace.parquet import ArrowBatch
 
 MESSAGES_MAX: Final = 4096
 """A request that has led to so many messages makes no more calls."""
@@ -35,22 +37,11 @@ PILOT: Final = 1_000
 PILOT_FROM: Final = 1 << 40
 """They have numbers that no request of the workload has."""
 
-ArrowBatch: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
-
 Entry: TypeAlias = tuple[int, int, list[int], list[int], int, int, int]
 """A row of `GROWN`."""
 
 GROWN: Final = StructType(
-    [
-        StructField("message_id", LongType(), nullable=False),
-        StructField("sender", IntegerType(), nullable=False),
-        StructField("targets", ArrayType(IntegerType(), containsNull=False), nullable=False),
-        StructField("causes", ArrayType(LongType(), containsNull=False), nullable=False),
-        StructField("delay_ns", LongType(), nullable=False),
-        StructField("payload_bytes", IntegerType(), nullable=False),
-        StructField("ready_ns", LongType(), nullable=False),
-    ]
+    [*WORKLOAD_ROW.fields, StructField("ready_ns", LongType(), nullable=False)]
 )
 """A workload, and when each message leaves over a network that takes no time."""
 

@@ -26,7 +26,7 @@ def bucket_of(duration_ns: Column) -> Column:
     shift = bit_length(size) - F.lit(STEPS_BITS + 1)
     # Both branches are evaluated where the smaller one is meant: no negative shifts, please.
     safe = F.greatest(shift, F.lit(0)).cast("int")
-    steps = F.shiftleft(safe.cast("bigint"), STEPS_BITS) + shiftright_by(size, safe)
+    steps = F.shiftleft(safe.cast("bigint"), STEPS_BITS) + F.call_function("shiftright", size, safe)
     bucket = F.when(size < 2 * STEPS, size).otherwise(steps)
     return F.when(duration_ns < 0, -bucket).otherwise(bucket)
 
@@ -49,11 +49,6 @@ def shiftleft_by(number: Column, bits: Column) -> Column:
     return F.call_function("shiftleft", number, bits)
 
 
-def shiftright_by(number: Column, bits: Column) -> Column:
-    """`number` >> `bits`, both columns."""
-    return F.call_function("shiftright", number, bits)
-
-
 def bucket_bounds(bucket: Column) -> tuple[Column, Column]:
     """The least and the greatest delay that a bucket counts."""
     size = F.abs(bucket)
@@ -71,18 +66,12 @@ def unpivoted(delays: DataFrame) -> DataFrame:
     In:  run_id, and any of <delay>_ns.
     Out: run_id, delay, duration_ns.
     """
-    names = [name for name in delays.columns if name.endswith("_ns")]
-    pairs = F.array(
-        *(
-            F.struct(
-                F.lit(name.removesuffix("_ns")).alias("delay"), F.col(name).alias("duration_ns")
-            )
-            for name in names
-        )
-    )
-    rows = delays.select("run_id", F.explode(pairs).alias("pair"))
-    known = rows.where(F.col("pair.duration_ns").isNotNull())
-    return known.select("run_id", "pair.delay", "pair.duration_ns")
+    columns = {
+        name.removesuffix("_ns"): F.col(name) for name in delays.columns if name.endswith("_ns")
+    }
+    named = delays.select("run_id", *(column.alias(name) for name, column in columns.items()))
+    rows = named.unpivot("run_id", tuple(columns), "delay", "duration_ns")
+    return rows.where(F.col("duration_ns").isNotNull())
 
 
 def delay_buckets(durations: DataFrame) -> DataFrame:

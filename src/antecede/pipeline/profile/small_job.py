@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -294,7 +295,8 @@ def channels_of(structure: ArrowTable) -> list[Fields]:
         [([], "count_all"), ("payload_bytes", "sum")]
     )
     named = channels.rename_columns(SCHEMAS["channels"].names)
-    return named.sort_by([("sender", "ascending"), ("target", "ascending")]).to_pylist()
+    rows: list[Fields] = named.to_pylist()
+    return sorted(rows, key=itemgetter("sender", "target"))
 
 
 def totals_of(

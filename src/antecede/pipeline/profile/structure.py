@@ -7,11 +7,12 @@ one task takes a whole run, as columns: see `antecede.pipeline.profile.causal_gr
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     IntegerType,
@@ -33,22 +34,10 @@ from antecede.pipeline.profile.causal_graph import (
     ranks,
 )
 from antecede.pipeline.profile.errands import Errands, errands
+from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable
+from antecede.trace.workload import WORKLOAD_COLUMNS
 
-ArrowBatch: TypeAlias = Any
-"""pyarrow has no type stubs; these names say at least what is meant."""
-ArrowArray: TypeAlias = Any
-ArrowTable: TypeAlias = Any
-
-COLUMNS: Final = (
-    "run_id",
-    "message_id",
-    "sender",
-    "targets",
-    "causes",
-    "delay_ns",
-    "payload_bytes",
-)
-
+COLUMNS: Final = ("run_id", *WORKLOAD_COLUMNS)
 BATCH_ROWS: Final = 1 << 16
 
 STRUCTURE: Final = StructType(
@@ -157,7 +146,7 @@ def structured(run_id: str, table: ArrowTable) -> ArrowTable:
             messages.target_counts, np.bincount(links.copies, minlength=len(messages.targets))
         ),
     }
-    return pa.table(columns).cast(arrow_schema())
+    return pa.table(columns).cast(to_arrow_schema(STRUCTURE))
 
 
 def messages_of(rows: ArrowTable) -> Messages:
@@ -197,10 +186,3 @@ def lists(counts: Integers, values: Any) -> ArrowArray:  # noqa: ANN401 an array
     """An Arrow column of lists with so many members each, taken from `values` in order."""
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
-
-
-def arrow_schema() -> Any:  # noqa: ANN401 an Arrow schema, untyped
-    """The columns of the structure as Arrow types."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(STRUCTURE)

@@ -7,7 +7,7 @@ from typing import Final
 
 from antecede.pipeline.profile.job import RunProfile
 from antecede.pipeline.profile.measures import MEASURES
-from antecede.trace.atomic import blaming, replacing
+from antecede.trace.atomic import write_whole
 
 COUNTS: Final = (
     "messages",
@@ -46,7 +46,4 @@ def run_object(run: RunProfile) -> dict[str, object]:
 
 def write_json(file: Path, content: dict[str, object]) -> None:
     """Write an object so that people can read it too; the file appears when it is complete."""
-    with blaming(file, "write"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(file) as partial, blaming(file, "write"):
-        partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())

@@ -60,6 +60,6 @@ def process_values(totals: DataFrame) -> DataFrame:
     Out: run_id, measure, value, count.
     """
     named = totals.withColumnRenamed("messages", "process_messages")
-    measures = ["out_degree", "in_degree", "process_messages"]
+    measures = ("out_degree", "in_degree", "process_messages")
     values = named.unpivot("run_id", measures, "measure", "value")
     return values.withColumn("count", F.lit(1).cast("long"))

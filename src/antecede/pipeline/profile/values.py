@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.pipeline.metrics.small_stages import open_at_once
-from antecede.pipeline.profile.structure import ArrowBatch, by_run
-from antecede.trace.parquet import ArrowArray, ArrowTable
+from antecede.pipeline.profile.structure import by_run
+from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable
 
 VALUES: Final = StructType(
     [
