@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.report.page.colours import COLOURS, contrast, theme_style
+from antecede.report.page.colours import COLOURS, theme_style
 
 TEXTS = ("ink", "muted", "accent", "good", "warn", "bad", "past", "future", "late", "self")
 """Colours of letters: WCAG asks for 4.5."""
@@ -12,6 +12,21 @@ SHAPES = (
     *(f"c{number}" for number in range(1, 9)),
 )
 """Colours of lines and areas: WCAG asks for 3."""
+
+
+def contrast(one: str, other: str) -> float:
+    """How much two colours stand out from each other, from 1 to 21, as WCAG 2 counts it."""
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """How bright a colour `#rrggbb` is, from 0 to 1."""
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = [
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    ]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_contrast_is_counted_as_wcag_counts() -> None:

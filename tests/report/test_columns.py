@@ -7,9 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.report.spacetime.columns import packed, unpacked, varints
+from antecede.report.spacetime.columns import packed, varints
 
 NUMBERS = st.integers(min_value=-(2**62), max_value=2**62)
+
+
+def unpacked(text: str, *, growing: bool = False) -> list[int]:
+    """What `packed` was given."""
+    values: list[int] = []
+    number = shift = total = 0
+    for byte in zlib.decompress(base64.b64decode(text)):
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            value = number >> 1 if number % 2 == 0 else -((number + 1) >> 1)
+            total = total + value if growing else value
+            values.append(total)
+            number = shift = 0
+    return values
 
 
 @pytest.mark.parametrize("growing", [False, True])

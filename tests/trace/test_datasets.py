@@ -7,9 +7,16 @@ import pytest
 
 from antecede.core import LocalError
 from antecede.trace import SUBMITTED, EventLog, read_events, read_runs, record_events, write_events
+from antecede.trace.claims import file_stem
 from tests.trace.sample_logs import small_log, small_rows, write_arrow, write_json
 
 AWKWARD = ["plain", "with space", "a/b", "k=v", "50%", "50%25", "Größe", ".", "..", 'q"?*:[x]^{\\']
+
+
+def test_no_two_recorders_call_their_files_the_same() -> None:
+    names = [*AWKWARD, "~", "a~", "a%7E", "a%257E", ".a", "%2Ea", "_a", "%5Fa"]
+    stems = [file_stem(name, generation) for name in names for generation in (1, 2)]
+    assert len(set(stems)) == len(stems)
 
 
 def log_of_length(length: int) -> EventLog:

@@ -10,9 +10,6 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.spark_settings import configured
 
 PARQUET: Final = "parquet"
-FORMATS: Final = (PARQUET, "orc", "delta", "iceberg")
-"""The first two come with Spark, the others with packages of their own."""
-
 PACKAGES: Final = {
     "delta": "io.delta:delta-spark_2.13",
     "iceberg": "org.apache.iceberg:iceberg-spark",

@@ -79,7 +79,7 @@ def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
     return Report(
         title=wanted.title,
         subtitle=subtitle(recordings, undrawn),
-        opening=opening(recordings, audits),
+        opening=recordings_table(recordings, early_by_run(audits)) if recordings else Markup(),
         sections=all_sections(sources, sweeps, recordings, audits, diagrams, wanted.trace_url),
         sources=[(source.text(), str(source.path)) for source in sources],
     )
@@ -205,40 +205,22 @@ def all_sections(
     comparisons = [read_comparison(one.path) for one in sources if one.kind == COMPARISON]
     points = [point for one in sources if one.kind == KS for point in read_ks(one.path)]
     names = [diagram.run.name for diagram in diagrams]
+    people = {one.run.name: one.run.people for one in recordings}
     evaluations = [read_evaluation(one.path) for one in sources if one.kind == EVALUATION]
     sections: list[Section | None] = [
         *[evaluation_section(one, number) for number, one in enumerate(evaluations, start=1)],
         spacetime_section(diagrams, pair_of(names, early_by_run(audits))),
         quality_section(read_ingested(sources)),
-        audit_section(audits, people(recordings), diagrams, trace_url) if audits else None,
+        audit_section(audits, people, diagrams, trace_url) if audits else None,
         *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],
         latency_section(recordings, list(sweeps.values()), comparisons),
         growth_section(comparisons, list(sweeps.values())),
         ks_section(points),
         throughput_section(comparisons),
         buffers_section(recordings),
-        *sweep_sections(sweeps),
+        *[
+            sweep_section(sweep, path.name, number)
+            for number, (path, sweep) in enumerate(sweeps.items(), start=1)
+        ],
     ]
     return [section for section in sections if section is not None]
-
-
-def sweep_sections(sweeps: Mapping[Path, Sweep]) -> list[Section]:
-    """A table for each sweep."""
-    return [
-        sweep_section(sweep, path.name, number)
-        for number, (path, sweep) in enumerate(sweeps.items(), start=1)
-    ]
-
-
-def people(recordings: Sequence[Recording]) -> dict[str, dict[int, str]]:
-    """By run: what its processes are called."""
-    return {
-        one.run.name: dict(zip(one.run.processes, one.run.names, strict=True)) for one in recordings
-    }
-
-
-def opening(recordings: Sequence[Recording], audits: Sequence[Audited]) -> Markup:
-    """The recorded runs in a table."""
-    if not recordings:
-        return Markup()
-    return recordings_table(recordings, early_by_run(audits))

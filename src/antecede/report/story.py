@@ -36,10 +36,7 @@ def story_report(
         for act, performance in zip(acts, performances, strict=True)
         if performance.verdict.findings
     }
-    people = {
-        diagram.run.name: dict(zip(diagram.run.processes, diagram.run.names, strict=True))
-        for diagram in diagrams
-    }
+    people = {diagram.run.name: diagram.run.people for diagram in diagrams}
     sections: list[Section | None] = [
         spacetime_section(diagrams, pair_of(acts)),
         summary_section(scenario, acts, performances),

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from antecede.trace.atomic import blaming
-from antecede.trace.datasets import CLAIM, SUFFIXES, UNSAFE
+from antecede.trace.datasets import CLAIM, SUFFIXES, UNSAFE, escaped
 
 GENERATION_MARK: Final = "~"
+STEM_UNSAFE: Final = re.compile(rf"^[._]|{GENERATION_MARK}|{UNSAFE.pattern}")
+"""What cannot stand in the stem of a file: what means something there, too."""
 
 OPEN: Final = b"open\n"
 """What is in a claim until it is released; then it is empty."""
@@ -21,20 +23,8 @@ OPEN: Final = b"open\n"
 
 def file_stem(name: str, generation: int = 1) -> str:
     """How the part files of a recorder begin: its name, as a file system likes it."""
-    escaped = UNSAFE.sub(percent, name.replace(GENERATION_MARK, percent_code(GENERATION_MARK)))
-    if escaped[0] in "._":
-        escaped = percent_code(escaped[0]) + escaped[1:]
-    return escaped if generation == 1 else f"{escaped}{GENERATION_MARK}{generation}"
-
-
-def percent(found: re.Match[str]) -> str:
-    """What stands for a character that a file name should not have."""
-    return percent_code(found[0])
-
-
-def percent_code(letter: str) -> str:
-    """A character as % and two hexadecimal digits, as Spark escapes it."""
-    return f"%{ord(letter):02X}"
+    stem = escaped(name, STEM_UNSAFE)
+    return stem if generation == 1 else f"{stem}{GENERATION_MARK}{generation}"
 
 
 def claim_generation(folder: Path, name: str) -> int:
@@ -45,7 +35,7 @@ def claim_generation(folder: Path, name: str) -> int:
     """
     with blaming(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
-        generation = 1 + max((found for found in generations(folder, name)), default=0)
+        generation = 1 + max(generations(folder, name), default=0)
         while True:
             try:
                 with claim_file(folder, file_stem(name, generation)).open("xb") as claim:

@@ -46,8 +46,12 @@ def partition_folder(dataset: Path, run_id: str) -> Path:
     """Where in the dataset this run lives."""
     if not run_id:
         raise LocalError("a run id must not be empty: it is the name of a folder")
-    escaped = UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", run_id)
-    return dataset / f"{PARTITION}{escaped}"
+    return dataset / f"{PARTITION}{escaped(run_id, UNSAFE)}"
+
+
+def escaped(name: str, unsafe: re.Pattern[str]) -> str:
+    """The name with % and two hexadecimal digits for each unsafe character, as Spark does it."""
+    return unsafe.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def find_runs(path: Path) -> dict[str, list[Path]]:

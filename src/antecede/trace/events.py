@@ -15,26 +15,6 @@ from typing import Final
 KINDS: Final = ("submitted", "transmitted", "arrived", "delivered")
 """The kinds of events; the index of a kind is its code in a packed row."""
 
-COLUMNS: Final = (
-    "process",
-    "position",
-    "kind",
-    "sender",
-    "sequence",
-    "target",
-    "packet",
-    "packet_kind",
-    "time_ns",
-    "payload_bytes",
-    "metadata_bytes",
-)
-"""The columns of the event log, in the order of a packed row."""
-
-TRACE_COLUMNS: Final = ("trace_id", "span_id")
-"""Two more columns that a log may have: which request an event belongs to, and which step of it."""
-
-ALL_COLUMNS: Final = (*COLUMNS, *TRACE_COLUMNS)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -66,3 +46,11 @@ class Event:
     """The request that it is part of; None if nobody knows."""
     span_id: str | None = None
     """The step of that request."""
+
+
+ALL_COLUMNS: Final = tuple(Event.__dataclass_fields__)
+COLUMNS: Final = ALL_COLUMNS[:-2]
+"""The columns of the event log, in the order of a packed row."""
+
+TRACE_COLUMNS: Final = ALL_COLUMNS[-2:]
+"""Two more columns that a log may have: which request an event belongs to, and which step of it."""

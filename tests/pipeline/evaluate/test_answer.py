@@ -17,7 +17,7 @@ from antecede.pipeline.evaluate.plots import (
     LEAST_NS,
     LESS_NS,
     OTHER_SHAPES,
-    SHAPES,
+    PROTOCOLS,
     added_plot,
     less_or_duration_label,
 )
@@ -192,7 +192,7 @@ def test_what_is_less_than_the_axis_shows_is_drawn_as_that() -> None:
     tiny = [run("ks", seed, metadata_bytes_per_message=9.0, **figures) for seed in (1, 2)]
     figure = added_plot(answers(groups_of([*runs(), *tiny])))
     [axes] = figure.axes
-    [ks] = [line for line in axes.lines if line.get_marker() == SHAPES["ks"]]
+    [ks] = [line for line in axes.lines if line.get_marker() == PROTOCOLS["ks"].shape]
     assert [x for x, _ in points_of(ks)] == [LESS_NS]
     assert LESS_NS < LEAST_NS
     assert less_or_duration_label(axes.get_xticks()[0]) == "< 1 µs"
@@ -209,7 +209,8 @@ def test_protocols_with_equal_figures_do_not_cover_each_other() -> None:
         for seed in (1, 2)
     ]
     [axes] = added_plot(answers(groups_of(same))).axes
-    marked = [line for line in axes.lines if line.get_marker() in {*SHAPES.values(), *OTHER_SHAPES}]
+    shapes = {*(look.shape for look in PROTOCOLS.values()), *OTHER_SHAPES}
+    marked = [line for line in axes.lines if line.get_marker() in shapes]
     assert len({line.get_marker() for line in marked}) == 5
     assert len({y for line in marked for _, y in points_of(line)}) == 5
 

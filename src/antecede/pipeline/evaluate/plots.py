@@ -1,6 +1,7 @@
 """The plots of an evaluation: what ordering adds, what is carried, and how latencies spread."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,45 +15,32 @@ from antecede.pipeline.evaluate.answer import Answer
 from antecede.pipeline.evaluate.settings import Group, Setting, bucket_rows, by_setting
 from antecede.pipeline.profile.drawing import LOOKS, count_label, save_figures
 
-COLOURS: Final = {
-    "hybrid": "#0072B2",
-    "hybrid-sps": "#003B5C",
-    "hybrid-csps": "#56B4E9",
-    "hybrid-facts": "#F0E442",
-    "rst": "#D55E00",
-    "ks": "#E69F00",
-    "mf": "#009E73",
-    "cykas": "#CC79A7",
-    "fifo": "#777777",
-    "none": "#000000",
-}
-"""From Okabe and Ito's palette, which is told apart with any kind of colour vision."""
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a protocol is drawn, everywhere the same."""
+
+    colour: str
+    """From Okabe and Ito's palette, which is told apart with any kind of colour vision."""
+    shape: str
+    """Its point, so that colours are not needed to tell protocols apart."""
+    dashes: str | tuple[int, tuple[int, ...]] = "-"
+
+
+PROTOCOLS: Final = {
+    "hybrid": Look("#0072B2", "o"),
+    "hybrid-sps": Look("#003B5C", "v", (0, (5, 1))),
+    "hybrid-csps": Look("#56B4E9", "^"),
+    "hybrid-facts": Look("#F0E442", "D", (0, (1, 1))),
+    "rst": Look("#D55E00", "s", "--"),
+    "ks": Look("#E69F00", "P"),
+    "mf": Look("#009E73", "X", "-."),
+    "cykas": Look("#CC79A7", "h", (0, (5, 1, 1, 1, 1, 1))),
+    "fifo": Look("#777777", "<"),
+    "none": Look("#000000", "*", ":"),
+}
 OTHERS: Final = "#999999"
-SHAPES: Final = {
-    "hybrid": "o",
-    "hybrid-sps": "v",
-    "hybrid-csps": "^",
-    "hybrid-facts": "D",
-    "rst": "s",
-    "ks": "P",
-    "mf": "X",
-    "cykas": "h",
-    "fifo": "<",
-    "none": "*",
-}
-"""The point of a protocol, so that colours are not needed to tell them apart."""
-
 OTHER_SHAPES: Final = ("d", "p", ">", "8")
-DASHES: Final = {
-    "hybrid": "-",
-    "hybrid-sps": (0, (5, 1)),
-    "hybrid-facts": (0, (1, 1)),
-    "rst": "--",
-    "mf": "-.",
-    "cykas": (0, (5, 1, 1, 1, 1, 1)),
-    "none": ":",
-}
 EDGE: Final = "#333333"
 """Around points: pale ones are seen on white, and those that touch are told apart."""
 
@@ -82,11 +70,6 @@ def draw_all(folder: Path, found: Sequence[Answer], groups: Sequence[Group]) -> 
     return save_figures(figures, folder)
 
 
-def colour(protocol: str) -> str:
-    """The colour of a protocol, everywhere the same."""
-    return COLOURS.get(protocol, OTHERS)
-
-
 def settings_of(found: Sequence[Answer]) -> list[Setting]:
     """The settings, in the order in which they come."""
     return list(dict.fromkeys(one.setting for one in found))
@@ -97,11 +80,11 @@ def setting_text(setting: Setting) -> str:
     return f"{setting.scenario}\n{setting.network}, n = {setting.processes:,}"
 
 
-def shape(protocol: str, among: Sequence[str]) -> str:
-    """The point of a protocol, everywhere the same if it is known."""
-    strangers = [name for name in among if name not in SHAPES]
-    known = SHAPES.get(protocol)
-    return known or OTHER_SHAPES[strangers.index(protocol) % len(OTHER_SHAPES)]
+def look_of(protocol: str, among: Sequence[str] = ()) -> Look:
+    """How a protocol is drawn; one that is not known by its number `among` the strangers."""
+    strangers = [name for name in (*among, protocol) if name not in PROTOCOLS]
+    known = PROTOCOLS.get(protocol)
+    return known or Look(OTHERS, OTHER_SHAPES[strangers.index(protocol) % len(OTHER_SHAPES)])
 
 
 def aside(one: Answer, shown: Sequence[Answer]) -> float:
@@ -128,7 +111,7 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     for protocol in names:
         ours = [one for one in shown if one.protocol == protocol]
         rows = [settings.index(one.setting) + aside(one, shown) for one in ours]
-        draw_added(axes, ours, rows, shape(protocol, names))
+        draw_added(axes, ours, rows, look_of(protocol, names))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(duration_label))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -143,7 +126,7 @@ def added_plot(found: Sequence[Answer]) -> Figure:
     return figure
 
 
-def draw_added(axes: Axes, ours: Sequence[Answer], rows: Sequence[float], point: str) -> None:
+def draw_added(axes: Axes, ours: Sequence[Answer], rows: Sequence[float], look: Look) -> None:
     """The points of one protocol; what is less than the axis shows stands before its beginning."""
     means = [LESS_NS if is_less(one) else one.added_ns.mean for one in ours if one.added_ns]
     widths = [
@@ -153,8 +136,8 @@ def draw_added(axes: Axes, ours: Sequence[Answer], rows: Sequence[float], point:
         means,
         rows,
         xerr=[[min(w, 0.9 * m) for m, w in zip(means, widths, strict=True)], widths],
-        fmt=point,
-        color=colour(ours[0].protocol),
+        fmt=look.shape,
+        color=look.colour,
         label=ours[0].protocol,
         capsize=2,
         markersize=5.5,
@@ -205,8 +188,8 @@ def metadata_plot(found: Sequence[Answer]) -> Figure:
                 for one, beside in zip(ours, there, strict=True)
             ],
             [one.metadata_bytes.mean for one in ours],
-            shape(protocol, names),
-            color=colour(protocol),
+            look_of(protocol, names).shape,
+            color=look_of(protocol, names).colour,
             label=protocol,
             markersize=6,
             markeredgecolor=EDGE,
@@ -264,9 +247,9 @@ def draw_spread(axes: Axes, groups: Sequence[Group]) -> None:
         axes.plot(
             [x for x, _ in points],
             [y for _, y in points],
-            color=colour(group.protocol),
+            color=PROTOCOLS[group.protocol].colour,
             label=group.protocol,
-            linestyle=DASHES.get(group.protocol, "-"),
+            linestyle=PROTOCOLS[group.protocol].dashes,
             drawstyle="steps-post" if total < FEW_COPIES else "default",
             linewidth=1.5,
         )

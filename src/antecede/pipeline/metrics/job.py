@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
@@ -16,6 +15,7 @@ from antecede.pipeline.audit.inputs import find_source, read_logs
 from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.measure import measured_runs
 from antecede.pipeline.metrics.non_causal import COPIES_MAX, find_stretches
+from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS
 from antecede.trace.parquet import ArrowTable
@@ -43,8 +43,7 @@ def measure_logs(
         names = distinct_names(runs)
         shared = [run.run_id for run, name in zip(runs, names, strict=True) if run.run_id != name]
         log = with_distinct_names(events, shared).select("run_id", *EVENTS.names)
-        instants = message_instants(log).persist(StorageLevel.MEMORY_AND_DISK)
-        stack.callback(instants.unpersist)
+        instants = persisted(message_instants(log), stack)
         sizes = {name: run.copies for run, name in zip(runs, names, strict=True)}
         stretches = find_stretches(instants, sizes, copies_max) if non_causal else []
         measured = measured_runs(log, instants, non_causal=non_causal, stretches=stretches)

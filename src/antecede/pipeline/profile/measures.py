@@ -6,7 +6,7 @@ from typing import Final
 from antecede.link.notation import duration_text, three_digits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Measure:
     """A distribution that a profile has."""
 
@@ -17,56 +17,28 @@ class Measure:
 
 
 MEASURES: Final = {
-    "out_degree": Measure(
-        title="peers sent to", unit="", meaning="processes that a process sends to"
-    ),
-    "in_degree": Measure(
-        title="peers heard from", unit="", meaning="processes that a process hears from"
-    ),
-    "process_messages": Measure(
-        title="messages of a process", unit="", meaning="messages that a process sends"
-    ),
-    "targets": Measure(title="targets of a message", unit="", meaning="targets of a message"),
-    "effects": Measure(
-        title="effects of a delivery", unit="", meaning="messages that a delivery causes"
-    ),
-    "causes": Measure(
-        title="causes of a message", unit="", meaning="deliveries that a message waits for"
-    ),
-    "depth": Measure(
-        title="chain of causes", unit="", meaning="longest chain of causes before a message"
-    ),
-    "conversation_messages": Measure(
-        title="conversation: messages", unit="", meaning="messages that causes connect"
-    ),
+    "out_degree": Measure("peers sent to", "", "processes that a process sends to"),
+    "in_degree": Measure("peers heard from", "", "processes that a process hears from"),
+    "process_messages": Measure("messages of a process", "", "messages that a process sends"),
+    "targets": Measure("targets of a message", "", "targets of a message"),
+    "effects": Measure("effects of a delivery", "", "messages that a delivery causes"),
+    "causes": Measure("causes of a message", "", "deliveries that a message waits for"),
+    "depth": Measure("chain of causes", "", "longest chain of causes before a message"),
+    "conversation_messages": Measure("conversation: messages", "", "messages that causes connect"),
     "conversation_processes": Measure(
-        title="conversation: processes", unit="", meaning="processes in such a conversation"
+        "conversation: processes", "", "processes in such a conversation"
     ),
     "conversation_ns": Measure(
-        title="conversation: duration", unit="ns", meaning="its duration, less the network's part"
+        "conversation: duration", "ns", "its duration, less the network's part"
     ),
-    "errands_at_once": Measure(
-        title="errands at once", unit="", meaning="errands open at a process as one begins"
-    ),
-    "think_ns": Measure(
-        title="think time", unit="ns", meaning="from the last cause to the message"
-    ),
-    "submission_gap_ns": Measure(
-        title="gap, all submissions", unit="ns", meaning="between submissions, whole system"
-    ),
-    "sender_gap_ns": Measure(
-        title="gap, one sender", unit="ns", meaning="between submissions, one process"
-    ),
-    "delivery_gap_ns": Measure(
-        title="gap, one receiver", unit="ns", meaning="between deliveries, one process"
-    ),
-    "flight_ns": Measure(
-        title="flight", unit="ns", meaning="from submission to delivery of a copy"
-    ),
-    "in_flight": Measure(
-        title="copies under way", unit="", meaning="copies under way as one is submitted"
-    ),
-    "payload_bytes": Measure(title="payload", unit="bytes", meaning="size of a message"),
+    "errands_at_once": Measure("errands at once", "", "errands open at a process as one begins"),
+    "think_ns": Measure("think time", "ns", "from the last cause to the message"),
+    "submission_gap_ns": Measure("gap, all submissions", "ns", "between submissions, whole system"),
+    "sender_gap_ns": Measure("gap, one sender", "ns", "between submissions, one process"),
+    "delivery_gap_ns": Measure("gap, one receiver", "ns", "between deliveries, one process"),
+    "flight_ns": Measure("flight", "ns", "from submission to delivery of a copy"),
+    "in_flight": Measure("copies under way", "", "copies under way as one is submitted"),
+    "payload_bytes": Measure("payload", "bytes", "size of a message"),
 }
 
 SECOND_NS: Final = 1_000_000_000

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.pipeline.persisting import persisted
 
 ENTRIES_MAX: Final = 12_000_000
 """A task takes so many messages, copies and causes of one run together: about 1.5 GB."""
@@ -86,8 +87,7 @@ def sampled(
     for size in large:
         run = workload.where(F.col("run_id") == size.run_id)
         part = sample_of(run, size.messages, entries_max / size.entries)
-        part = part.persist(StorageLevel.MEMORY_AND_DISK)
-        stack.callback(part.unpersist)
+        part = persisted(part, stack)
         messages[size.run_id] = part.count()
         parts.append(part)
     return Sampled(workload=reduce(DataFrame.unionByName, parts), sizes=sizes, messages=messages)

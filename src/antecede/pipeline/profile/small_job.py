@@ -288,9 +288,10 @@ def buckets_of(counted: ArrowTable) -> list[Fields]:
 
 def channels_of(structure: ArrowTable) -> list[Fields]:
     """What goes from whom to whom."""
-    rows = structure.combine_chunks()
-    copies = rows.select(["sender", "payload_bytes"]).take(pc.list_parent_indices(rows["targets"]))
-    copies = copies.append_column("target", pc.list_flatten(rows["targets"]))
+    whole = structure.combine_chunks()
+    sources = pc.list_parent_indices(whole["targets"])
+    copies = whole.select(["sender", "payload_bytes"]).take(sources)
+    copies = copies.append_column("target", pc.list_flatten(whole["targets"]))
     channels = copies.group_by(["sender", "target"]).aggregate(
         [([], "count_all"), ("payload_bytes", "sum")]
     )

@@ -69,13 +69,9 @@ def draw(chart: Chart) -> Markup:
         drawing = draw_bars(chart)
     else:
         drawing = draw_stack(chart)
-    caption = element("figcaption", element("strong", chart.title), note_of(chart.note))
+    note = element("span", chart.note) if chart.note else None
+    caption = element("figcaption", element("strong", chart.title), note)
     return element("figure", caption, drawing, class_="chart")
-
-
-def note_of(note: str) -> Markup:
-    """What stands below the title, if anything."""
-    return element("span", note) if note else Markup()
 
 
 # Axes.
@@ -356,15 +352,10 @@ def draw_stack(chart: StackChart) -> Markup:
     pieces: list[Markup] = []
     for class_, part, layer in zip(chart.classes, chart.parts, chart.layers, strict=True):
         above = [base + height for base, height in zip(below, layer, strict=True)]
-        upper = [
-            f"{across.place(x):.1f} {up.place(y):.1f}"
-            for x, y in zip(chart.places, above, strict=True)
-        ]
-        lower = [
-            f"{across.place(x):.1f} {up.place(y):.1f}"
-            for x, y in zip(chart.places, below, strict=True)
-        ]
-        outline = "M" + "L".join([*upper, *reversed(lower)]) + "Z"
+        upper = zip(chart.places, above, strict=True)
+        lower = zip(reversed(chart.places), reversed(below), strict=True)
+        edge = [(across.place(x), up.place(y)) for x, y in (*upper, *lower)]
+        outline = path_of(edge, stairs=False) + "Z"
         pieces.append(element("path", element("title", part), class_=f"layer {class_}", d=outline))
         below = above
     return canvas(

@@ -1,7 +1,7 @@
 """What a chart shows: plain values, which `antecede.report.charts.draw` turns into SVG."""
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 Unit: TypeAlias = Literal["number", "time", "share"]
 
@@ -13,16 +13,7 @@ Marker: TypeAlias = Literal[
     "circle", "square", "triangle", "diamond", "wedge", "plus", "cross", "ring"
 ]
 
-MARKERS: Final[tuple[Marker, ...]] = (
-    "circle",
-    "square",
-    "triangle",
-    "diamond",
-    "wedge",
-    "plus",
-    "cross",
-    "ring",
-)
+MARKERS: Final[tuple[Marker, ...]] = get_args(Marker)
 """One for each colour: whoever cannot tell the colours apart goes by these."""
 
 

@@ -67,6 +67,8 @@ class Report:
 
 def page_text(report: Report) -> str:
     """The whole file."""
+    seconds = report.refresh_s
+    refresh = element("meta", http_equiv="refresh", content=str(seconds)) if seconds else None
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -74,7 +76,7 @@ def page_text(report: Report) -> str:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"antecede {__version__}"),
-        *refreshing(report.refresh_s),
+        refresh,
         element("title", report.title),
         element("style", style()),
     )
@@ -88,11 +90,6 @@ def page_text(report: Report) -> str:
         element("script", script(), type="module"),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-
-
-def refreshing(seconds: int | None) -> list[Markup]:
-    """Have the page loaded again, if it changes."""
-    return [] if seconds is None else [element("meta", http_equiv="refresh", content=str(seconds))]
 
 
 def header(report: Report) -> Markup:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from antecede.report.readers.recordings import DRAWN, Logged
-from antecede.report.readers.sweep import Sweep, SweptRun, rank
+from antecede.report.readers.sweep import Sweep, rank
 
 VIOLATING = 2
 """Of runs of which nothing else is known, so many with violations come to the front."""
@@ -23,7 +23,8 @@ def runs_worth_drawing(
         return first_few(logged, early)
     groups: dict[tuple[object, ...], list[Logged]] = {}
     for run in known:
-        groups.setdefault(group_of(swept[run.run_id]), []).append(run)
+        one = swept[run.run_id]
+        groups.setdefault((*one.setting, one.seed), []).append(run)
 
     def worth(group: list[Logged]) -> tuple[int, int]:
         return len(group), sum(early.get(run.run_id, 0) for run in group)
@@ -31,11 +32,6 @@ def runs_worth_drawing(
     best = max(groups.values(), key=worth)
     best.sort(key=lambda run: rank(swept[run.run_id].protocol))
     return best[:DRAWN]
-
-
-def group_of(run: SweptRun) -> tuple[object, ...]:
-    """What runs that can be compared have in common."""
-    return (*run.setting, run.seed)
 
 
 def first_few(logged: Sequence[Logged], early: Mapping[str, int]) -> list[Logged]:

@@ -35,6 +35,8 @@ EVENTS: Final = "events"
 COMPARISON_FILE: Final = "comparison.json"
 KS_FILE: Final = "ks.json"
 EVALUATION_FILE: Final = "evaluation.json"
+RESULTS: Final = {COMPARISON_FILE: COMPARISON, KS_FILE: KS, EVALUATION_FILE: EVALUATION}
+"""By the file that says so: the results of which command lie in a folder."""
 RUNS_FOLDER: Final = "runs"
 VIOLATIONS_FOLDER: Final = "violations"
 SUMMARY_FILE: Final = "summary.json"
@@ -125,12 +127,9 @@ def sources_at(folder: Path, depth: int) -> Iterator[Source]:
 
 def results_in(folder: Path) -> Iterator[Source]:
     """Results of other commands in this very folder."""
-    if (folder / COMPARISON_FILE).is_file():
-        yield Source(kind=COMPARISON, path=folder)
-    if (folder / KS_FILE).is_file():
-        yield Source(kind=KS, path=folder)
-    if (folder / EVALUATION_FILE).is_file():
-        yield Source(kind=EVALUATION, path=folder)
+    for name, kind in RESULTS.items():
+        if (folder / name).is_file():
+            yield Source(kind=kind, path=folder)
     parts = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
     if parts and has_columns(parts[0], SWEEP_COLUMNS):
         yield Source(kind=SWEEP, path=folder)

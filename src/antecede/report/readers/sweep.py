@@ -4,7 +4,8 @@ Runs that differ only in their seed are taken together: histograms are added, fi
 with intervals.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,8 +13,6 @@ from typing import Any, Final, NamedTuple
 from antecede.lab.comparison.intervals import Estimate, estimate
 from antecede.report.readers.sources import RUNS_FOLDER, SPARK_PART
 from antecede.trace.parquet import load, reading
-
-DELAYS: Final = ("sender_wait", "channel", "receiver_wait", "latency", "non_causal")
 
 FIGURES: Final = (
     "messages",
@@ -120,12 +119,15 @@ class Sweep:
 
 def read_sweep(folder: Path) -> Sweep:
     """The sweep in this folder; of its rows one file is held at a time."""
+    return sweep_of(rows_in(sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))))
+
+
+def rows_in(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
+    """The rows that count in these files, of the columns that a report needs."""
     pq = load("pyarrow.parquet")
     columns = ["digest", "run_id", "protocol", "scenario", "network", "processes", "seed"]
     columns += ["status", "reason"]
-    files = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
     last = last_attempts(files)
-    sweep = Tally()
     for number, file in enumerate(files):
         with reading(file):
             schema = pq.read_schema(file).names
@@ -133,8 +135,7 @@ def read_sweep(folder: Path) -> Sweep:
             table = pq.read_table(file, columns=wanted, partitioning=None)
         for place, row in enumerate(table.to_pylist()):
             if last[row["digest"]] == (number, place):
-                sweep.add(row)
-    return sweep.result()
+                yield row
 
 
 def last_attempts(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
@@ -151,44 +152,28 @@ def last_attempts(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
 
 def sweep_of(rows: Iterable[Mapping[str, Any]]) -> Sweep:
     """The sweep that these rows make up."""
-    sweep = Tally()
+    groups: dict[tuple[str, Setting], Group] = {}
+    by_status: Counter[str] = Counter()
+    reasons: Counter[tuple[str, str]] = Counter()
+    runs: list[SweptRun] = []
     for row in rows:
-        sweep.add(row)
-    return sweep.result()
-
-
-class Tally:
-    """Counts the runs of a sweep, one after the other."""
-
-    def __init__(self) -> None:
-        self._groups: dict[tuple[str, Setting], Group] = {}
-        self._by_status: dict[str, int] = {}
-        self._reasons: dict[tuple[str, str], int] = {}
-        self._runs: list[SweptRun] = []
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Count one more run."""
-        status = row["status"]
-        self._by_status[status] = self._by_status.get(status, 0) + 1
+        status, protocol = row["status"], row["protocol"]
+        by_status[status] += 1
         if status != MEASURED[0]:
-            why = (status, row["reason"] or "")
-            self._reasons[why] = self._reasons.get(why, 0) + 1
+            reasons[status, row["reason"] or ""] += 1
         if status in MEASURED:
             setting = Setting(row["scenario"], row["network"], row["processes"])
-            key = (row["protocol"], setting)
-            group = self._groups.setdefault(key, Group(protocol=row["protocol"], setting=setting))
+            group = groups.setdefault(
+                (protocol, setting), Group(protocol=protocol, setting=setting)
+            )
             group.add(row)
-            self._runs.append(SweptRun(row["run_id"], row["protocol"], setting, row["seed"]))
-
-    def result(self) -> Sweep:
-        """All of them."""
-        groups = sorted(self._groups.values(), key=lambda one: (one.setting, rank(one.protocol)))
-        return Sweep(
-            groups=groups,
-            by_status=self._by_status,
-            reasons=[(status, why, count) for (status, why), count in self._reasons.items()],
-            runs=self._runs,
-        )
+            runs.append(SweptRun(row["run_id"], protocol, setting, row["seed"]))
+    return Sweep(
+        groups=sorted(groups.values(), key=lambda one: (one.setting, rank(one.protocol))),
+        by_status=by_status,
+        reasons=[(status, why, count) for (status, why), count in reasons.items()],
+        runs=runs,
+    )
 
 
 ORDER: Final = (

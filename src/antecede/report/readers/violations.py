@@ -7,14 +7,11 @@ a sample is kept: every row, or of very many every second, third and so on.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from antecede.audit.findings import IDENTITY_COLUMNS, VIOLATION_COLUMNS
 from antecede.trace.datasets import PARTITION
-from antecede.trace.parquet import load, reading
-
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
+from antecede.trace.parquet import ArrowTable, load, reading
 
 SAMPLE_MAX: Final = 1_000_000
 """So many violations are kept for quantiles: some 50 MB."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antecede.report.charts.scale import percent_text, plain, time_text
-from antecede.report.charts.spec import Axis, LineChart, Look, Series, look_of
+from antecede.report.charts.spec import Axis, LineChart, Series, look_of
 from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.evaluation import Answer, Evaluation, ReplayedTrace
 from antecede.report.readers.sweep import Setting
@@ -82,13 +82,12 @@ def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
         added, metadata = answer.figures.get("added_ns"), answer.figures.get("metadata_bytes")
         if added is None or metadata is None or metadata.mean <= 0:
             continue
-        look = look_of(answer.protocol, number)
         points.append(
             Series(
                 name=answer.protocol,
                 points=((metadata.mean, max(added.mean, 0.0)),),
                 spread=(added.half_width or 0.0,),
-                look=Look(colour=look.colour, dash=look.dash),
+                look=look_of(answer.protocol, number),
                 label=answer.protocol,
             )
         )

@@ -7,7 +7,7 @@ from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.readings import Quantity
 from antecede.lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
-from antecede.report.charts.spec import Axis, LineChart, Series, look_of
+from antecede.report.charts.spec import Axis, LineChart, Series, Unit, look_of
 from antecede.report.page.markup import Markup, joined
 from antecede.report.readers.comparison import Comparison, KsPoint
 from antecede.report.readers.sweep import Sweep
@@ -22,6 +22,12 @@ SITUATIONS: Final = {
     "": "",
 }
 """What the runs behind a line had in common."""
+
+PLACES: Final[dict[str, tuple[str, Unit]]] = {
+    measured.PROCESSES: ("processes (n)", "number"),
+    measured.DISTANCE: ("round-trip time", "time"),
+}
+"""What quantities are measured against, and its unit; distances become round trips."""
 
 COSTS: Final = (
     (measured.INTEGERS, "Metadata in a message", "integers"),
@@ -87,33 +93,28 @@ def quantity_charts(
             for number, protocol in enumerate(comparison.protocols)
             if (line := line_of(comparison, protocol, quantity, situation, number)) is not None
         ]
-        if any(len(line.points) > 1 for line in series):
-            charts.append(
-                LineChart(
-                    title=title,
-                    note=meaning,
-                    x=place_axis(quantity, series),
-                    y=Axis(title=unit, log=True),
-                    series=tuple(series),
-                    named=True,
-                )
-            )
+        charts += growth_charts(title, meaning, quantity.against, unit, series)
     return charts
 
 
-def place_axis(quantity: Quantity, series: Sequence[Series]) -> Axis:
-    """What a quantity is measured against, and where; distances become round trips."""
-    marks = places_of(series)
-    if quantity.against == measured.PROCESSES:
-        return Axis(title="processes (n)", log=True, marks=marks)
-    if quantity.against == measured.DISTANCE:
-        return Axis(title="round-trip time", unit="time", log=True, marks=marks)
-    return Axis(title=quantity.against, log=True, marks=marks)
-
-
-def places_of(series: Sequence[Series]) -> tuple[float, ...]:
-    """Where anything was measured, from left to right."""
-    return tuple(sorted({place for line in series for place, _ in line.points}))
+def growth_charts(
+    title: str, note: str, against: str, unit: str, series: Sequence[Series]
+) -> list[LineChart]:
+    """A chart of these lines, with marks where anything was measured; none if that is one place."""
+    if not any(len(line.points) > 1 for line in series):
+        return []
+    marks = tuple(sorted({place for line in series for place, _ in line.points}))
+    place, scale = PLACES.get(against, (against, "number"))
+    return [
+        LineChart(
+            title=title,
+            note=note,
+            x=Axis(title=place, unit=scale, log=True, marks=marks),
+            y=Axis(title=unit, log=True),
+            series=tuple(series),
+            named=True,
+        )
+    ]
 
 
 def line_of(
@@ -151,18 +152,9 @@ def sweep_charts(sweep: Sweep) -> list[LineChart]:
             ("metadata_bytes_per_message", "Metadata for one message, all packets", "bytes"),
             ("control_per_message", "Control packets for one message", "packets"),
         ):
-            series = sweep_lines(sweep, scenario, network, figure)
-            if any(len(line.points) > 1 for line in series):
-                charts.append(
-                    LineChart(
-                        title=title,
-                        note=f"{scenario}, {network}",
-                        x=Axis(title="processes (n)", log=True, marks=places_of(series)),
-                        y=Axis(title=unit, log=True),
-                        series=tuple(series),
-                        named=True,
-                    )
-                )
+            lines = sweep_lines(sweep, scenario, network, figure)
+            note = f"{scenario}, {network}"
+            charts += growth_charts(title, note, measured.PROCESSES, unit, lines)
     return charts
 
 

@@ -78,41 +78,35 @@ def run_look(number: int) -> Look:
 
 def recorded_latencies(recordings: Sequence[Recording]) -> list[Markup]:
     """The latencies of all recorded runs in one chart, and what they consist of in one each."""
-    looks: list[tuple[str, Look]] = []
-    lines: list[Series] = []
-    stacks: list[Chart] = []
-    few = False
-    slowest_ns = 0
-    for number, recording in enumerate(recordings):
-        values = latencies_ns(recording.run)
-        if not values:
-            continue
-        slowest_ns = max(slowest_ns, values[-1])
-        look = run_look(number)
-        looks.append((recording.run.name, look))
-        few = few or len(values) < FEW
-        lines.append(Series(name=recording.run.name, points=cdf_of(values), look=look, dots=False))
+    all_latencies = [latencies_ns(recording.run) for recording in recordings]
+    lines = tuple(
+        Series(name=recording.run.name, points=cdf_of(values), look=run_look(number), dots=False)
+        for number, (recording, values) in enumerate(zip(recordings, all_latencies, strict=True))
+        if values
+    )
     if not lines:
         return []
-    for recording in recordings:
-        stack = stack_of(recording, slowest_ns)
-        if stack is not None:
-            stacks.append(stack)
+    slowest_ns = max(values[-1] for values in all_latencies if values)
+    stacks = [
+        stack
+        for recording, values in zip(recordings, all_latencies, strict=True)
+        if (stack := stack_of(recording, values, slowest_ns)) is not None
+    ]
     chart = LineChart(
         title="Recorded runs",
         note="share of messages delivered after at most so long",
         x=LATENCY_AXIS,
         y=SHARE_AXIS,
-        series=tuple(lines),
-        stairs=few,
+        series=lines,
+        stairs=any(0 < len(values) < FEW for values in all_latencies),
     )
-    pieces = [element("h3", "Recorded runs"), legend(looks)]
+    pieces = [element("h3", "Recorded runs"), legend((line.name, line.look) for line in lines)]
     if stacks:
         pieces.append(waits_legend())
     return [*pieces, chart_grid([chart, *stacks])]
 
 
-def stack_of(recording: Recording, slowest_ns: int) -> StackChart | None:
+def stack_of(recording: Recording, own_ns: Sequence[int], slowest_ns: int) -> StackChart | None:
     """Messages from the quickest to the slowest: what their time consisted of.
 
     The axis goes to the slowest of all runs, so that runs can be compared by looking; a run that
@@ -121,12 +115,11 @@ def stack_of(recording: Recording, slowest_ns: int) -> StackChart | None:
     parts = parts_of(recording.run)
     if parts is None:
         return None
-    own = latencies_ns(recording.run)
     return StackChart(
         title=recording.run.name,
         note="messages from the quickest to the slowest: where each spent its time; "
-        f"the slowest took {time_text(own[-1])}",
-        x=Axis(title="share of messages", unit="share", low=0.0, high=1.0),
+        f"the slowest took {time_text(own_ns[-1])}",
+        x=SHARE_AXIS,
         y=Axis(title="latency", unit="time", high=float(slowest_ns)),
         places=parts.shares,
         parts=WAITS,

@@ -37,18 +37,3 @@ def varints(values: Iterable[int]) -> bytes:
             rest >>= 7
         append(rest)
     return bytes(out)
-
-
-def unpacked(text: str, *, growing: bool = False) -> list[int]:
-    """What `packed` was given, for tests and for whoever wants the numbers of a report back."""
-    values: list[int] = []
-    number = shift = total = 0
-    for byte in zlib.decompress(base64.b64decode(text)):
-        number |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            value = number >> 1 if number % 2 == 0 else -((number + 1) >> 1)
-            total = total + value if growing else value
-            values.append(total)
-            number = shift = 0
-    return values

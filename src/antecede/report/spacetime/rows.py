@@ -10,18 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.trace.datasets import common_source, suffix_of
 from antecede.trace.events import COLUMNS, KINDS
 from antecede.trace.files import read_files
 from antecede.trace.log import NULL, EventLog
-from antecede.trace.parquet import ArrowTable, load, reading
+from antecede.trace.parquet import ArrowArray, ArrowTable, load, reading
 
 Row: TypeAlias = tuple[int, ...]
-ArrowColumn: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
 
 PACKED: Final = struct.Struct("<11q")
 TIME: Final = itemgetter(COLUMNS.index("time_ns"))
@@ -100,7 +98,7 @@ def rows_of_files(files: list[Path], window: Window = WHOLE, most: int = EVENTS_
     return Rows(rows=rows, packet_kinds=packet_kinds, start_ns=start_ns, total=len(times))
 
 
-def column_limits(times: ArrowColumn, window: Window, most: int) -> tuple[int, int, int]:
+def column_limits(times: ArrowArray, window: Window, most: int) -> tuple[int, int, int]:
     """The same as `limits` for a column, and when the run began."""
     pc = load("pyarrow.compute")
     if len(times) == 0:

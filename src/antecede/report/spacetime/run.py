@@ -85,6 +85,11 @@ class Run:
     """Arrivals of packets that, as far as the log says, nobody transmitted."""
 
     @property
+    def people(self) -> dict[int, str]:
+        """What the processes are called, by their ids."""
+        return dict(zip(self.processes, self.names, strict=True))
+
+    @property
     def messages(self) -> int:
         """How many different messages there are."""
         copies = self.copies

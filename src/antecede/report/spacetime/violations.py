@@ -60,9 +60,7 @@ class Finder:
 
     def __init__(self, run: Run) -> None:
         self._run: Final = run
-        self._people: Final = dict(zip(run.processes, run.names, strict=True))
-        place = {process: row for row, process in enumerate(run.processes)}
-        self._place: Final = place
+        self._place: Final = {process: row for row, process in enumerate(run.processes)}
         copies = run.copies
         self._numbers: Final = {
             (copies.sender[copy], copies.sequence[copy], copies.target[copy]): copy
@@ -87,7 +85,7 @@ class Finder:
             told = self._in_times_of_the_run(violation, witness)
             found.append(
                 ShownViolation(
-                    text=explain(told, self._people),
+                    text=explain(told, self._run.people),
                     early=early,
                     late=late,
                     path=self._path(told.witness),
