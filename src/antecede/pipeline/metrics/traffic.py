@@ -78,15 +78,8 @@ def sender_totals(instants: DataFrame) -> DataFrame:
         F.count_if(is_open).alias("open"),
         F.sum(F.when(is_open, F.col("transmitted_ns")).cast(WIDE)).alias("open_since_ns"),
     )
-    return of_message.groupBy("run_id", "sender").agg(
-        F.count("*").alias("messages"),
-        F.sum("copies").alias("copies"),
-        F.sum("delivered").alias("delivered"),
-        F.max("delivered_ns").alias("delivered_ns"),
-        F.sum(F.col("transit_ns").cast("double")).alias("transit_ns"),
-        F.sum("open").alias("open"),
-        F.sum("open_since_ns").alias("open_since_ns"),
-    )
+    wide = of_message.withColumn("transit_ns", F.col("transit_ns").cast("double"))
+    return wide.groupBy("run_id", "sender").agg(F.count("*").alias("messages"), *summed())
 
 
 def message_figures(senders: DataFrame) -> DataFrame:
@@ -98,11 +91,13 @@ def message_figures(senders: DataFrame) -> DataFrame:
     """
     return senders.groupBy("run_id").agg(
         F.sum("messages").alias("messages"),
-        F.sum("copies").alias("copies"),
-        F.sum("delivered").alias("delivered"),
-        F.max("delivered_ns").alias("delivered_ns"),
-        F.sum("transit_ns").alias("transit_ns"),
-        F.sum("open").alias("open"),
-        F.sum("open_since_ns").alias("open_since_ns"),
+        *summed(),
         F.count_if((F.col("transit_ns") > 0) | (F.col("open") > 0)).alias("senders"),
     )
+
+
+def summed() -> list[Column]:
+    """The figures of messages or senders, of all of them together."""
+    sums = ("copies", "delivered", "transit_ns", "open", "open_since_ns")
+    last = F.max("delivered_ns").alias("delivered_ns")
+    return [last, *(F.sum(name).alias(name) for name in sums)]

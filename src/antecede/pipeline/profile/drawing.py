@@ -59,20 +59,6 @@ LOOKS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "antecede",
 }
 
-DURATIONS_NS: Final = (
-    *(10**power for power in range(10)),
-    10 * SECOND_NS,
-    60 * SECOND_NS,
-    600 * SECOND_NS,
-    3600 * SECOND_NS,
-    6 * 3600 * SECOND_NS,
-    24 * 3600 * SECOND_NS,
-    7 * 24 * 3600 * SECOND_NS,
-    70 * 24 * 3600 * SECOND_NS,
-    700 * 24 * 3600 * SECOND_NS,
-)
-"""Where an axis of durations has its marks."""
-
 NAMED_DURATIONS: Final = {
     60 * SECOND_NS: "1 min",
     3600 * SECOND_NS: "1 h",
@@ -81,6 +67,16 @@ NAMED_DURATIONS: Final = {
     70 * 24 * 3600 * SECOND_NS: "10 weeks",
     700 * 24 * 3600 * SECOND_NS: "100 weeks",
 }
+
+DURATIONS_NS: Final = sorted(
+    [
+        *(10**power for power in range(11)),
+        600 * SECOND_NS,
+        6 * 3600 * SECOND_NS,
+        *NAMED_DURATIONS,
+    ]
+)
+"""Where an axis of durations has its marks."""
 
 
 def panels(title: str, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:

@@ -16,12 +16,11 @@ from antecede.report.readers.violations import (
     HELD_BACK,
     SAMPLE_MAX,
     WORST_KEPT,
-    ArrowTable,
     Gathered,
     gather_violations,
     rows_in,
 )
-from antecede.trace.parquet import load
+from antecede.trace.parquet import ArrowTable, load
 
 CHANNELS_SHOWN: Final = 12
 QUANTILES: Final = tuple(number / 100 for number in range(1, 101))

@@ -103,9 +103,9 @@ def traces_table(one: Audited, run_id: str, names: Names, trace_url: str | None)
     rows = [
         [
             people.get(found.process, f"P{found.process}"),
-            step_text(found.early_operation, found.early_span_id),
+            found.early_operation or found.early_span_id,
             trace_link(found.early_trace_id, trace_url),
-            step_text(found.late_operation, found.late_span_id),
+            found.late_operation or found.late_span_id,
             trace_link(found.late_trace_id, trace_url),
             time_text(found.held_back_ns),
         ]
@@ -114,11 +114,6 @@ def traces_table(one: Audited, run_id: str, names: Names, trace_url: str | None)
     head = ["at", "came early", "in trace", "before", "in trace", "by"]
     where = f" of {run_id}" if run_id and len(one.worst) > 1 else ""
     return joined([element("h4", f"The worst{where}, in their traces"), table(head, rows, texts=5)])
-
-
-def step_text(operation: str | None, span_id: str | None) -> str:
-    """What to call a step of a request."""
-    return operation or span_id or ""
 
 
 def trace_link(trace_id: str | None, trace_url: str | None) -> str | Markup:

@@ -22,6 +22,11 @@ class Bars:
     depth: list[int]
     """How many lanes each row needs."""
 
+    def spans(self) -> list[tuple[int, int]]:
+        """From when to when each bar lasts."""
+        columns = zip(self.begin_ns, self.end_ns, self.lane, strict=True)
+        return [(begin_ns, end_ns) for begin_ns, end_ns, lane in columns if lane != MISSING]
+
 
 def send_bars(run: Run) -> Bars:
     """Time in send buffers."""

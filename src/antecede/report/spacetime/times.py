@@ -37,7 +37,6 @@ class Parts:
 def levels_of(run: Run) -> Levels:
     """The levels of all buffers of a run together, and of what is on its way."""
     copies = run.copies
-    sending, receiving = send_bars(run), receive_bars(run)
     on_the_way = [
         (begin_ns, run.span_ns if end_ns == MISSING else end_ns)
         for begin_ns, end_ns in zip(copies.transmitted_ns, copies.arrived_ns, strict=True)
@@ -45,23 +44,10 @@ def levels_of(run: Run) -> Levels:
     ]
     return Levels(
         times_ns=tuple(run.span_ns * column / COLUMNS for column in range(COLUMNS)),
-        sending=fullest(bar_spans(sending.begin_ns, sending.end_ns, sending.lane), run.span_ns),
+        sending=fullest(send_bars(run).spans(), run.span_ns),
         travelling=fullest(on_the_way, run.span_ns),
-        receiving=fullest(
-            bar_spans(receiving.begin_ns, receiving.end_ns, receiving.lane), run.span_ns
-        ),
+        receiving=fullest(receive_bars(run).spans(), run.span_ns),
     )
-
-
-def bar_spans(
-    begins: Sequence[int], ends: Sequence[int], lanes: Sequence[int]
-) -> list[tuple[int, int]]:
-    """From when to when each bar lasts."""
-    return [
-        (begin_ns, end_ns)
-        for begin_ns, end_ns, lane in zip(begins, ends, lanes, strict=True)
-        if lane != MISSING
-    ]
 
 
 def fullest(spans: Sequence[tuple[int, int]], span_ns: int) -> tuple[int, ...]:
