@@ -1,7 +1,9 @@
 """What commands have left, kept with what they ran on: `make reproduce` goes on where it ended.
 
 A run is as good as a new one while nothing has changed that its command could notice: the package
-and the examples, the folder that the command is in, and whether the package is compiled.
+and the examples, the folder that the command is in, and whether the package is compiled. So is the
+beginning of one that was stopped: its command finds what it has left, and an evaluation goes on
+from there.
 """
 
 import hashlib
@@ -24,12 +26,15 @@ ROOT: Final = Path(__file__).parent.parent
 NOTE: Final = "run.json"
 """In the folder of a run: what it was."""
 
+BEGUN: Final = "begun.json"
+"""In the folder of a run that has not ended well: what it is."""
+
 SUFFIXES: Final = (".py", ".toml")
 JUDGES: Final = {
     f"bench/{name}"
     for name in (
-        "claims.toml", "comparison_tables.py", "evaluation_images.py", "kept_runs.py",
-        "quoted_tables.py", "reproduce.py",
+        "claim_minutes.py", "claims.toml", "comparison_tables.py", "evaluation_images.py",
+        "kept_runs.py", "quoted_tables.py", "reproduce.py",
     )
 }  # fmt: skip
 """They say what is run and write it into documents; nothing that comes out is made by them."""
@@ -50,6 +55,8 @@ class Run:
     printed: str
     seconds: float
     processor_s: float
+    starts: int = 1
+    """How often it was begun: times are those of the last piece."""
 
     def file(self, name: str) -> Path:
         """Something that it wrote."""
@@ -58,7 +65,8 @@ class Run:
     @property
     def took(self) -> str:
         """How long, in words."""
-        return f"{self.seconds / 60:.1f} min, {self.processor_s / 60:.1f} of processor"
+        piece = f", piece {self.starts}" if self.starts > 1 else ""
+        return f"{self.seconds / 60:.1f} min, {self.processor_s / 60:.1f} of processor{piece}"
 
 
 def run(command: str, folder: Path, interpreted: bool = False) -> Run:
@@ -68,8 +76,7 @@ def run(command: str, folder: Path, interpreted: bool = False) -> Run:
     """
     state = state_of(command)
     path = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"} if interpreted else {}
-    shutil.rmtree(folder, ignore_errors=True)  # Commands go on with what others have left there.
-    folder.mkdir(parents=True)
+    starts = begin(folder, command, state)
     words = [word.replace("{out}", str(folder)) for word in command.split()]
     if words[0] == "antecede":
         words[:1] = ["python", "-m", "antecede"]
@@ -95,9 +102,30 @@ def run(command: str, folder: Path, interpreted: bool = False) -> Run:
         printed=ran.stdout,
         seconds=round(time.monotonic() - begun, 1),
         processor_s=round(processor_s() - used, 1),
+        starts=starts,
     )
     (folder / NOTE).write_text(json.dumps(asdict(kept), indent=1) + "\n", encoding="utf-8")
+    (folder / BEGUN).unlink()
     return kept
+
+
+def begin(folder: Path, command: str, state: str) -> int:
+    """Make a folder ready for a command; how often that has been begun in it.
+
+    Commands go on with what they find there, so it is empty unless the same command was stopped.
+    """
+    wanted = {"command": command, "state": state}
+    try:
+        begun = json.loads((folder / BEGUN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        begun = {}
+    starts = begun.pop("starts", 0) if begun.items() >= wanted.items() else 0
+    if starts == 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    note = json.dumps(wanted | {"starts": starts + 1}) + "\n"
+    (folder / BEGUN).write_text(note, encoding="utf-8")
+    return int(starts) + 1
 
 
 def fresh_runs(commands: Iterable[str], out: Path) -> dict[str, Run]:

@@ -6,6 +6,7 @@
     python -m bench.reproduce --list                claim, command, minutes
     python -m bench.reproduce steps --accept        and keep what was found as what is claimed
     python -m bench.reproduce steps --again         although nothing has changed since it ran
+    python -m bench.reproduce steps --timed wall    and keep how long it took
 
 `bench/claims.toml` says for each claim which command makes its figures, how long that takes, and by
 how much they may differ; `bench/figures` has the figures themselves. Counted things are the same
@@ -28,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.claim_minutes import KINDS, PROCESSOR, WALL, measured, with_minutes
 from bench.csv_table import read_table, write_table
 from bench.kept_runs import CommandError, Run, fresh_runs, run
 
@@ -49,6 +51,9 @@ class Claim:
     command: str
     """`{out}` is a folder of its own."""
     minutes: float
+    """What was measured, rounded up (`bench/claim_minutes.py`)."""
+    timed: str = WALL
+    """Whether those are minutes of wall time, or of processor time as it was beside other work."""
     table: str = ""
     """The file of figures, below `{out}`: CSV or JSON; none: the last line printed, as JSON."""
     keys: tuple[str, ...] = ("key",)
@@ -207,8 +212,9 @@ def table(claims: dict[str, Claim]) -> str:
         differ = f"{claim.tolerance:.0%}" if claim.tolerance else "nothing"
         page = f"[{Path(claim.page).name}](../{claim.page})"
         recorded = claim.unrecorded or f"[yes](../bench/figures/{claim.file.name})"
+        minutes = f"{claim.minutes:g}{' (processor)' if claim.timed == PROCESSOR else ''}"
         lines.append(
-            f"| `{claim.name}` | {claim.says} | {page} | `{command}` | {claim.minutes:g} | "
+            f"| `{claim.name}` | {claim.says} | {page} | `{command}` | {minutes} | "
             f"{differ} | {recorded} |"
         )
     return "\n".join(lines) + "\n"
@@ -239,7 +245,19 @@ def check(claim: Claim, accept: bool, done: dict[str, Run]) -> str:
     return "drifted" if drifted else "as claimed"
 
 
-def check_all(claims: list[Claim], minutes: float | None, accept: bool, again: bool) -> bool:
+def keep_time(claim: Claim, ran: Run, kind: str) -> None:
+    """Write down how long a claim took; not of a run in pieces, as only the last was timed."""
+    if ran.starts > 1:
+        print(f"{claim.name}: its time is not kept: it ran in pieces", flush=True)
+        return
+    text = CLAIMS.read_text(encoding="utf-8")
+    mended = with_minutes(text, claim.name, measured(ran, kind), kind)
+    CLAIMS.write_text(mended, encoding="utf-8")
+
+
+def check_all(
+    claims: list[Claim], minutes: float | None, accept: bool, again: bool, timed: str | None = None
+) -> bool:
     """Check claims one after the other, then say how many came out how; whether all is well."""
     done = {} if again else fresh_runs((claim.command for claim in claims), OUT)
     ends: dict[str, list[str]] = {}
@@ -250,6 +268,8 @@ def check_all(claims: list[Claim], minutes: float | None, accept: bool, again: b
         if reason:
             print(f"{claim.name}: left out: {reason}", flush=True)
         end = "left out" if reason else check(claim, accept, done)
+        if timed is not None and not reason and end != "failed":
+            keep_time(claim, done[claim.command], timed)
         ends.setdefault(end, []).append(claim.name)
     for end, names in ends.items():
         told = "" if end == "as claimed" else f": {', '.join(names)}"
@@ -268,6 +288,7 @@ def parse(claims: dict[str, Claim]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="leave out what takes longer")
     parser.add_argument("--accept", action="store_true", help="keep what is found as claimed")
     parser.add_argument("--again", action="store_true", help="run also what is fresh")
+    parser.add_argument("--timed", choices=KINDS, help="keep how long it took")
     parser.add_argument("--list", action="store_true", help="print claim, command, minutes")
     chosen = parser.parse_args()
     if unknown := [name for name in chosen.names if not fnmatch.filter(claims, name)]:
@@ -286,7 +307,7 @@ def main() -> None:
     wanted = [
         claim for claim in claims.values() if any(fnmatch.fnmatch(claim.name, p) for p in patterns)
     ]
-    well = check_all(wanted, chosen.minutes, chosen.accept, chosen.again)
+    well = check_all(wanted, chosen.minutes, chosen.accept, chosen.again, chosen.timed)
     sys.exit(0 if well else 1)
 
 

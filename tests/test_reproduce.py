@@ -1,11 +1,13 @@
 """What documents claim: every claim has a page and a command, and drift is seen."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from antecede.cli.main import SUBCOMMANDS
 from bench import comparison_tables, kept_runs, quoted_tables, reproduce
+from bench.claim_minutes import rounded_up
 from bench.csv_table import read_table
 from bench.reproduce import Claim, alike, drift, key_of, read_claims, short, table
 
@@ -169,6 +171,35 @@ def test_what_has_run_is_not_run_again_until_its_sources_change(
     assert kept_runs.fresh_runs([HELP], tmp_path) == {}
 
 
+def test_a_run_that_was_stopped_goes_on_where_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its command finds what it has left; another one does not, nor the same on other sources."""
+    folder = tmp_path / "claim"
+    left = folder / "half of a sweep"
+    stopped = "antecede no-such"
+
+    def stop_after_a_while() -> None:
+        with pytest.raises(kept_runs.CommandError):
+            kept_runs.run(stopped, folder)
+
+    stop_after_a_while()
+    left.touch()
+    stop_after_a_while()
+    assert left.exists(), "the same again"
+    assert kept_runs.begin(folder, stopped, kept_runs.state_of(stopped)) == 3
+    assert kept_runs.run(HELP, folder).starts == 1
+    assert not left.exists(), "another command"
+    left.touch()
+    assert kept_runs.run(HELP, folder).starts == 1
+    assert not left.exists(), "what has ended begins anew"
+    stop_after_a_while()
+    left.touch()
+    monkeypatch.setattr(kept_runs, "digest", lambda *_: "other")
+    stop_after_a_while()
+    assert not left.exists(), "other sources"
+
+
 def test_what_counts_lines_runs_on_the_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +245,39 @@ def test_a_command_that_fails_is_told_and_the_others_go_on(
     assert told.splitlines()[-3:] == ["1 failed: bad", "1 left out: long", "1 unrecorded: new"]
     assert reproduce.check_all([new], minutes=None, accept=False, again=False)
     assert "(kept: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"), [(0.0, 0.1), (0.11, 0.2), (0.3, 0.3), (1.1, 1.5), (9.6, 10), (10.2, 11)]
+)
+def test_minutes_are_rounded_up(minutes: float, told: float) -> None:
+    assert rounded_up(minutes) == told
+
+
+def test_how_long_a_claim_took_is_written_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if that is longer than before."""
+    claims = tmp_path / "claims.toml"
+    two = "".join(
+        f'[claim.{name}]\npage = "-"\nsays = "-"\ncommand = "{HELP}"\nminutes = 0.1\nneeds = []\n\n'
+        for name in ("one", "other")
+    )
+    claims.write_text(two, encoding="utf-8")
+    monkeypatch.setattr(reproduce, "CLAIMS", claims)
+    ran = kept_runs.Run(
+        command=HELP, state="-", folder="-", printed="", seconds=1800.0, processor_s=130.0
+    )
+    one, other = read_claims(claims).values()
+    reproduce.keep_time(one, ran, "processor")
+    assert list(read_claims(claims).values()) == [
+        replace(one, minutes=2.5, timed="processor"),
+        other,
+    ]
+    reproduce.keep_time(one, ran, "wall")
+    assert list(read_claims(claims).values()) == [replace(one, minutes=30), other]
+    reproduce.keep_time(one, replace(ran, starts=2, seconds=1.0), "wall")
+    assert list(read_claims(claims).values()) == [replace(one, minutes=30), other]
 
 
 def test_the_tables_of_the_comparison_say_what_is_recorded() -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from antecede.cli.console import Console
 from antecede.cli.spark_session import check_writable, need_spark, spark_session
-from antecede.cli.sweep import wide_console
+from antecede.cli.sweep import check_none_lost, tried_again, wide_console
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def command(
     console.print(answers_table(outcome))
     for line in closing_lines(outcome):
         console.print(line, markup=False)
+    check_none_lost(outcome.by_status)
 
 
 def as_typed() -> str:
@@ -157,7 +158,7 @@ def closing_lines(outcome: "Outcome") -> list[str]:
     early = sum(one.fifo + one.transitive > 0 for one in outcome.judged)
     return [
         "",
-        f"Runs: {counts}. Time: {steps}.",
+        f"Runs: {counts}{tried_again(outcome.retried)}. Time: {steps}.",
         f"Audited: {len(outcome.judged)} logs, {early} of them with messages before their causes.",
         f"Logs and simulator differ by {outcome.difference:.2g} of a figure at most.",
         f"The answer is in {outcome.folder / 'EVALUATION.md'}.",

@@ -1,6 +1,6 @@
 """`antecede sweep`: many simulations on Spark, from a grid to a table of runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from antecede.cli.console import Console
 from antecede.cli.spark_session import check_writable, need_spark, spark_session
+from antecede.core.errors import LocalError
 from antecede.link.notation import duration_text, three_digits
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ EPILOG: Final = """
 Examples:
   antecede sweep examples/sweep.toml --out runs
   antecede sweep grid.toml --out runs --events        the event log of every run as well
-  antecede sweep grid.toml --out runs --retry-failed  the same again: what failed is run again
+  antecede sweep grid.toml --out runs --retry-failed  the same again, what failed included
   antecede sweep grid.toml --out /shared/runs --master spark://host:7077
 
 \b
@@ -83,6 +84,7 @@ def command(
     console.print(runs_table(result))
     for line in closing_lines(result):
         console.print(line, markup=False)
+    check_none_lost(result.by_status)
 
 
 def wide_console() -> Console:
@@ -171,6 +173,18 @@ def signed_duration(duration_ns: float) -> str:
     return f"-{duration_text(-duration_ns)}" if duration_ns < 0 else duration_text(duration_ns)
 
 
+def tried_again(retried: int) -> str:
+    """How many runs that had come to nothing were run again, if there were any."""
+    return f", {retried} that had been lost or had failed were tried again" if retried else ""
+
+
+def check_none_lost(by_status: Mapping[str, int]) -> None:
+    """`LocalError` if runs are missing on account of the machine that ran them."""
+    if lost := by_status.get("lost", 0):
+        runs = "1 run was" if lost == 1 else f"{lost} runs were"
+        raise LocalError(f"{runs} lost with their workers: the same command tries them again")
+
+
 def closing_lines(result: "SweepResult") -> list[str]:
     """How the runs ended, why some did not take place, and where everything is."""
     counts = ", ".join(f"{count} {status}" for status, count in result.by_status.items())
@@ -178,7 +192,7 @@ def closing_lines(result: "SweepResult") -> list[str]:
         "",
         "Means over the seeds; added: delivered later than causal order demands (if negative: "
         "too early); metadata and control packets: per message.",
-        f"{counts}; {result.resumed} of them were there before.",
+        f"{counts}; {result.resumed} of them were there before{tried_again(result.retried)}.",
     ]
     table = result.read().select(["run_id", "seed", "status", "reason"]).to_pylist()
     reasons: dict[tuple[str, str], list[str]] = {}

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -27,8 +27,10 @@ from antecede.pipeline.spark_settings import UNWEIGHED
 
 __all__ = ["SPARK_ERRORS", "PySparkException", "SparkSession", "first_line", "open_session"]
 
-SPARK_ERRORS: Final = (PySparkException, Py4JJavaError)
-"""What Spark raises when a job fails: its own errors, and what the bridge to Java hands through."""
+SPARK_ERRORS: Final = (PySparkException, Py4JError, ConnectionError)
+"""What Spark raises when a job fails: its own errors, what the bridge to Java hands through, and
+what the bridge says where Java is gone.
+"""
 
 EMBEDDED: Final = "local[*]"
 CONNECT: Final = "sc://"

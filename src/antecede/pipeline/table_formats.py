@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.session import first_line
 from antecede.pipeline.spark_settings import configured
 
 PARQUET: Final = "parquet"
@@ -41,11 +42,6 @@ def missing(format_name: str) -> str:
         f"this Spark does not know the format {format_name}: it needs a package such as {package} "
         "(spark.jars.packages in spark-defaults.conf, or spark-submit --packages)"
     )
-
-
-def first_line(error: PySparkException) -> str:
-    """What Spark said, without the rest."""
-    return (error.getMessage() or str(error)).strip().partition("\n")[0]
 
 
 def has_run(session: SparkSession, name: str, run_id: str) -> bool:

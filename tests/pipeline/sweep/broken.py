@@ -1,10 +1,17 @@
 """Protocols that do not survive a run."""
 
+import errno
 import os
+import signal
+import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
-from antecede.core.catalogue import Create, ProtocolInfo
+from antecede.core.catalogue import Create, ProtocolInfo, find_protocol
 from antecede.core.process import CausalProcess
+
+ENDS_SPARK: Final = "ANTECEDE_TEST_ENDS_SPARK"
 
 
 def raising(me: int, processes: Sequence[int], **options: object) -> CausalProcess:  # noqa: ARG001 every protocol takes them
@@ -16,6 +23,20 @@ def dying(me: int, processes: Sequence[int], **options: object) -> CausalProcess
     os._exit(1)
 
 
+def without_disk(me: int, processes: Sequence[int], **options: object) -> CausalProcess:  # noqa: ARG001 every protocol takes them
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def ending_spark(me: int, processes: Sequence[int], **options: object) -> CausalProcess:
+    """Like hybrid, but where this variable is set the run ends Spark, as a shutdown would."""
+    if ENDS_SPARK in os.environ:
+        daemon = os.getppid()
+        java = int(Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(java, signal.SIGTERM)
+        time.sleep(60)  # Spark ends this worker before.
+    return find_protocol("hybrid").create(me, processes, **options)
+
+
 def broken(name: str, create: Create) -> ProtocolInfo:
     return ProtocolInfo(
         name, create, ordering="none", multicast=True, network="lossy", paper="none"
@@ -24,3 +45,5 @@ def broken(name: str, create: Create) -> ProtocolInfo:
 
 RAISING = broken("raising", raising)
 DYING = broken("dying", dying)
+WITHOUT_DISK = broken("without-disk", without_disk)
+ENDING_SPARK = broken("ending-spark", ending_spark)

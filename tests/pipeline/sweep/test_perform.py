@@ -1,5 +1,6 @@
 """One run of a sweep as a worker carries it out, without Spark."""
 
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from antecede.pipeline.sweep.job import planned_row
 from antecede.pipeline.sweep.measured import bounds, gathered
-from antecede.pipeline.sweep.perform import performed
+from antecede.pipeline.sweep.perform import Deadline, performed
 from antecede.pipeline.sweep.plans import RunPlan, parse_plan
 from antecede.pipeline.sweep.tables import REQUESTS, RUNS
 from antecede.trace.files import read_events
@@ -166,7 +167,21 @@ def test_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     (plan,) = grid_of(tmp_path, "[scenario.x]\nmessages = 10000").plans()
     row = run(plan, time_limit_ns=1)
     assert row["status"] == "failed"
-    assert row["reason"].startswith("it took longer than 1e-09 s, with ")
+    assert row["reason"].startswith("it took longer than 1e-09 s of processor time, with ")
+
+
+def test_time_that_others_take_does_not_end_a_run() -> None:
+    """A run that shares its machine, or is stopped for a while, is no slower for it."""
+    deadline = Deadline(200_000_000)
+    time.sleep(0.5)
+    deadline(0, 0)
+
+
+def test_run_that_the_machine_fails_is_lost(tmp_path: Path) -> None:
+    """The same run would end otherwise where there is room."""
+    row = run(plan_of(tmp_path, "tests.pipeline.sweep.broken:WITHOUT_DISK"))
+    assert row["status"] == "lost"
+    assert row["reason"] == "OSError: [Errno 28] No space left on device"
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -1,5 +1,9 @@
 """Whole sweeps on Spark."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,8 @@ from antecede.pipeline.sweep.plans import RunPlan
 from antecede.pipeline.sweep.store import PARTS_MAX, RunStore
 from antecede.pipeline.sweep.tables import PLANNED, RUNS
 from antecede.trace.files import read_runs
+from tests.pipeline.conftest import ROOT
+from tests.pipeline.sweep.broken import ENDS_SPARK
 from tests.pipeline.sweep.grids import grid_of, trace_file
 
 GRID = """
@@ -115,7 +121,7 @@ def test_failed_run_is_recorded_and_the_others_go_on(spark: SparkSession, tmp_pa
     """One raises, another takes its worker with it, and with it all other runs of the job."""
     grid = grid_of(tmp_path, BROKEN)
     result = run_sweep(spark, grid, tmp_path / "out", events=True)
-    assert result.by_status == {"finished": 1, "failed": 2}
+    assert result.by_status == {"finished": 1, "failed": 1, "lost": 1}
     reasons = {row["protocol"]: row["reason"] for row in rows_of(tmp_path / "out").values()}
     assert reasons["hybrid"] is None
     assert reasons["tests.pipeline.sweep.broken:RAISING"] == "ZeroDivisionError: on purpose"
@@ -144,6 +150,66 @@ def test_failed_runs_are_tried_again_only_if_asked(
     result = run_sweep(spark, grid, out, retry_failed=True)
     assert attempts == [["tests.pipeline.sweep.broken:RAISING"]]
     assert result.by_status == {"finished": 1, "failed": 1}
+
+
+def test_what_was_lost_is_tried_again_and_what_failed_is_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of one whose worker died nothing is known; one that raised would raise again."""
+    grid = grid_of(tmp_path, "seeds = 3\nnetworks = ['reliable']\n[scenario.x]\nmessages = 50\n")
+    out = tmp_path / "out"
+    store = RunStore(out / "runs")
+    store.create()
+    by_worker, by_itself, never_run = grid.plans()
+    died = job.lost(by_worker, RuntimeError("Python worker exited unexpectedly (crashed)"))
+    raised = planned_row(by_itself) | {"status": "failed", "reason": "ZeroDivisionError"}
+    store.add(job.rows_table([died, raised]))
+
+    result = run_sweep(spark, grid, out)
+
+    assert (result.resumed, result.retried) == (1, 1)
+    assert result.by_status == {"finished": 2, "failed": 1}
+    found = rows_of(out)
+    assert found[by_worker.run_id] == alone(by_worker) | {"seconds": 0}
+    assert found[by_itself.run_id]["reason"] == "ZeroDivisionError"
+    assert found[never_run.run_id]["status"] == "finished"
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["resumed"], summary["retried"]) == (1, 1)
+    assert run_sweep(spark, grid, out, retry_failed=True).retried == 1
+    assert run_sweep(spark, grid, out).retried == 0
+
+
+ENDING = """
+networks = ["reliable"]
+seeds = 3
+[scenario.x]
+messages = 50
+protocols = ["hybrid", "tests.pipeline.sweep.broken:ENDING_SPARK"]
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="a worker finds Java by Linux's /proc")
+def test_a_sweep_whose_spark_ends_blames_no_run(spark: SparkSession, tmp_path: Path) -> None:
+    """All that were under way had been recorded as failed, and stayed so when it went on."""
+    grid, out = grid_of(tmp_path, ENDING), tmp_path / "out"
+    words = ["-m", "antecede", "sweep", str(tmp_path / "grid.toml"), "--out", str(out)]
+
+    ended = subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=os.environ | {ENDS_SPARK: "yes"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.startswith("Error: Spark gave up: "), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert {row["status"] for row in rows_of(out).values()} <= {"finished"}
+    again = run_sweep(spark, grid, out)
+    assert again.by_status == {"finished": 6}
 
 
 def test_missing_events_are_made_up_for(spark: SparkSession, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.layouts import SPANS
 from antecede.pipeline.places import Places, path_here
 from antecede.pipeline.schemas import EVENTS, with_run_id
-from antecede.pipeline.table_formats import first_line
+from antecede.pipeline.session import first_line
 from antecede.trace.datasets import (
     PARTITION,
     find_settled,

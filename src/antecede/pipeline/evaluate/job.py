@@ -55,6 +55,8 @@ class Outcome:
     folder: Path
     answers: list[Answer]
     by_status: dict[str, int]
+    retried: int
+    """Runs that an earlier call had lost."""
     judged: list[Judged]
     difference: float
     """The most by which a figure of a log differed from the simulator's own, as a share."""
@@ -96,9 +98,10 @@ def evaluate(
     recorded = part_of(grid, evaluation.audited, evaluation.audited_messages)
     with clock.step("sweep", f"simulating {len(grid.plans())} runs"):
         sweep = out / "sweep"
+        retried = 0
         if recorded is not None:
             forget_events(sweep / "events", [plan.run_id for plan in recorded.plans()])
-            run_sweep(session, recorded, sweep, events=True, report=report)
+            retried = run_sweep(session, recorded, sweep, events=True, report=report).retried
         swept = run_sweep(session, grid, sweep, report=report)
     runs = RunStore(sweep / "runs").read_only(plan.digest for plan in grid.plans()).to_pylist()
     logs = logs_of(evaluation, recorded, out)
@@ -118,6 +121,7 @@ def evaluate(
         folder=out,
         answers=found,
         by_status=swept.by_status,
+        retried=retried + swept.retried,
         judged=judged,
         difference=greatest_difference(runs, measured),
         seconds=clock.seconds,
@@ -282,6 +286,7 @@ def outcome_object(evaluation: Evaluation, outcome: Outcome, command: str) -> di
         "antecede": __version__,
         "compiled": compiled(),
         "by_status": outcome.by_status,
+        "retried": outcome.retried,
         "log_difference": outcome.difference,
         "seconds": {name: round(seconds, 1) for name, seconds in outcome.seconds.items()},
         "answers": len(outcome.answers),

@@ -3,13 +3,15 @@
 Runs go to Spark in small jobs, the long ones first and each run a task of its own, and a few jobs
 are under way at once: while the last task of one is still busy, the tasks of the next fill the
 other cores. What a job brings back is kept at once, so an interrupted sweep loses little. If a job
-fails as a whole, because a worker died, its runs are tried one by one, and only the culprit is
-recorded as failed.
+fails as a whole, because a worker died, its runs are tried one by one, and only the one whose
+worker died again is recorded as lost. If Spark itself is gone, the sweep ends and records nothing.
+A sweep that goes on tries again what was lost.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +31,7 @@ from antecede.pipeline.sweep.store import RunStore
 from antecede.pipeline.sweep.tables import (
     FAILED,
     LEFT_OUT,
+    LOST,
     PLANNED,
     RUNS,
     STATES,
@@ -77,6 +80,8 @@ class SweepResult:
     by_status: dict[str, int]
     resumed: int
     """How many of them were there already."""
+    retried: int
+    """How many of the others had been lost or, if that was asked for, had failed before."""
 
     def read(self) -> ArrowTable:
         """The table of all runs of this folder."""
@@ -100,7 +105,9 @@ def run_sweep(
     store = RunStore(out / "runs")
     store.create()
     plans = grid.plans()
-    todo = unfinished(plans, store, out / "events" if events else None, retry_failed)
+    before = store.statuses()
+    again = {LOST, FAILED} if retry_failed else {LOST}
+    todo = unfinished(plans, before, {*again, LEFT_OUT}, out / "events" if events else None)
     beyond = {plan.digest: reason for plan in todo if (reason := grid.beyond(plan)) is not None}
     left = [left_out(plan, beyond[plan.digest]) for plan in todo if plan.digest in beyond]
     store.add(rows_table(left))
@@ -108,20 +115,26 @@ def run_sweep(
     sweep = Sweep(spark, store, folder, grid.time_limit_ns, report)
     sweep.run([plan for plan in todo if plan.digest not in beyond])
     store.tidy()
-    result = summary_of(store, plans, out, resumed=len(plans) - len(todo))
+    result = SweepResult(
+        folder=out,
+        by_status=counts_of(store, plans),
+        resumed=len(plans) - len(todo),
+        retried=sum(before.get(plan.digest) in again for plan in todo),
+    )
     write_summary(result)
     return result
 
 
 def unfinished(
-    plans: Sequence[RunPlan], store: RunStore, events: Path | None, retry_failed: bool
+    plans: Sequence[RunPlan], before: Mapping[str, str], again: Set[str], events: Path | None
 ) -> list[RunPlan]:
-    """What is still to be done; a run whose events are wanted and not there is done again."""
-    over = store.statuses()
-    again = (LEFT_OUT, FAILED) if retry_failed else (LEFT_OUT,)
+    """What is still to be done, where some ends count as none.
+
+    A run whose events are wanted and not there is done again.
+    """
     todo: list[RunPlan] = []
     for plan in plans:
-        status = over.get(plan.digest)
+        status = before.get(plan.digest)
         unseen = (
             events is not None
             and status in WITH_EVENTS
@@ -170,13 +183,14 @@ class Sweep:
             except BaseException:
                 # Results of what is under way would not be kept any more.
                 self._stopped = True
-                self._spark.interruptAll()
+                with suppress(Exception):  # Spark may be what failed.
+                    self._spark.interruptAll()
                 raise
 
     def _keep(self, runs: ArrowTable, plans: list[RunPlan]) -> None:
         self._store.add(runs)
         self._done.extend(plans)
-        self._failed += runs["status"].to_pylist().count(FAILED)
+        self._failed += sum(status in (FAILED, LOST) for status in runs["status"].to_pylist())
 
     def _attempt(self, plans: list[RunPlan]) -> ArrowTable:
         """What came of these runs; if they fail together, of each alone."""
@@ -184,11 +198,11 @@ class Sweep:
         try:
             return self._frame(plans).toArrow()
         except SPARK_ERRORS as error:
-            if self._stopped:
+            if self._stopped or not is_alive(self._spark):
                 raise
             if len(plans) > 1:
                 return pa.concat_tables([self._attempt([plan]) for plan in plans])
-            return rows_table([broken_down(plans[0], error)])
+            return rows_table([lost(plans[0], error)])
 
     def _frame(self, plans: list[RunPlan]) -> DataFrame:
         rows = self._spark.createDataFrame([planned_row(plan) for plan in plans], PLANNED)
@@ -244,6 +258,14 @@ def cores_of(spark: SparkSession) -> int:
         return CORES
 
 
+def is_alive(spark: SparkSession) -> bool:
+    """Whether Spark still does anything at all."""
+    try:
+        return spark.range(1).count() == 1
+    except Exception:  # Spark's own errors, the bridge's, a socket's: none of them is an answer.
+        return False
+
+
 def planned_row(plan: RunPlan) -> dict[str, Any]:
     """The row that goes to a worker."""
     return {
@@ -263,11 +285,11 @@ def left_out(plan: RunPlan, reason: str) -> dict[str, Any]:
     return {**planned_row(plan), "status": LEFT_OUT, "reason": reason}
 
 
-def broken_down(plan: RunPlan, error: Exception) -> dict[str, Any]:
+def lost(plan: RunPlan, error: Exception) -> dict[str, Any]:
     """The row of a run whose worker did not survive it."""
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     said = causes[0].partition("Exception: ")[2] if causes else first_line(error)
-    return {**planned_row(plan), "status": FAILED, "reason": f"its worker died: {said}"}
+    return {**planned_row(plan), "status": LOST, "reason": f"its worker died: {said}"}
 
 
 def rows_table(rows: list[dict[str, Any]]) -> ArrowTable:
@@ -275,15 +297,10 @@ def rows_table(rows: list[dict[str, Any]]) -> ArrowTable:
     return load("pyarrow").Table.from_pylist(rows, schema=to_arrow_schema(RUNS))
 
 
-def summary_of(store: RunStore, plans: Sequence[RunPlan], out: Path, resumed: int) -> SweepResult:
+def counts_of(store: RunStore, plans: Sequence[RunPlan]) -> dict[str, int]:
     """How many runs of the grid ended how."""
-    table = store.read_only(plan.digest for plan in plans)
-    statuses = table["status"].to_pylist()
-    return SweepResult(
-        folder=out,
-        by_status={state: statuses.count(state) for state in STATES if state in statuses},
-        resumed=resumed,
-    )
+    statuses = store.read_only(plan.digest for plan in plans)["status"].to_pylist()
+    return {state: statuses.count(state) for state in STATES if state in statuses}
 
 
 def write_summary(result: SweepResult) -> None:
@@ -294,6 +311,7 @@ def write_summary(result: SweepResult) -> None:
         "runs": sum(result.by_status.values()),
         "by_status": result.by_status,
         "resumed": result.resumed,
+        "retried": result.retried,
     }
     with replacing(file) as unfinished, blaming(file, "write"):
         unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

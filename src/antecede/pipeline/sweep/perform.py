@@ -1,7 +1,7 @@
 """One run of a sweep, inside a Python worker: from a row to a row.
 
 Nothing that goes wrong in a run may end the sweep, so whatever is raised becomes the reason in a
-row with the status `failed`.
+row with the status `failed`; or `lost`, where what was raised is the machine's and not the run's.
 """
 
 import time
@@ -55,7 +55,13 @@ def performed(row: Row, events_folder: str | None, time_limit_ns: int) -> Row:
 def failure(error: BaseException) -> Row:
     """What is recorded of a run that broke down."""
     name = "" if isinstance(error, LocalError) else f"{type(error).__name__}: "
-    return {"status": tables.FAILED, "reason": f"{name}{error}"[:REASON_CHARACTERS]}
+    status = tables.LOST if is_the_machines(error) else tables.FAILED
+    return {"status": status, "reason": f"{name}{error}"[:REASON_CHARACTERS]}
+
+
+def is_the_machines(error: BaseException) -> bool:
+    """Whether this came of files or memory, which are no part of what decides a run."""
+    return any(isinstance(one, OSError | MemoryError) for one in (error, error.__cause__))
 
 
 def outcome_of(plan: RunPlan, run_id: str, events_folder: str | None, time_limit_ns: int) -> Row:
@@ -128,17 +134,17 @@ def simulated(
 
 
 class Deadline:
-    """Ends a run that takes too long, in real time."""
+    """Ends a run that takes too long, in processor time: others on the machine do not hurry it."""
 
     def __init__(self, limit_ns: int) -> None:
         self._limit_ns: Final = limit_ns
-        self._end_ns: Final = time.monotonic_ns() + limit_ns
+        self._end_ns: Final = time.process_time_ns() + limit_ns
 
     def __call__(self, events: int, submissions: int) -> None:
         """Is called from time to time while the run goes on."""
-        if time.monotonic_ns() > self._end_ns:
+        if time.process_time_ns() > self._end_ns:
             raise LocalError(
-                f"it took longer than {self._limit_ns / 1e9:g} s, "
+                f"it took longer than {self._limit_ns / 1e9:g} s of processor time, "
                 f"with {submissions:,} messages submitted and {events:,} events"
             )
 

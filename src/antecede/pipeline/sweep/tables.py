@@ -23,12 +23,17 @@ UNSUITED: Final = "unsuited"
 """The protocol cannot carry this workload: it does not multicast, or does nothing else."""
 
 FAILED: Final = "failed"
-"""The run broke down; the reason says how."""
+"""The run broke down, and would again; the reason says how."""
+
+LOST: Final = "lost"
+"""What was to carry the run gave way, not the run: a worker died, a disk was full, memory ran out.
+Nothing is known of the run, so a sweep that goes on tries it again.
+"""
 
 LEFT_OUT: Final = "left out"
 """The grid sets a limit to this protocol, and the reason says why."""
 
-STATES: Final = (FINISHED, UNFINISHED, UNSUITED, FAILED, LEFT_OUT)
+STATES: Final = (FINISHED, UNFINISHED, UNSUITED, FAILED, LOST, LEFT_OUT)
 
 WITH_EVENTS: Final = (FINISHED, UNFINISHED)
 """A run that ended like this has events, if they were asked for."""
