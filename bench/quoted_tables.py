@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from antecede.tools.bench.catalogue import PEERS
+from bench import evaluation_tables
 from bench.csv_table import read_table
+from bench.markdown_table import table
 from bench.reproduce import FIGURES, ROOT
 
 Figures = dict[str, str]
@@ -35,12 +37,6 @@ def rounded(text: str) -> str:
     """A speed in thousands, to three digits."""
     value = float(f"{float(text) / 1000:.3g}")
     return f"{value:,.0f} k" if value >= 100 else f"{value:g} k"
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """As Markdown has it."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(line)} |\n".replace("| --- ", "|---") for line in lines)
 
 
 def builds() -> str:
@@ -295,6 +291,12 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "ingest": ("bench/README.md", ingest),
     "head-of-line": ("docs/COMPARISON.md", head_of_line),
     "reliability": ("docs/RELIABILITY.md", reliability),
+    "added": ("docs/EVALUATION.md", evaluation_tables.added_table),
+    "metadata": ("docs/EVALUATION.md", evaluation_tables.metadata_table),
+    "requests": ("docs/EVALUATION.md", evaluation_tables.requests_table),
+    "losses": ("docs/EVALUATION.md", evaluation_tables.losses_table),
+    "mf-cykas": ("docs/EVALUATION.md", evaluation_tables.others_table),
+    "grown": ("docs/EVALUATION.md", evaluation_tables.grown_table),
 }
 """By name: the page, and what makes the table."""
 
