@@ -34,7 +34,8 @@ JUDGES: Final = {
     f"bench/{name}"
     for name in (
         "claim_minutes.py", "claims.toml", "comparison_tables.py", "evaluation_images.py",
-        "kept_runs.py", "quoted_tables.py", "reproduce.py",
+        "evaluation_tables.py", "kept_runs.py", "markdown_table.py", "quoted_tables.py",
+        "reproduce.py",
     )
 }  # fmt: skip
 """They say what is run and write it into documents; nothing that comes out is made by them."""

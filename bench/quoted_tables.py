@@ -6,6 +6,7 @@ into their pages, between the lines that name them.
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from antecede.tools.bench.catalogue import PEERS
@@ -37,6 +38,18 @@ def rounded(text: str) -> str:
     """A speed in thousands, to three digits."""
     value = float(f"{float(text) / 1000:.3g}")
     return f"{value:,.0f} k" if value >= 100 else f"{value:g} k"
+
+
+def steps(claim: str, by: str, heading: str) -> str:
+    """Steps per message, against one thing."""
+    prefix = f"steps_per_message_by_{by}."
+    found = {
+        key.removeprefix(prefix): value
+        for key, value in figures_of(claim).items()
+        if key.startswith(prefix)
+    }
+    sizes = [count(size).replace(",", " ") for size in found]
+    return table([heading, *sizes], [["steps", *map(count, found.values())]])
 
 
 def builds() -> str:
@@ -280,6 +293,12 @@ def verdict(well: object) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
+    "unacked-steps": (
+        "bench/README.md",
+        partial(steps, "steps", "unacked", "unacked messages of the sender"),
+    ),
+    "peer-steps": ("bench/README.md", partial(steps, "peer-steps", "peers", "peers")),
     "builds": ("bench/README.md", builds),
     "simulator": ("bench/README.md", simulator),
     "live": ("bench/README.md", live),
