@@ -35,7 +35,7 @@ JUDGES: Final = {
     for name in (
         "claim_minutes.py", "claims.toml", "comparison_tables.py", "evaluation_images.py",
         "evaluation_tables.py", "kept_runs.py", "markdown_table.py", "quoted_tables.py",
-        "reproduce.py",
+        "reproduce.py", "with_orphans.py",
     )
 }  # fmt: skip
 """They say what is run and write it into documents; nothing that comes out is made by them."""
@@ -84,7 +84,7 @@ def run(command: str, folder: Path, interpreted: bool = False) -> Run:
     assert words[0] == "python", f"{command}: a command is python's or antecede's"
     begun, used = time.monotonic(), processor_s()
     ran = subprocess.run(
-        [sys.executable, *words[1:]],
+        [sys.executable, "-m", "bench.with_orphans", sys.executable, *words[1:]],
         cwd=ROOT,
         env=os.environ | path,
         capture_output=True,

@@ -1,5 +1,7 @@
 """What documents claim: every claim has a page and a command, and drift is seen."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,6 +200,23 @@ def test_a_run_that_was_stopped_goes_on_where_it_ended(
     monkeypatch.setattr(kept_runs, "digest", lambda *_: "other")
     stop_after_a_while()
     assert not left.exists(), "other sources"
+
+
+ORPHAN = """
+import os, time
+if os.fork() == 0 and os.fork() == 0:
+    while time.process_time() < 1.0:
+        pass
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are counted by Linux's prctl")
+def test_processor_time_is_that_of_orphans_too() -> None:
+    """Nobody waits for the Java of a Spark session; what it took is most of it."""
+    before = kept_runs.processor_s()
+    words = ["-m", "bench.with_orphans", sys.executable, "-c", ORPHAN]
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=True)
+    assert kept_runs.processor_s() - before >= 1.0
 
 
 def test_what_counts_lines_runs_on_the_sources(

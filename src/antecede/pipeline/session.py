@@ -112,11 +112,20 @@ def open_session(
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
         conf = configuration(name, master, scratch, settings)
         context = start_context(conf, scratch, verbose)
-        stack.callback(context.stop)
+        stack.callback(stop_context, context)
         session = start_session(context.master or "")
         if not is_embedded(context.master or ""):
             ship_package(context, scratch)
         yield session
+
+
+def stop_context(context: SparkContext) -> None:
+    """Stop Spark; if Java is gone, forget it, so that the next session starts another."""
+    try:
+        context.stop()
+    except SPARK_ERRORS:
+        context.stop()  # The first call has let go of Java, the second does what is left.
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def lent_session(master: str | None) -> SparkSession:

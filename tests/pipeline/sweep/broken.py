@@ -28,11 +28,11 @@ def without_disk(me: int, processes: Sequence[int], **options: object) -> Causal
 
 
 def ending_spark(me: int, processes: Sequence[int], **options: object) -> CausalProcess:
-    """Like hybrid, but where this variable is set the run ends Spark, as a shutdown would."""
+    """Like hybrid, but where the variable names a signal the run ends Spark with it."""
     if ENDS_SPARK in os.environ:
         daemon = os.getppid()
         java = int(Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(java, signal.SIGTERM)
+        os.kill(java, signal.Signals[os.environ[ENDS_SPARK]])
         time.sleep(60)  # Spark ends this worker before.
     return find_protocol("hybrid").create(me, processes, **options)
 
