@@ -76,7 +76,16 @@ class Cell:
 
 def rounding(word: str) -> float:
     """How far a figure may be from what it was rounded from."""
-    return NEAR + 0.5 / 10 ** len(word.partition(".")[2])
+    return NEAR + 0.5 * 0.1 ** len(word.partition(".")[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A cell whose figures are looked for: its row, the title of its column, and what it says."""
+
+    row: list[str]
+    title: str
+    text: str
 
 
 def digits_of(figure: float) -> int:
@@ -152,7 +161,7 @@ def cells_of(
     for column, (title, text) in enumerate(zip(head, row, strict=True)):
         if column == 0 or not FIGURE.search(text):
             continue
-        keys = SECTIONS[heading](head, row, title, text)
+        keys = SECTIONS[heading](Asked(row, title, text))
         if keys and all(key in known for key in keys):
             found = tuple(known[key] for key in keys)
             whole = tuple(float(round(one)) for one in found)
@@ -175,80 +184,80 @@ def of_traffic(protocol: str, quantities: tuple[str, ...], at: float) -> list[Ke
 BROADCASTING = ("bss", "newtop", "psync")
 
 
-def metadata(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001 all sections are asked alike
+def metadata(cell: Asked) -> list[Key]:
     """Integers or bytes per message: mean and most."""
-    at = number_in(title, r"n = ([\d,]+)")
-    what = "integers" if row[1] == "integers" else "metadata bytes"
+    at = number_in(cell.title, r"n = ([\d,]+)")
+    what = "integers" if cell.row[1] == "integers" else "metadata bytes"
     quantities = (f"{what} per message", f"most {what} per message")
-    protocol = row[0].partition(",")[0]
+    protocol = cell.row[0].partition(",")[0]
     return [] if at is None else of_traffic(protocol, quantities, at)
 
 
-def state(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def state(cell: Asked) -> list[Key]:
     """Integers in a process, by the number of processes or by what it holds."""
-    at = number_in(title, r"n = ([\d,]+)")
+    at = number_in(cell.title, r"n = ([\d,]+)")
     if at is not None:
-        return [(row[0], "integers in a process", PEERS[row[1]], at)]
+        return [(cell.row[0], "integers in a process", PEERS[cell.row[1]], at)]
     held = "integers in a process by what it holds"
-    return [(row[0], held, title, float(count)) for count in (10, 100, 1000)]
+    return [(cell.row[0], held, cell.title, float(count)) for count in (10, 100, 1000)]
 
 
-def steps(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def steps(cell: Asked) -> list[Key]:
     """Steps of the sender and of the receiver."""
-    at = number_in(title, r"n = ([\d,]+)")
-    return [] if at is None else of_traffic(row[0], ("sender steps", "receiver steps"), at)
+    at = number_in(cell.title, r"n = ([\d,]+)")
+    return [] if at is None else of_traffic(cell.row[0], ("sender steps", "receiver steps"), at)
 
 
-def latency(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def latency(cell: Asked) -> list[Key]:
     """Latency and how it grows, the longest, and what was carried of the load."""
-    load = number_in(title, r"load ([\d.]+)")
+    load = number_in(cell.title, r"load ([\d.]+)")
     if load is None:
         return []
     quantity = "carried load"
-    if title.startswith("mean"):
-        quantity = "growth of latency" if text.startswith("grows") else "latency"
-    elif title.startswith("longest"):
+    if cell.title.startswith("mean"):
+        quantity = "growth of latency" if cell.text.startswith("grows") else "latency"
+    elif cell.title.startswith("longest"):
         quantity = "longest non-causal latency"
-    return [(row[0], quantity, "", load)]
+    return [(cell.row[0], quantity, "", load)]
 
 
-def waits(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def waits(cell: Asked) -> list[Key]:
     """Waits in a conversation with reports, and latencies in groups."""
-    turns = number_in(title, r"([\d,]+) turns")
+    turns = number_in(cell.title, r"([\d,]+) turns")
     if turns is not None:
-        return [(row[0], "longest wait in a conversation with reports", "", turns)]
-    messages = number_in(title, r"([\d,]+) messages")
+        return [(cell.row[0], "longest wait in a conversation with reports", "", turns)]
+    messages = number_in(cell.title, r"([\d,]+) messages")
     quantities = (
         "latency in groups by length of run",
         "longest latency in groups by length of run",
     )
-    return [] if messages is None else [(row[0], one, "", messages) for one in quantities]
+    return [] if messages is None else [(cell.row[0], one, "", messages) for one in quantities]
 
 
-def throughput(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def throughput(cell: Asked) -> list[Key]:
     """Deliveries a second, or messages in transit: of a stream, and of services."""
-    at = number_in(title, r"([\d,]+) ms")
-    quantity = "messages in transit" if "in transit" in title else "throughput"
+    at = number_in(cell.title, r"([\d,]+) ms")
+    quantity = "messages in transit" if "in transit" in cell.title else "throughput"
     if at is None:
         return []
-    return [(row[0], quantity, situation, at) for situation in ("stream", "services")]
+    return [(cell.row[0], quantity, situation, at) for situation in ("stream", "services")]
 
 
-def control(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def control(cell: Asked) -> list[Key]:
     """Control packets of each kind, per message."""
-    before, at = ("", 100.0) if title == "the network it needs" else ("lossy network: ", 4.0)
-    kinds = re.findall(r"([a-z-]+) [\d.]+", text)
-    return [(row[0], "control packets", f"{before}{kind}", at) for kind in kinds]
+    before, at = ("", 100.0) if cell.title == "the network it needs" else ("lossy network: ", 4.0)
+    kinds = re.findall(r"([a-z-]+) [\d.]+", cell.text)
+    return [(cell.row[0], "control packets", f"{before}{kind}", at) for kind in kinds]
 
 
-def ks_share(head: list[str], row: list[str], title: str, text: str) -> list[Key]:  # noqa: ARG001
+def ks_share(cell: Asked) -> list[Key]:
     """How much of n² KS carries."""
-    share = number_in(title, r"multicasts (\d+)%")
-    situation = f"{row[0]} {float(row[1]):g}"
+    share = number_in(cell.title, r"multicasts (\d+)%")
+    situation = f"{cell.row[0]} {float(cell.row[1]):g}"
     return [] if share is None else [("ks", "share of n²", situation, share / 100)]
 
 
-SECTIONS: dict[str, Callable[[list[str], list[str], str, str], list[Key]]] = {
+SECTIONS: dict[str, Callable[[Asked], list[Key]]] = {
     "## Optimal in every decision, unbounded in latency": waits,
     "## Latency under load": latency,
     "## Metadata per message against n": metadata,
