@@ -224,6 +224,10 @@ class NodeProcess(CausalProcess):
         """How many bytes of payload the messages have that `buffered` counts."""
         return 0
 
+    def is_full(self) -> bool:
+        """Whether `submit` would refuse a message now, whatever `buffered` says."""
+        return False
+
     def waiting(self) -> list[HeldBack]:
         """What has been submitted and may not leave yet, and by which permits it is held back."""
         return []

@@ -93,6 +93,7 @@ class Sending:
         return (
             self._large is None
             and self._process.buffered() < self._limits.send_limit
+            and not self._process.is_full()
             and self.bytes_held < self._limits.send_bytes
             and (not to_self or self._inbox.has_room_for_own(self._limits.window))
         )

@@ -88,7 +88,7 @@ class FactsProcess(FactsNode):
         self._fence.check_running()
         check_distinct(targets)
         checked_payload(payload, self._payload_limit)
-        if len(self._window.entries) + self._logged_reports + self._owed.size >= self._send_limit:
+        if self.is_full():
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
         to_self = False
         remote: list[int] = []

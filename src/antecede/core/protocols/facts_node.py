@@ -227,6 +227,10 @@ class FactsNode(ExpellingNode):
     def buffered_bytes(self) -> int:
         return self._window.payload_bytes
 
+    def is_full(self) -> bool:
+        held = len(self._window.entries) + self._logged_reports + self._owed.size
+        return held >= self._send_limit
+
     def frontier(self, target: int) -> int:
         return self._owed.queue_of(target).permitted if target in self._peers else 0
 
