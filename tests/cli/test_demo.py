@@ -13,11 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from antecede.cli.demo import failure_text, performed
-from antecede.cli.demonstration.comparing import Compared
-from antecede.cli.demonstration.figures import Cost
-from antecede.cli.demonstration.folder import make_room
+from antecede.cli.demonstration.acts import Compared, Cost
 from antecede.cli.demonstration.judging import ORACLE, SPARK, Judgement, why_no_spark
-from antecede.cli.demonstration.plan import QUICK, RUNS, WITH, WITHOUT, Places, Plan
+from antecede.cli.demonstration.plan import QUICK, RUNS, WITH, WITHOUT, Places, Plan, make_room
 from antecede.cli.demonstration.summary import Summary, comparison_line, lines_of
 from antecede.cli.main import main
 from antecede.lab.comparison.effort import QUICK as LITTLE

@@ -11,8 +11,8 @@ from antecede.tools.bench.peers import tcp_streams
 class Leaky(tcp_streams.TcpStreams):
     """Loses one message of each volley."""
 
-    def source(self, stage: Stage, volley: Volley) -> None:
-        super().source(stage, Leaking(volley))  # type: ignore[arg-type]  # it iterates alike
+    async def source(self, stage: Stage, volley: Volley) -> None:
+        await super().source(stage, Leaking(volley))  # type: ignore[arg-type]  # it iterates alike
 
 
 class Leaking:
@@ -31,7 +31,7 @@ class Leaking:
 class Crashing(tcp_streams.TcpStreams):
     """Does not survive its first message."""
 
-    def source(self, stage: Stage, volley: Volley) -> None:  # noqa: ARG002 it never gets to them
+    async def source(self, stage: Stage, volley: Volley) -> None:  # noqa: ARG002 it never gets to them
         raise ValueError("cannot send this")
 
 

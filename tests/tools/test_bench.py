@@ -7,8 +7,7 @@ import pytest
 from click.testing import CliRunner
 from rich.table import Table
 
-from antecede.cli.bench import command
-from antecede.cli.bench_tables import ratio_table, speed_table
+from antecede.cli.bench import command, ratio_table, speed_table
 from antecede.core.errors import LocalError
 from antecede.tools.bench.catalogue import PEERS, find_peer
 from antecede.tools.bench.contest import (

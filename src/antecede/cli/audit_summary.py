@@ -9,8 +9,7 @@ from rich.table import Table
 from antecede.audit.explain import explain, moment, name
 from antecede.audit.findings import Violation
 from antecede.audit.summary import GRADES, RECORDED
-from antecede.cli.console import Console
-from antecede.link.notation import duration_text
+from antecede.cli.console import Console, signed_text
 
 if TYPE_CHECKING:
     from antecede.audit.history import Order
@@ -66,8 +65,8 @@ def verdict_text(summary: "Summary") -> str:
         f"[bold red]{early:,} {were} delivered before one that caused "
         f"{them}[/] ({share:.2%} of deliveries): {summary.violations['fifo']:,} before an earlier "
         f"one of the same sender, {summary.violations['transitive']:,} before one of another.\n"
-        f"Causal order would have held {them} back for {held_text(held['p50'])} (median), "
-        f"{held_text(held['p99'])} (99th percentile), {held_text(held['max'])} at most."
+        f"Causal order would have held {them} back for {signed_text(held['p50'])} (median), "
+        f"{signed_text(held['p99'])} (99th percentile), {signed_text(held['max'])} at most."
     )
 
 
@@ -80,12 +79,6 @@ def order_lines(summary: "Summary") -> list[str]:
         f"{summary.violations_by_order[order]:>{width},} by {meaning}"
         for order, meaning in MEANINGS.items()
     ]
-
-
-def held_text(held_back_ns: float) -> str:
-    """A time for which a message would have been held back; negative if clocks cannot be right."""
-    sign = "-" if held_back_ns < 0 else ""
-    return f"{sign}{duration_text(abs(held_back_ns))}"
 
 
 def faults_text(summary: "Summary") -> str:
@@ -121,8 +114,8 @@ def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
             escape(name(channel.early_sender, people)),
             escape(late),
             f"{channel.violations:,}",
-            held_text(channel.held_back_ns),
-            held_text(channel.held_back_ns_max),
+            signed_text(channel.held_back_ns),
+            signed_text(channel.held_back_ns_max),
         )
     return table
 

@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import click
+from rich.table import Table
 
 from antecede import compiled
-from antecede.cli.bench_tables import ratio_table, speed_table
-from antecede.cli.console import Console
-from antecede.cli.sweep import wide_console
+from antecede.cli.console import Console, wide_console
 from antecede.tools.bench.catalogue import ENCRYPTED, PEERS, PLAIN
-from antecede.tools.bench.contest import Plan, Results, Show, run_contest
+from antecede.tools.bench.contest import (
+    P50,
+    P99,
+    Plan,
+    Results,
+    Show,
+    effort_of,
+    run_contest,
+    throughput_of,
+)
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
 from antecede.tools.bench.journal import JournalPlan, run_journal
@@ -178,3 +186,51 @@ def write(path: Path, document: dict[str, Json]) -> None:
     """Write the figures to a file."""
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     click.echo(f"All figures are in {path}.", err=True)
+
+
+def speed_table(results: Results) -> Table:
+    """What each library reached, and the processor time a message took of both its ends."""
+    plan = results.plan
+    table = Table(title="Two processes, one way and there and back")
+    table.add_column("library", no_wrap=True)
+    for size in plan.sizes:
+        table.add_column(f"{size} B, messages/s", justify="right", overflow="fold")
+        table.add_column("processor", justify="right")
+    table.add_column("round trip p50", justify="right")
+    table.add_column("p99", justify="right")
+    for readings in results.readings.values():
+        cells: list[str] = []
+        for size in plan.sizes:
+            cells.append(cell(readings.median(throughput_of(size)), ",.0f"))
+            cells.append(cell(readings.median(effort_of(size)), ".2f", " µs"))
+        cells.extend(cell(readings.median(measure), ",.0f", " µs") for measure in (P50, P99))
+        table.add_row(readings.name, *cells)
+    for key, reason in results.skipped.items():
+        table.add_row(f"[dim]{key}: {reason}[/]")
+    return table
+
+
+def cell(figure: float | None, form: str, unit: str = "") -> str:
+    """One figure, or that there is none."""
+    return "failed" if figure is None else f"{figure:{form}}{unit}"
+
+
+def ratio_table(results: Results, own: str) -> Table:
+    """How many times as fast one of ours is as each of the others."""
+    plan = results.plan
+    table = Table(title=f"{results.readings[own].name} against the others: times as fast")
+    table.add_column("library", no_wrap=True)
+    for size in plan.sizes:
+        table.add_column(f"{size} B", justify="right")
+        table.add_column("processor", justify="right")
+    table.add_column("round trip p50", justify="right")
+    for key, readings in results.readings.items():
+        if key.startswith("antecede"):
+            continue
+        ratios: list[float | None] = []
+        for size in plan.sizes:
+            ratios.append(results.ratio(throughput_of(size), own, key))
+            ratios.append(results.ratio(effort_of(size), key, own))
+        ratios.append(results.ratio(P50, key, own))
+        table.add_row(readings.name, *("" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
+    return table

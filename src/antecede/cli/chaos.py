@@ -4,15 +4,13 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from antecede.cli.console import Console
+from antecede.cli.progress import progress_bar
 from antecede.cli.units import COUNT, DURATION, NUMBER
 from antecede.sim.node_departures import POWER_FAILED
 from antecede.tools.chaos.cluster import Cluster
@@ -22,6 +20,13 @@ from antecede.tools.chaos.telling import outcome_object, outcome_text
 
 FAULTS: Final = 20
 SECOND_NS: Final = 1_000_000_000
+COLUMNS: Final = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TimeElapsedColumn(),
+)
+"""Of the bar that says how far a run is."""
 
 EPILOG: Final = """
 \b
@@ -94,8 +99,9 @@ def command(
         return
     again = f"antecede chaos --seed {seed} --nodes {nodes} --faults {len(schedule)} --rate {rate:g}"
     again += " --journal" if journal else ""
-    with Cluster(nodes, seed, rate, journal) as cluster, bar("faults", len(schedule)) as progress:
-        outcome = cluster.undergo(schedule, progress)
+    with Cluster(nodes, seed, rate, journal) as cluster, progress_bar(*COLUMNS) as bar:
+        task = bar.add_task("faults", total=len(schedule))
+        outcome = cluster.undergo(schedule, lambda done, _: bar.update(task, completed=done))
     report = outcome_object(outcome, schedule, again)
     tell(report, outcome_text(outcome, again), as_json, out)
 
@@ -106,7 +112,8 @@ def run_simulated(
     """Judge so many simulated clusters, from this seed on."""
     totals: Counter[str] = Counter()
     wrong: dict[int, dict[str, int]] = {}
-    with bar("clusters", runs) as progress:
+    with progress_bar(*COLUMNS) as bar:
+        task = bar.add_task("clusters", total=runs)
         for number in range(seed, seed + runs):
             outcome = undergo(protocol, ordeal_of(number, journal=journal))
             totals["messages"] += outcome.result.messages
@@ -118,7 +125,7 @@ def run_simulated(
             totals["faults"] += len(outcome.ordeal.node_faults)
             if outcome.findings():
                 wrong[number] = outcome.findings()
-            progress(number - seed + 1, runs)
+            bar.advance(task)
     lines = [
         f"{runs:,} simulated clusters of {protocol}: {totals['messages']:,} messages, "
         f"{totals['deliveries']:,} deliveries, {totals['datagrams']:,} datagrams; "
@@ -142,24 +149,3 @@ def tell(report: dict[str, object], text: str, as_json: bool, out: Path | None) 
     click.echo(json.dumps(report, indent=2) if as_json else text)
     if not report["ok"]:
         sys.exit(1)
-
-
-@contextmanager
-def bar(what: str, total: int) -> Iterator["Bar"]:
-    """A bar on standard error, if that is a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        yield Bar(progress, total)
-
-
-class Bar:
-    """How far a run is."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=total)
-
-    def __call__(self, done: int, total: int) -> None:
-        self._progress.update(self._task, completed=done, total=total)

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from antecede.cli.console import Console
+from antecede.cli.output import Failed
 from antecede.cli.units import LATENCY, SHARE
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency
@@ -38,12 +39,6 @@ Examples:
   antecede chat --name alice --bind 127.0.0.1:9001 --peer bob=127.0.0.1:9002
   antecede chat --name bob --bind 127.0.0.1:9002 --peer alice=127.0.0.1:9001 --network bad
 """
-
-
-class ChatFailed(click.ClickException):
-    """Somebody did not get everything, or the event log is not complete."""
-
-    exit_code = 1
 
 
 @click.command(epilog=EXAMPLES)
@@ -128,9 +123,9 @@ def command(
         with keyboard() as descriptor:
             stranded = run_chat(settings, Terminal(console), descriptor, faults, seed)
     except TraceFailed as error:
-        raise ChatFailed(str(error)) from None
+        raise Failed(str(error)) from None
     if stranded:
-        raise ChatFailed(f"you left before {', '.join(stranded)} had everything")
+        raise Failed(f"you left before {', '.join(stranded)} had everything")
 
 
 def chosen_faults(

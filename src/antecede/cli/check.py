@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from antecede.cli.console import Console
+from antecede.cli.progress import progress_bar
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError, near_miss
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check
@@ -180,9 +181,7 @@ class Campaign:
         """Check each of them, up to the first failure."""
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         results: list[AnyResult] = []
-        console = Console(stderr=True)
-        hidden = not console.is_terminal
-        with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        with progress_bar(*columns) as progress:
             task = progress.add_task("", total=len(programs))
             for program in programs:
                 results.append(self._check(program, progress, task))

@@ -8,10 +8,12 @@ from typing import Final
 
 import click
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from antecede.cli.console import Console
+from antecede.cli.progress import progress_bar
+from antecede.cli.units import parse_names
 from antecede.core.errors import LocalError, near_miss
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES
@@ -172,7 +174,7 @@ def command(
         trials,
     )
     make_folder(out)
-    with progress_bar() as show:
+    with shown() as show:
         campaign.run(show)
     report(console, campaign)
     if out is not None:
@@ -201,7 +203,7 @@ def hosts_table(rows: list[HostRow]) -> Table:
 
 def chosen_protocols(text: str) -> list[str]:
     """The names asked for; those with a + in front are added to the usual ones."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = parse_names(text)
     if not names:
         return list(DEFAULT_PROTOCOLS)
     only = [name for name in names if not name.startswith("+")]
@@ -220,7 +222,7 @@ def chosen_effort(quick: bool, full: bool) -> Effort:
 
 def chosen_sizes(text: str) -> tuple[int, ...]:
     """The numbers of processes asked for, in ascending order; none: the usual ones."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = parse_names(text)
     for word in words:
         if not word.isdecimal() or not PROCESSES_MIN <= int(word) <= PROCESSES_MAX:
             raise LocalError(
@@ -232,7 +234,7 @@ def chosen_sizes(text: str) -> tuple[int, ...]:
 
 def chosen_families(text: str) -> tuple[str, ...]:
     """The kinds of runs asked for, in their usual order."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = parse_names(text)
     for name in names:
         if name not in FAMILIES:
             raise LocalError(
@@ -255,19 +257,10 @@ def as_typed(options: dict[str, str | None]) -> str:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Show | None]:
-    """A bar on standard error, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
+def shown() -> Iterator[Show]:
+    """A bar that shows how far the runs are, and which is next."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with progress_bar(*columns, TextColumn("{task.description}")) as bar:
         task = bar.add_task("", total=None)
 
         def show(done: int, total: int, text: str) -> None:
@@ -361,7 +354,7 @@ def ks_experiment(
     grid = {QUICK.name: KS_QUICK, USUAL.name: KS_USUAL, FULL.name: KS_FULL}[effort]
     if sizes:
         grid = replace(grid, sizes=sizes)
-    with progress_bar() as show:
+    with shown() as show:
         rows = run_ks_experiment(grid, seed, seeds, show)
     console.print(rich_table(ks_table(rows)))
     console.print(

@@ -7,9 +7,7 @@ import click
 from rich.markup import escape
 
 from antecede.cli.console import Console
-from antecede.cli.demonstration.comparing import compare
-from antecede.cli.demonstration.figures import measure
-from antecede.cli.demonstration.folder import make_room, write_figures
+from antecede.cli.demonstration.acts import compare, measure, record
 from antecede.cli.demonstration.judging import (
     ORACLE,
     SPARK,
@@ -18,10 +16,10 @@ from antecede.cli.demonstration.judging import (
     judged_by_spark,
     why_no_spark,
 )
-from antecede.cli.demonstration.plan import FULL, QUICK, Places, Plan
-from antecede.cli.demonstration.recording import record
+from antecede.cli.demonstration.plan import FULL, QUICK, Places, Plan, make_room, write_figures
 from antecede.cli.demonstration.steps import Steps
 from antecede.cli.demonstration.summary import Summary, comparison_line, summary_table
+from antecede.cli.output import Failed
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.write import open_report, write_report
@@ -45,12 +43,6 @@ DIR gets
 
 What an earlier demo left there is replaced; a folder with anything else in it is refused.
 """
-
-
-class DemoFailed(click.ClickException):
-    """A process did not do its part, or a promise was broken."""
-
-    exit_code = 1
 
 
 @click.command(epilog=EPILOG, short_help="See it all at work, on a bad network.")
@@ -79,17 +71,17 @@ def command(quick: bool, out: Path, opened: bool) -> None:
     except LocalError:
         raise
     except AntecedeError as error:
-        raise DemoFailed(failure_text(error)) from error
+        raise Failed(failure_text(error)) from error
     write_figures(places, summary.as_object())
     console = Console(highlight=False)
     console.print(summary_table(summary))
     console.print(comparison_line(summary.compared), soft_wrap=True)
     ending = f"Judged by {summary.judge}. The report is in {escape(str(places.report))}"
     console.print(ending, soft_wrap=True)
-    if opened:
-        show(places.report)
+    if opened and not open_report(places.report):
+        click.echo("No browser could be opened.", err=True)
     if not summary.kept:
-        raise DemoFailed("causal order was promised and not kept: the report shows where")
+        raise Failed("causal order was promised and not kept: the report shows where")
 
 
 def performed(plan: Plan, places: Places) -> Summary:
@@ -136,9 +128,3 @@ def failure_text(error: AntecedeError) -> str:
     if len(lines) < 2:
         return str(error)
     return f"{lines[0]} {lines[-1]}"
-
-
-def show(report: Path) -> None:
-    """Open the report, or say that nothing can."""
-    if not open_report(report):
-        click.echo("No browser could be opened.", err=True)

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from antecede.cli.console import Console
+from antecede.cli.console import plain_table, wide_console
+from antecede.cli.progress import progress_bar
 from antecede.cli.spark_session import check_writable, need_spark, spark_session
-from antecede.cli.sweep import check_none_lost, tried_again, wide_console
+from antecede.cli.sweep import check_none_lost, tried_again
+from antecede.cli.units import parse_names
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -77,10 +79,9 @@ def command(
     from antecede.pipeline.evaluate.config import read_evaluation
     from antecede.pipeline.evaluate.job import evaluate
 
-    chosen = [name.strip() for name in only.split(",") if name.strip()]
-    evaluation = read_evaluation(config, data=data, quick=quick, only=chosen)
+    evaluation = read_evaluation(config, data=data, quick=quick, only=parse_names(only))
     check_writable(out)
-    with progress_bar() as (tell, report), spark_session(context, master) as session:
+    with told() as (tell, report), spark_session(context, master) as session:
         outcome = evaluate(session, evaluation, out, command=as_typed(), tell=tell, report=report)
     console = wide_console()
     console.print(answers_table(outcome))
@@ -95,12 +96,8 @@ def as_typed() -> str:
 
 
 @contextmanager
-def progress_bar() -> Iterator[tuple["Tell", "Report | None"]]:
+def told() -> Iterator[tuple["Tell", "Report | None"]]:
     """What is being done, on standard error; with a bar if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield (lambda doing: click.echo(doing, err=True)), None
-        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -108,7 +105,10 @@ def progress_bar() -> Iterator[tuple["Tell", "Report | None"]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with progress_bar(*columns) as bar:
+        if bar.disable:
+            yield (lambda doing: click.echo(doing, err=True)), None
+            return
         task = bar.add_task("starting Spark", total=None, runs="")
 
         def tell(doing: str) -> None:
@@ -123,17 +123,12 @@ def progress_bar() -> Iterator[tuple["Tell", "Report | None"]]:
 
 def answers_table(outcome: "Outcome") -> Table:
     """The answer in short."""
-    from antecede.pipeline.evaluate.answer import (
-        duration_cell,
-        number_cell,
-        share_cell,
-    )
+    from antecede.pipeline.evaluate.answer import duration_cell, number_cell, share_cell
 
-    table = Table(box=None, header_style="bold")
-    for heading in ("scenario", "network", "n", "protocol"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("latency", "added by ordering", "share", "metadata B/msg", "control/msg"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = plain_table(
+        ("scenario", "network", "n", "protocol"),
+        ("latency", "added by ordering", "share", "metadata B/msg", "control/msg"),
+    )
     for one in outcome.answers:
         table.add_row(
             one.setting.scenario,

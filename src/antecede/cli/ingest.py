@@ -8,9 +8,10 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.console import Console
+from antecede.cli.console import Console, signed_text
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_writable, is_local, need_spark, spark_session
+from antecede.cli.units import parse_names
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def command(
         "repair": not no_repair,
         "run_id": run_id,
         "unit": time_unit,
-        "keep": [name.strip() for name in keep.split(",") if name.strip()],
+        "keep": parse_names(keep),
         "append": append,
     }
     summary = carried_out(context, paths, out, options, (table, table_format), master)
@@ -261,7 +262,7 @@ def print_clocks(console: Console, summary: "Summary") -> None:
         table.add_column("process", overflow="fold")
         table.add_column("by", justify="right")
         for name, offset in moved[:ROWS_SHOWN]:
-            table.add_row(escape(name), signed_text(offset))
+            table.add_row(escape(name), signed_text(offset, "+"))
         if len(moved) > ROWS_SHOWN:
             table.add_row(f"and {len(moved) - ROWS_SHOWN:,} more, less far", "")
         console.print(table)
@@ -285,8 +286,8 @@ def contradictions_table(summary: "Summary") -> Table:
             escape(pair.receiver),
             f"{pair.copies:,}",
             f"{pair.backwards:,}",
-            signed_text(pair.smallest_ns),
-            signed_text(pair.median_ns),
+            signed_text(pair.smallest_ns, "+"),
+            signed_text(pair.median_ns, "+"),
         )
     if len(pairs) > ROWS_SHOWN:
         rest = pairs[ROWS_SHOWN:]
@@ -294,11 +295,6 @@ def contradictions_table(summary: "Summary") -> Table:
         copies = sum(pair.copies for pair in rest)
         table.add_row(f"and {len(rest):,} more", "", f"{copies:,}", f"{backwards:,}", "", "")
     return table
-
-
-def signed_text(duration_ns: int) -> str:
-    """A duration with its sign."""
-    return f"{'-' if duration_ns < 0 else '+'}{duration_text(abs(duration_ns))}"
 
 
 def period_text(duration_ns: int) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from antecede.cli.output import Failed
 from antecede.core.protocols import facts_node as facts
 from antecede.core.protocols import facts_records
 from antecede.core.protocols import hybrid_records as core
@@ -79,12 +80,6 @@ SHOWN_BYTES: Final = 32
 """How much of a record `show` prints."""
 
 
-class Unusable(click.ClickException):
-    """The journal is one that a node would refuse."""
-
-    exit_code = 1
-
-
 @click.group("journal", epilog=EXAMPLES, short_help="Look into the journal of a node.")
 def command() -> None:
     """Look into the journal of a node, and mend it.
@@ -100,7 +95,7 @@ def check_command(folder: Path) -> None:
     """Say whether a node could start from the journal in FOLDER; exits with 1 if not."""
     found = check(folder)
     if found.corrupt is not None:
-        raise Unusable(found.corrupt)
+        raise Failed(found.corrupt)
     click.echo(found.sentence())
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.table import Table
 
+from antecede.cli.console import plain_table, signed_text, wide_console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
-from antecede.cli.sweep import wide_console
-from antecede.link.notation import duration_text, three_digits
+from antecede.link.notation import three_digits
 
 if TYPE_CHECKING:
     from antecede.pipeline.session import SparkSession
@@ -114,20 +114,8 @@ def measured_on(
 
 def runs_table(runs: list[dict[str, Any]]) -> Table:
     """The most telling figures."""
-    table = Table(box=None, header_style="bold")
-    table.add_column("run", no_wrap=True)
-    for heading in (
-        "messages",
-        "latency",
-        "p99",
-        "at sender",
-        "channel",
-        "at receiver",
-        "added",
-        "metadata",
-        "control",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
+    waits = ("at sender", "channel", "at receiver", "added")
+    table = plain_table(("run",), ("messages", "latency", "p99", *waits, "metadata", "control"))
     for run in runs[:RUNS_SHOWN]:
         table.add_row(
             run["run_id"],
@@ -156,9 +144,7 @@ def sample_lines(runs: list[dict[str, Any]]) -> list[str]:
 
 def duration(value_ns: float | None) -> str:
     """A duration for people; nothing where it is not known."""
-    if value_ns is None:
-        return ""
-    return f"-{duration_text(-value_ns)}" if value_ns < 0 else duration_text(value_ns)
+    return "" if value_ns is None else signed_text(value_ns)
 
 
 def per_message(run: dict[str, Any], name: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from antecede.cli.output import Failed
 from antecede.core.errors import Fenced, LocalError
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.live.addresses import Address, parse_address
@@ -35,12 +36,6 @@ Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   t
             {"event": "fenced", "by": "carol", ...} this node was expelled itself, and ends with 1
 Bytes that are not text go as "base64" instead of "text".
 """
-
-
-class NodeFailed(click.ClickException):
-    """The node did not end well: peers are left without something."""
-
-    exit_code = 1
 
 
 @click.command("node", epilog=EXAMPLES)
@@ -146,7 +141,7 @@ def command(
     try:
         run_json_lines(Opening(read(), None), at, read)
     except (Stranded, OutputFailed, TraceFailed, Fenced, JournalFailed, JournalFull) as error:
-        raise NodeFailed(str(error)) from None
+        raise Failed(str(error)) from None
 
 
 def checked_peer(text: str) -> str:

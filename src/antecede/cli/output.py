@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from typing import Final, TextIO
 
+import click
+
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C; 1 would mean that something was found."""
 
@@ -18,6 +20,12 @@ READER_GONE: Final = 128 + signal.SIGPIPE
 """The exit status when the reader left, as other commands have it."""
 
 FAILED: Final = 2
+
+
+class Failed(click.ClickException):
+    """What was asked for did not end well, though it made sense: shown as `Error: ...`."""
+
+    exit_code = 1
 
 
 def status_of(ended: SystemExit) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from rich.table import Table
 
-from antecede.cli.console import Console
+from antecede.cli.console import Console, wide_console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import COUNT
@@ -99,9 +99,7 @@ def command(
     if as_json:
         click.echo(json.dumps(summary, indent=2))
         return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=FILE_WIDTH)
+    console = wide_console(FILE_WIDTH)
     for run in runs[:RUNS_SHOWN]:
         console.print(run_table(run))
     if len(runs) > RUNS_SHOWN:

@@ -7,7 +7,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.console import Console
+from antecede.cli.console import Console, signed_text
 from antecede.cli.spark_session import need_spark
 from antecede.link.notation import duration_text
 
@@ -90,7 +90,7 @@ def services_table(found: "Quality") -> Table:
             escape(one.name),
             f"{one.spans:,}",
             duration_text(one.resolution_ns),
-            signed(one.offset_ns),
+            signed_text(one.offset_ns, "+") if one.offset_ns else "",
             "" if one.uncertain_ns is None else duration_text(one.uncertain_ns),
         )
     if len(ranked) > ROWS_SHOWN:
@@ -112,13 +112,6 @@ def impossible_table(found: "Quality") -> Table:
             escape(pair.receiver),
             f"{pair.messages:,}",
             f"{pair.backwards:,}",
-            signed(pair.worst_ns),
+            signed_text(pair.worst_ns, "+") if pair.worst_ns else "",
         )
     return table
-
-
-def signed(duration_ns: int) -> str:
-    """A duration with its sign; nothing if there is none."""
-    if duration_ns == 0:
-        return ""
-    return f"{'-' if duration_ns < 0 else '+'}{duration_text(abs(duration_ns))}"

@@ -15,7 +15,7 @@ from antecede.cli.simulate_plan import (
     limits,
     linked,
     performed,
-    progress_bar,
+    simulating,
 )
 from antecede.cli.simulate_summary import (
     audit_text,
@@ -257,7 +257,7 @@ def carry_out(
 ) -> None:
     """Run the plan, print its summary, and exit with 1 if the protocol broke a promise."""
     judged = expected <= AUDITED_MESSAGES if audit is None else audit
-    with progress_bar(expected) as progress:
+    with simulating(expected) as progress:
         result, log = performed(plan, out, judged, progress)
     if audit is None and result.deliveries > AUDITED_DELIVERIES:
         log = None

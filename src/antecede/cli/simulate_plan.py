@@ -7,9 +7,8 @@ from typing import Final
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as ProgressBar
 
-from antecede.cli.console import Console
+from antecede.cli.progress import progress_bar
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
@@ -73,12 +72,8 @@ def performed(
 
 
 @contextmanager
-def progress_bar(messages: int) -> Iterator[Progress | None]:
+def simulating(messages: int) -> Iterator[Progress | None]:
     """A bar on standard error if that is a terminal; it shows only when a run takes long."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
     columns = (
         TextColumn("simulating"),
         BarColumn(),
@@ -86,11 +81,13 @@ def progress_bar(messages: int) -> Iterator[Progress | None]:
         TextColumn("messages, {task.fields[events]:,} events"),
         TimeRemainingColumn(),
     )
-    with ProgressBar(*columns, console=console, transient=True) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task("run", total=messages, events=0)
-        yield lambda events, submissions: bar.update(
-            task, completed=min(submissions, messages), events=events
-        )
+
+        def show(events: int, submissions: int) -> None:
+            bar.update(task, completed=min(submissions, messages), events=events)
+
+        yield None if bar.disable else show
 
 
 def interval_of(rate: float | None, interval_ns: int | None) -> int:

@@ -1,5 +1,7 @@
 """What a simulation came to: a page for people, or an object for programs."""
 
+from dataclasses import asdict
+
 from antecede.audit.departures import Judgement
 from antecede.audit.explain import explain_verdict
 from antecede.audit.findings import Verdict
@@ -10,6 +12,12 @@ from antecede.sim.measures import Measures, PacketTotals, per
 from antecede.sim.run import Leftovers, RunResult
 
 QUANTILES = (0.5, 0.9, 0.99)
+
+COUNTED = (
+    "protocol", "processes", "seed", "messages", "copies", "deliveries", "packets", "datagrams",
+    "events", "refused", "blocked", "end_ns",
+)  # fmt: skip
+"""What a program is told of a run's result as it stands there."""
 
 
 def summary_text(result: RunResult, title: str, promised: str | None) -> str:
@@ -50,18 +58,23 @@ def row(name: str, text: str) -> str:
 
 def delay_lines(measures: Measures) -> list[str]:
     """Where the time went, as a table."""
-    delays = measures.delays
     heading = ("mean", *(f"p{100 * share:g}" for share in QUANTILES), "max")
     lines = [row("", "".join(f"{name:>11}" for name in heading))]
-    for name, histogram in (
-        ("sender wait", delays.sender_wait),
-        ("channel", delays.channel),
-        ("receiver wait", delays.receiver_wait),
-        ("latency", delays.latency),
-    ):
+    for name, histogram in delays_of(measures).items():
         figures = [histogram.mean(), *map(histogram.quantile, QUANTILES), int(histogram.greatest)]
         lines.append(row(name, "".join(f"{duration_text(figure):>11}" for figure in figures)))
     return lines
+
+
+def delays_of(measures: Measures) -> dict[str, Histogram]:
+    """The parts of a latency, and all of it."""
+    delays = measures.delays
+    return {
+        "sender wait": delays.sender_wait,
+        "channel": delays.channel,
+        "receiver wait": delays.receiver_wait,
+        "latency": delays.latency,
+    }
 
 
 def packet_lines(measures: Measures) -> list[str]:
@@ -75,18 +88,13 @@ def packet_lines(measures: Measures) -> list[str]:
         )
     ]
     name = "packets"
-    for totals in sorted(measures.packets, key=by_frequency):
+    for totals in sorted(measures.packets, key=lambda totals: (-totals.packets, totals.kind)):
         metadata = three_digits(per(totals.metadata_bytes, totals.packets))
         lines.append(
             row(name, f"{totals.packets:>9,} {totals.kind} with {metadata} bytes of metadata each")
         )
         name = ""
     return lines
-
-
-def by_frequency(totals: PacketTotals) -> tuple[int, str]:
-    """The most frequent kind first."""
-    return -totals.packets, totals.kind
 
 
 def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
@@ -132,41 +140,22 @@ def left_text(leftovers: Leftovers) -> str:
 def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, object]:
     """The same for programs; times are in nanoseconds."""
     measures = measured(result)
-    occupancy = measures.occupancy
     return {
-        "protocol": result.protocol,
-        "processes": result.processes,
-        "seed": result.seed,
-        "messages": result.messages,
-        "copies": result.copies,
-        "deliveries": result.deliveries,
-        "packets": result.packets,
-        "datagrams": result.datagrams,
-        "events": result.events,
-        "refused": result.refused,
-        "blocked": result.blocked,
-        "end_ns": result.end_ns,
+        **{name: getattr(result, name) for name in COUNTED},
         "makespan_ns": measures.makespan_ns,
         "throughput": measures.throughput,
         "delays_ns": {
-            "sender_wait": histogram_object(measures.delays.sender_wait),
-            "channel": histogram_object(measures.delays.channel),
-            "receiver_wait": histogram_object(measures.delays.receiver_wait),
-            "latency": histogram_object(measures.delays.latency),
+            name.replace(" ", "_"): histogram_object(histogram)
+            for name, histogram in delays_of(measures).items()
         },
         "per_message": {
             "packets": measures.packets_per_message,
             "control": measures.control_per_message,
             "metadata_bytes": measures.metadata_bytes_per_message,
         },
-        "packet_kinds": {totals.kind: kind_object(totals) for totals in measures.packets},
-        "occupancy": {
-            "sender_buffer_max": list(occupancy.sender_buffer_max),
-            "receiver_buffer_max": list(occupancy.receiver_buffer_max),
-            "in_transit_max": list(occupancy.in_transit_max),
-            "in_transit_mean": list(occupancy.in_transit_mean),
-        },
-        "left_over": left_object(result.leftovers),
+        "packet_kinds": {totals.kind: without(totals, "kind") for totals in measures.packets},
+        "occupancy": asdict(measures.occupancy),
+        "left_over": without(result.leftovers, "oldest"),
         "audit": None if verdict is None else verdict_object(verdict),
     }
 
@@ -181,39 +170,15 @@ def histogram_object(histogram: Histogram) -> dict[str, float]:
     }
 
 
-def kind_object(totals: PacketTotals) -> dict[str, int]:
-    """The figures of a kind of packet."""
-    return {
-        "packets": totals.packets,
-        "carrying": totals.carrying,
-        "payload_bytes": totals.payload_bytes,
-        "metadata_bytes": totals.metadata_bytes,
-        "metadata_integers": totals.metadata_integers,
-    }
-
-
-def left_object(leftovers: Leftovers) -> dict[str, int]:
-    """The counts of what was left."""
-    return {
-        "unsent": leftovers.unsent,
-        "blocked": leftovers.blocked,
-        "undelivered": leftovers.undelivered,
-        "unhandled": leftovers.unhandled,
-        "timers": leftovers.timers,
-        "pending": leftovers.pending,
-    }
+def without(figures: PacketTotals | Leftovers, name: str) -> dict[str, object]:
+    """All fields but one."""
+    return {key: value for key, value in asdict(figures).items() if key != name}
 
 
 def verdict_object(verdict: Verdict) -> dict[str, object]:
     """How many findings of each sort there are."""
-    return {
-        "ok": verdict.ok,
-        "violations": len(verdict.violations),
-        "fifo_breaks": len(verdict.fifo_breaks),
-        "duplicates": len(verdict.duplicates),
-        "losses": len(verdict.losses),
-        "inventions": len(verdict.inventions),
-    }
+    sorts = ("violations", "fifo_breaks", "duplicates", "losses", "inventions")
+    return {"ok": verdict.ok, **{sort: len(getattr(verdict, sort)) for sort in sorts}}
 
 
 def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from antecede.cli.console import Console
+from antecede.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from antecede.pipeline.session import SparkSession
@@ -52,11 +52,8 @@ class SparkProgress:
 @contextmanager
 def spark_progress() -> Iterator[SparkProgress]:
     """A bar on standard error, if that is a terminal."""
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with progress_bar(*columns) as bar:
         progress = SparkProgress(bar, bar.add_task("starting Spark", total=None))
         try:
             yield progress

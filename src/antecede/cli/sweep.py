@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
-from antecede.cli.console import Console
+from antecede.cli.console import plain_table, signed_text, wide_console
+from antecede.cli.progress import progress_bar
 from antecede.cli.spark_session import check_writable, need_spark, spark_session
 from antecede.core.errors import LocalError
 from antecede.link.notation import duration_text, three_digits
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from antecede.pipeline.sweep.job import Progress, Report, SweepResult
 
 FAILURES_SHOWN: Final = 5
-FILE_WIDTH: Final = 200
 
 EPILOG: Final = """
 \b
@@ -76,7 +75,7 @@ def command(
 
     planned = read_grid(grid)
     check_writable(out)
-    with progress_bar() as report, spark_session(context, master) as session:
+    with simulating() as report, spark_session(context, master) as session:
         result = run_sweep(
             session, planned, out, events=events, retry_failed=retry_failed, report=report
         )
@@ -87,26 +86,16 @@ def command(
     check_none_lost(result.by_status)
 
 
-def wide_console() -> Console:
-    """Where tables go: as wide as the terminal; a file or a pipe has no width to keep to."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=FILE_WIDTH)
-
-
 @contextmanager
-def progress_bar() -> Iterator["Report | None"]:
+def simulating() -> Iterator["Report | None"]:
     """A bar on standard error if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[runs]}"),
         TimeRemainingColumn(),
     )
-    with ProgressBar(*columns, console=console, transient=True) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task("simulating", total=None, runs="")
 
         def show(progress: "Progress") -> None:
@@ -118,16 +107,15 @@ def progress_bar() -> Iterator["Report | None"]:
                 runs=f"{progress.runs_done} of {progress.runs} runs{failed}, left:",
             )
 
-        yield show
+        yield None if bar.disable else show
 
 
 def runs_table(result: "SweepResult") -> Table:
     """The runs of the sweep, averaged over their seeds."""
-    table = Table(box=None, header_style="bold")
-    for heading in ("scenario", "network", "n", "protocol", "runs"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("latency", "p99", "added", "metadata", "control"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = plain_table(
+        ("scenario", "network", "n", "protocol", "runs"),
+        ("latency", "p99", "added", "metadata", "control"),
+    )
     for key, rows in grouped(result).items():
         scenario, network, processes, protocol = key
         table.add_row(
@@ -138,7 +126,7 @@ def runs_table(result: "SweepResult") -> Table:
             str(len(rows)),
             duration_text(mean(rows, "latency_mean_ns")),
             duration_text(mean(rows, "latency_p99_ns")),
-            signed_duration(mean(rows, "non_causal_mean_ns")),
+            signed_text(mean(rows, "non_causal_mean_ns")),
             f"{three_digits(mean(rows, 'metadata_bytes_per_message'))} B",
             three_digits(mean(rows, "control_per_message")),
         )
@@ -166,11 +154,6 @@ def grouped(result: "SweepResult") -> dict[tuple[str, str, int, str], list[dict[
 def mean(rows: list[dict[str, float]], name: str) -> float:
     """The mean of a figure over the seeds; 0 where it was not measured."""
     return sum(row[name] or 0.0 for row in rows) / len(rows)
-
-
-def signed_duration(duration_ns: float) -> str:
-    """A duration for people, with its sign."""
-    return f"-{duration_text(-duration_ns)}" if duration_ns < 0 else duration_text(duration_ns)
 
 
 def tried_again(retried: int) -> str:

@@ -48,6 +48,11 @@ def parse_setting(text: str) -> tuple[str, str]:
     return key.strip().replace("-", "_"), value.strip()
 
 
+def parse_names(text: str) -> list[str]:
+    """What stands between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 DURATION: Final = Written("duration", parse_duration)
 SHARE: Final = Written("share", parse_share)
 COUNT: Final = Written("count", parse_count)

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from antecede.core.errors import AntecedeError, LocalError
@@ -304,12 +303,7 @@ class BlockingNode:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         try:
             self.close()
         except Stranded as stranded:

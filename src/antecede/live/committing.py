@@ -6,17 +6,53 @@ thread does it all.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from queue import SimpleQueue
 from typing import Final, TypeAlias
 
 from antecede.core.errors import AntecedeError
 from antecede.journal.journal import Journal
 from antecede.live.kernel_sync import KernelSync
-from antecede.live.side_thread import SideThread
 
+Work: TypeAlias = Callable[[], str]
 Then: TypeAlias = Callable[[str | Exception], None]
 """Called in the loop with why there is no room for more, empty if there is, or with what failed."""
+
+
+class SideThread:
+    """Does work that may take long, one thing at a time, and says in the loop what came of it.
+
+    Not an executor: those refuse work as soon as the interpreter begins to exit, when a node that
+    was left open still has to be closed.
+    """
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._work: Final[SimpleQueue[tuple[Work, Then] | None]] = SimpleQueue()
+        self._thread: Final = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Work, then: Then) -> None:
+        """Call `work` in the thread, and `then` in the loop with its result or its exception."""
+        self._work.put((work, then))
+
+    def stop(self) -> None:
+        """Wait until what was asked for is done; nothing more may be asked for."""
+        self._work.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (task := self._work.get()) is not None:
+            work, then = task
+            try:
+                result: str | Exception = work()
+            except Exception as error:
+                result = error
+            with suppress(RuntimeError):  # The loop has ended: nobody wants to know.
+                self._loop.call_soon_threadsafe(then, result)
 
 
 class Committer:
@@ -38,11 +74,11 @@ class Committer:
     def put(self, body: bytes, snapshot: list[bytes] | None, then: Then) -> None:
         """Commit these records, or begin a new file with a snapshot."""
         if snapshot is not None:
-            self._do(partial(self._begin_anew, snapshot), then)
+            self._do(partial(self._journal.begin_anew, snapshot), then)
         elif self._kernel is not None:
             self._write_and_sync(self._kernel, body, then)
         else:
-            self._do(partial(self._commit, body), then)
+            self._do(partial(self._journal.commit_body, body), then)
 
     def stop(self) -> None:
         """Wait until what was begun is done; nothing more may be put."""
@@ -51,8 +87,9 @@ class Committer:
         if self._kernel is not None:
             self._kernel.stop()
 
-    def _do(self, work: Callable[[], str], then: Then) -> None:
-        """Here, or in the thread."""
+    def _do(self, write: Callable[[], None], then: Then) -> None:
+        """Write here, or in the thread."""
+        work = partial(self._then_room, write)
         if self._thread is not None:
             self._thread.do(work, then)
             return
@@ -62,12 +99,9 @@ class Committer:
             result = error
         then(result)
 
-    def _begin_anew(self, snapshot: list[bytes]) -> str:
-        self._journal.begin_anew(snapshot)
-        return self._journal.is_short_of_room()
-
-    def _commit(self, body: bytes) -> str:
-        self._journal.commit_body(body)
+    def _then_room(self, write: Callable[[], None]) -> str:
+        """Write; why there is no room for more."""
+        write()
         return self._journal.is_short_of_room()
 
     def _write_and_sync(self, kernel: KernelSync, body: bytes, then: Then) -> None:
@@ -80,11 +114,7 @@ class Committer:
         try:
             kernel.sync(descriptor, self._has_synced)
         except OSError:
-            self._do(self._sync, then)
-
-    def _sync(self) -> str:
-        self._journal.sync_appended()
-        return self._journal.is_short_of_room()
+            self._do(self._journal.sync_appended, then)
 
     def _has_synced(self, error: int) -> None:
         then = self._then

@@ -21,7 +21,6 @@ import tomllib
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
@@ -122,12 +121,7 @@ class Discovery:
         self._task = asyncio.get_running_loop().create_task(self._keep_looking())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -13,7 +13,6 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 from antecede.live.addresses import Address
@@ -158,12 +157,7 @@ class MetricsServer:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

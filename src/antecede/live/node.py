@@ -10,7 +10,6 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
 from antecede.core.errors import BufferFull, Fenced, LocalError
@@ -44,8 +43,7 @@ from antecede.live.seeking import follow
 from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Figures, Health, Stats, health_of
 from antecede.live.targets import chosen_targets
-from antecede.live.trace_keeping import TraceKeeping
-from antecede.live.tracing import LiveTrace
+from antecede.live.tracing import LiveTrace, TraceKeeping
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier, one_turn
 
@@ -435,12 +433,7 @@ class Node:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
         try:
             await self.close()
         except Stranded as stranded:

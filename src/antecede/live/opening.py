@@ -4,7 +4,6 @@ import os
 import secrets
 import time
 from collections.abc import Generator, Mapping
-from types import TracebackType
 from typing import Final, Unpack
 
 from antecede.build_mode import warn_if_fallen_back
@@ -67,14 +66,9 @@ class Opening:
         self._node = await self._open()
         return self._node
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, error: type[BaseException] | None, *rest: object) -> None:
         if self._node is not None:
-            await self._node.__aexit__(kind, error, traceback)
+            await self._node.__aexit__(error, *rest)
 
     async def _open(self) -> Node:
         warn_if_fallen_back()

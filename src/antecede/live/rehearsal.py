@@ -8,7 +8,6 @@ and a run with the same seed, faults and application meets the same network agai
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from types import TracebackType
 from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
@@ -220,12 +219,7 @@ class TestNetwork:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def nodes(self) -> Mapping[str, Node]:

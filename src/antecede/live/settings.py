@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from math import isinf
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypedDict
+from typing import Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from antecede.core.errors import LocalError, near_miss
 from antecede.live.addresses import Address
@@ -58,89 +58,107 @@ DATAGRAM_BYTES_MAX: Final = 65_507
 """What fits a UDP datagram over IPv4."""
 
 
+RULE: Final = "rule"
+
+T = TypeVar("T")
+
+
+def setting(default: T, rule: Rule) -> T:
+    """A field of `Settings`: what it is if nobody says so, and how it is read."""
+    made: T = field(default=default, metadata={RULE: rule})
+    return made
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one node; `BadConfiguration` says which of them makes no sense, and why."""
+    """The settings of one node; `BadConfiguration` says which of them makes no sense, and why.
 
-    name: str
+    `docs/live/configuration.md` shows the same table.
+    """
+
+    name: str = field(metadata={RULE: NAME})
     """What the node is called; unique among all that talk with each other."""
-    bind: Address = ANYWHERE_LOCAL
+    bind: Address = setting(ANYWHERE_LOCAL, ADDRESS)
     """Where it listens; port 0 takes any free port."""
-    peers: Mapping[str, PeerLike] = field(default_factory=dict)
+    peers: Mapping[str, PeerLike] = field(default_factory=dict, metadata={RULE: PEERS})
     """Whom it knows from the start, and where; a peer without an address says hello first."""
-    key: Path | SecretKey | None = None
+    key: Path | SecretKey | None = setting(None, KEY)
     """The file with this node's secret key, made by `antecede key new`."""
-    peer_keys: Mapping[str, tuple[PublicKey, ...]] = field(default_factory=dict)
+    peer_keys: Mapping[str, tuple[PublicKey, ...]] = field(
+        default_factory=dict, metadata={RULE: PEER_KEYS}
+    )
     """The public keys of peers, beside those that `peers` says; several while a peer changes its
     key."""
-    cluster_key: Path | SecretKey | None = None
+    cluster_key: Path | SecretKey | None = setting(None, KEY)
     """The file with one secret that all nodes share, instead of `key` and `peer_keys`."""
-    insecure: bool = False
+    insecure: bool = setting(False, FLAG)
     """Whether to talk beyond this machine without any key."""
-    order: Order = "hybrid"
+    order: Order = setting(
+        "hybrid", choice("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none")
+    )
     """The protocol: those called hybrid are causal, the others order less."""
-    facts: int = 16
+    facts: int = setting(16, count(0, 64))
     """Order `hybrid-facts`: messages still under way that a packet names; the same everywhere."""
-    filter_bits: int = 64
+    filter_bits: int = setting(64, count(0, 64))
     """Order `hybrid-facts`: bits for destinations that facts are silent about; the same
     everywhere."""
-    hops: int = 1
+    hops: int = setting(1, count(1, 1 << 20))
     """Order `hybrid-facts`: reports that an incomplete packet may rest on, one on the other."""
-    watermarks: int = 4
+    watermarks: int = setting(4, count(0, 16))
     """Order `hybrid-facts`: how far others' messages are delivered, passed on by each packet."""
-    exceptions: int = 2
+    exceptions: int = setting(2, count(0, 8))
     """Order `hybrid-facts`: silent destinations that a packet names; the same everywhere."""
-    stalled_after: float = 3.0
+    stalled_after: float = setting(3.0, duration("20ms", "24h"))
     """Order `hybrid-facts`: seconds without an acknowledgement after which a peer is taken for
     silent."""
-    accept_unknown: AcceptUnknown = NOBODY
+    accept_unknown: AcceptUnknown = setting(NOBODY, WELCOME)
     """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
-    away: Away = "wait"
+    away: Away = setting("wait", choice("wait", "skip", "refuse"))
     """What becomes of messages to a peer that has left: they `wait` for its return, it is left out
     and reported (`skip`), or they are an error (`refuse`)."""
-    mtu: int | Literal["auto"] = "auto"
+    mtu: int | Literal["auto"] = setting("auto", either("auto", size(512, DATAGRAM_BYTES_MAX)))
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
-    gso: Switch = "auto"
+    gso: Switch = setting("auto", SWITCH)
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
-    stay_awake: bool = True
+    stay_awake: bool = setting(True, FLAG)
     """Whether to look out for 100 µs after sending, where answers have lately come as soon."""
-    send_limit: int = 8_192
+    send_limit: int = setting(8_192, count(1, 1 << 20))
     """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that."""
-    send_bytes: int = 64 * MiB
+    send_bytes: int = setting(64 * MiB, size(1 << 10, 64 << 30))
     """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""
-    receive_window: int = 4 * MiB
+    receive_window: int = setting(4 * MiB, size(64 << 10, 1 << 30))
     """Bytes that one peer may have under way: what a slow consumer costs in memory, per peer."""
-    payload_limit: int = 64 * MiB
+    payload_limit: int = setting(64 * MiB, size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
-    heartbeat: float = 5.0
+    heartbeat: float = setting(5.0, duration("10ms", "1h"))
     """Seconds of silence after which a node says that it is alive."""
-    silent_after: float = 10.0
+    silent_after: float = setting(10.0, duration("20ms", "24h"))
     """Seconds without a sign of life after which a peer is reported as silent."""
-    expel: ExpulsionPolicy = MANUAL
+    expel: ExpulsionPolicy = setting(MANUAL, POLICY)
     """Who is expelled by itself: nobody (`manual`), whoever is silent for so long (`after:30s`), or
     whoever a majority of the named members then suspects (`quorum:30s`)."""
-    patience: float = 1.0
+    patience: float = setting(1.0, duration("10ms", "1min"))
     """Seconds after which the protocol transmits again; the path has faster timers of its own."""
-    linger: float = 10.0
+    linger: float = setting(10.0, duration("0", "24h"))
     """Seconds that `close` waits for the peers to have got everything and to say bye."""
-    journal: Path | None = None
+    journal: Path | None = setting(None, PATH)
     """The folder where everything is kept that a crash must not lose; none: nothing is."""
-    durable: Durability = "sync"
+    durable: Durability = setting("sync", choice("sync", "process"))
     """What the journal survives: `sync` also a power failure, `process` only a crash of the
     process."""
-    journal_limit: int = 8 * GiB
+    journal_limit: int = setting(8 * GiB, size(1 << 20, 1 << 40))
     """Bytes that the journal may take on disk; beyond that nothing more is accepted."""
-    confirm: Confirm = "next"
+    confirm: Confirm = setting("next", choice("next", "done"))
     """With a journal: a message is confirmed when the `next` one is asked for, or when its `done`
     is called. A handler confirms by returning."""
-    trace: Path | None = None
+    trace: Path | None = setting(None, PATH)
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
-    trace_format: TraceFormat = "auto"
+    trace_format: TraceFormat = setting("auto", choice("auto", "parquet", "jsonl", "jsonl.gz"))
     """How a folder is written; `auto` is Parquet if pyarrow is installed. A single file's name says
     it itself."""
-    trace_run: str = "live"
+    trace_run: str = setting("live", RUN_ID)
     """The run that the event log belongs to: the nodes of one system share it."""
-    trace_rotate: float = 60.0
+    trace_rotate: float = setting(60.0, duration("1s", "24h"))
     """Seconds after which a file of the log is finished and the next one begun."""
 
     def __post_init__(self) -> None:
@@ -183,46 +201,6 @@ class Settings:
         """`linger` as the runtime counts time."""
         return nanoseconds(self.linger)
 
-
-RULES: Final[Mapping[str, Rule]] = {
-    "name": NAME,
-    "bind": ADDRESS,
-    "peers": PEERS,
-    "key": KEY,
-    "peer_keys": PEER_KEYS,
-    "cluster_key": KEY,
-    "insecure": FLAG,
-    "order": choice("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"),
-    "facts": count(0, 64),
-    "filter_bits": count(0, 64),
-    "hops": count(1, 1 << 20),
-    "watermarks": count(0, 16),
-    "exceptions": count(0, 8),
-    "stalled_after": duration("20ms", "24h"),
-    "accept_unknown": WELCOME,
-    "away": choice("wait", "skip", "refuse"),
-    "mtu": either("auto", size(512, DATAGRAM_BYTES_MAX)),
-    "gso": SWITCH,
-    "stay_awake": FLAG,
-    "send_limit": count(1, 1 << 20),
-    "send_bytes": size(1 << 10, 64 << 30),
-    "receive_window": size(64 << 10, 1 << 30),
-    "payload_limit": size(1, 1 << 30),
-    "heartbeat": duration("10ms", "1h"),
-    "silent_after": duration("20ms", "24h"),
-    "expel": POLICY,
-    "patience": duration("10ms", "1min"),
-    "linger": duration("0", "24h"),
-    "journal": PATH,
-    "durable": choice("sync", "process"),
-    "journal_limit": size(1 << 20, 1 << 40),
-    "confirm": choice("next", "done"),
-    "trace": PATH,
-    "trace_format": choice("auto", "parquet", "jsonl", "jsonl.gz"),
-    "trace_run": RUN_ID,
-    "trace_rotate": duration("1s", "24h"),
-}
-"""How each field is read; `docs/live/configuration.md` shows the same table."""
 
 AddressLike: TypeAlias = str | tuple[str, int]
 """Where a node listens: `host:port` as a text, or an `Address`."""
@@ -285,7 +263,10 @@ class Options(TypedDict, total=False):
     trace_rotate: Duration
 
 
-SETTING_NAMES: Final = tuple(field.name for field in fields(Settings))
+RULES: Final[Mapping[str, Rule]] = {one.name: one.metadata[RULE] for one in fields(Settings)}
+"""How each field is read."""
+
+SETTING_NAMES: Final = tuple(RULES)
 
 
 def read_setting(name: str, rule: Rule, value: object, source: str = "") -> object:

@@ -11,6 +11,7 @@ not settled: the part file being written (`rotate_seconds` bounds its age) and t
 has not yet handed over.
 """
 
+import asyncio
 import atexit
 import logging
 import os
@@ -23,6 +24,7 @@ from typing import Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
 from antecede.link.rows import EventRows
+from antecede.live.clock import SharedClock
 from antecede.live.errors import BadConfiguration, TraceFailed
 from antecede.live.names import process_id, process_name
 from antecede.trace.atomic import blaming
@@ -215,6 +217,45 @@ class LiveTrace:
             self.close()
         except TraceFailed as error:
             log.error("%s", error)
+
+
+@final
+class TraceKeeping:
+    """Keeps the event log of one node, if it has one: rows are handed over now and then."""
+
+    def __init__(self, trace: LiveTrace | None, loop: asyncio.AbstractEventLoop) -> None:
+        self._trace: Final = trace
+        self._clock: Final = None if trace is None else SharedClock(trace.rows)
+        self._loop: Final = loop
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing is written any more, or None if all is well."""
+        return None if self._trace is None else self._trace.failure
+
+    def note_process(self, process: int, name: str) -> None:
+        """Let the table of processes say what this number stands for."""
+        if self._trace is not None:
+            self._trace.note_process(process, name)
+
+    def begin(self) -> None:
+        """Hand rows to the writer from now on, however few there are."""
+        if self._trace is None or self._clock is None:
+            return
+        self._clock.follow()
+        self._trace.flush()
+        self._timer = self._loop.call_later(FLUSH_SECONDS, self.begin)
+
+    def stop(self) -> None:
+        """The node has stopped: nothing more happens."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def close(self) -> None:
+        """Write everything; `TraceFailed` if that cannot be done."""
+        if self._trace is not None:
+            self._trace.close()
 
 
 @final

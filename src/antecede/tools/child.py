@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, final
 
 from antecede.core.errors import AntecedeError
@@ -38,6 +37,11 @@ BESIDE_S: Final = 0.1
 
 class ChildFailed(AntecedeError):  # noqa: N818 named like the other errors of the runtime: for what has happened
     """A process that we started ended, or fell silent, when an answer was expected."""
+
+
+def say(line: Line) -> None:
+    """One line to whoever started this process, at once."""
+    print(json.dumps(line), flush=True)
 
 
 @final
@@ -197,12 +201,7 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         if error is not None and self._process.poll() is None:
             self.kill()
         self.stop()

@@ -155,7 +155,7 @@ def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_s
     witness.hears(bob, {"from": "ann", "sequence": 1, "text": first})
     witness.hears(bob, {"from": "ann", "sequence": 1, "text": first, "again": True})
     assert judge(witness.log(), witness.departures).ok  # The second was perhaps never taken.
-    assert (witness.delivered, witness.again) == (1, 1)
+    assert (witness.counts.deliveries, witness.counts.again) == (1, 1)
     witness.hears(bob, {"from": "ann", "sequence": 2, "text": second})
     witness.hears(bob, {"from": "ann", "sequence": 2, "text": second})
     assert judge(witness.log(), witness.departures).findings() == {"duplicates": 1}

@@ -165,9 +165,8 @@ def test_a_closed_faulty_transport_still_sends_what_is_under_way() -> None:
         heard: list[bytes] = []
         listener = UdpTransport(anywhere, "auto", loop)
         listener.start(Ear(heard))
-        faulty = FaultyTransport(
-            UdpTransport(anywhere, "auto", loop), Faults(latency=Uniform(0, 50_000_000)), 1
-        )
+        faults = Faults(latency=Uniform(0, 50_000_000))
+        faulty = FaultyTransport(anywhere, "auto", loop, faults=faults, seed=1)
         faulty.send([Datagram(listener.address, b"%d" % number) for number in range(20)])
         faulty.close()
         await asyncio.wait_for(faulty.gone(), PATIENCE)

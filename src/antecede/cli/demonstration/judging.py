@@ -83,21 +83,15 @@ def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judge
         counts[table] = {
             run: sum(count for (of, _), count in rows.items() if of == run) for run in RUNS
         }
-    deliveries = {run: deliveries_of(places, run) for run in RUNS}
     return {
         run: Judgement(
-            deliveries=deliveries[run],
+            deliveries=sum(e.kind == "delivered" for e in read_events(places.events, run)),
             early=counts[VIOLATIONS_FOLDER][run],
             losses=counts["losses"][run],
             duplicates=counts["duplicates"][run],
         )
         for run in RUNS
     }
-
-
-def deliveries_of(places: Places, run: str) -> int:
-    """How many deliveries a run has."""
-    return sum(event.kind == "delivered" for event in read_events(places.events, run))
 
 
 def judged_by_oracle(places: Places, tell: Tell) -> dict[str, Judgement]:

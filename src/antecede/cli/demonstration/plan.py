@@ -1,13 +1,18 @@
-"""How large a demonstration is, and what its folder looks like."""
+"""How large a demonstration is, and the folder it fills, never at the cost of others' files."""
 
+import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
 from antecede.core.catalogue import find_protocol
+from antecede.core.errors import LocalError
 from antecede.lab.comparison.effort import QUICK as LITTLE
 from antecede.lab.comparison.effort import USUAL, Effort
 from antecede.lab.comparison.plan import LATENCY, LIVENESS, NETWORK, SPACE, THROUGHPUT
+from antecede.trace.atomic import blaming
 
 WITH: Final = "hybrid"
 WITHOUT: Final = "none"
@@ -51,33 +56,43 @@ QUICK: Final = Plan(
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Places:
     """Where a demonstration puts what."""
 
-    folder: Path
-
-    @property
-    def events(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder: Final = folder
+        self.events: Final = folder / "events"
         """The event logs of both runs: a dataset."""
-        return self.folder / "events"
-
-    @property
-    def audit(self) -> Path:
+        self.audit: Final = folder / "audit"
         """What the audit on Spark found."""
-        return self.folder / "audit"
-
-    @property
-    def comparison(self) -> Path:
+        self.comparison: Final = folder / "comparison"
         """What `antecede compare` would have written."""
-        return self.folder / "comparison"
-
-    @property
-    def report(self) -> Path:
+        self.report: Final = folder / "report.html"
         """The page that shows all of it."""
-        return self.folder / "report.html"
-
-    @property
-    def figures(self) -> Path:
+        self.figures: Final = folder / "demo.json"
         """The summary for programs; its presence says that the folder is ours."""
-        return self.folder / "demo.json"
+
+
+def make_room(places: Places) -> None:
+    """An empty folder; what an earlier demonstration left in it is replaced.
+
+    `LocalError` if there is anything else in it.
+    """
+    folder = places.folder
+    if folder.is_dir() and any(folder.iterdir()) and not places.figures.is_file():
+        raise LocalError(
+            f"{folder} is not empty, and not from an earlier demo: choose another place with --out"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise LocalError(f"{folder} is a file: choose another place with --out")
+    with blaming(folder, "write"):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_figures(places, {"finished": False})
+        for made in (places.events, places.audit, places.comparison):
+            shutil.rmtree(made, ignore_errors=True)
+        places.report.unlink(missing_ok=True)
+
+
+def write_figures(places: Places, figures: Mapping[str, object]) -> None:
+    """The summary for programs."""
+    places.figures.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from antecede.cli.console import Console
+from antecede.cli.progress import progress_bar
 from antecede.cli.spark_progress import SparkProgress
 
 if TYPE_CHECKING:
@@ -68,12 +69,7 @@ class Steps:
             BarColumn(),
             TimeElapsedColumn(),
         )
-        with Progress(
-            *columns,
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        ) as progress:
+        with progress_bar(*columns) as progress:
             bar = Bar(progress)
             try:
                 yield bar

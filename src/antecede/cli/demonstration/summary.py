@@ -5,8 +5,7 @@ from typing import Final, final
 
 from rich.table import Table
 
-from antecede.cli.demonstration.comparing import Compared
-from antecede.cli.demonstration.figures import Cost
+from antecede.cli.demonstration.acts import Compared, Cost
 from antecede.cli.demonstration.judging import Judgement
 from antecede.cli.demonstration.plan import WITH, WITHOUT
 from antecede.link.notation import duration_text, three_digits

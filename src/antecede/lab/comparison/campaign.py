@@ -75,37 +75,29 @@ class Campaign:
     # Doing it.
 
     def _perform(self, task: Task) -> None:
-        if task.what == "trials":
-            self._trials(task)
-        elif task.what == "footprint":
-            self._footprint(task)
-        elif task.what == "holding":
-            held = state_holding(task.entrant.info, task.situation, int(task.at))
-            self._note(task, measured.HOLDING, [float(held)])
-        elif task.what == "steps":
-            self._steps(task)
-        elif task.what == "lateness":
-            self._lateness(task)
-        elif task.what == "patience":
-            self._patience(task)
-        elif task.what == "conversation":
-            self._conversation(task)
-        elif task.what == "groups":
-            self._groups(task)
-        elif task.what == "flow":
-            self._flow(task)
-        elif task.what == "ends":
-            self._ends(task)
-        else:
-            waited = starved_for(task.entrant.info, int(task.at))
-            self._note(task, measured.STARVED, [waited])
+        performers = {
+            "trials": self._trials,
+            "footprint": self._footprint,
+            "holding": self._holding,
+            "steps": self._steps,
+            "lateness": self._lateness,
+            "patience": self._patience,
+            "conversation": self._conversation,
+            "groups": self._groups,
+            "flow": self._flow,
+            "ends": self._ends,
+            "starvation": self._starvation,
+        }
+        performers[task.what](task)
 
     def _seeds(self, count: int) -> range:
         return range(self.seed, self.seed + count)
 
-    def _note(self, task: Task, quantity: Quantity, samples: list[float]) -> None:
-        name, situation = task.entrant.name, task.situation
-        self.readings.add(name, quantity, situation, task.at, samples, self.seed)
+    def _note(
+        self, task: Task, quantity: Quantity, samples: list[float], situation: str | None = None
+    ) -> None:
+        where = task.situation if situation is None else situation
+        self.readings.add(task.entrant.name, quantity, where, task.at, samples, self.seed)
 
     def _trials(self, task: Task) -> None:
         info = task.entrant.info
@@ -136,18 +128,19 @@ class Campaign:
             self._control(task, seen)
 
     def _control(self, task: Task, seen: list[Footprint]) -> None:
-        kinds = sorted(dict.fromkeys([kind for one in seen for kind in one.control]))
-        for kind in kinds:
+        for kind in sorted({kind for one in seen for kind in one.control}):
             samples = [one.control.get(kind, 0.0) for one in seen]
-            name = task.entrant.name
-            self.readings.add(name, measured.CONTROL_PACKETS, kind, task.at, samples, self.seed)
+            self._note(task, measured.CONTROL_PACKETS, samples, kind)
+
+    def _holding(self, task: Task) -> None:
+        held = state_holding(task.entrant.info, task.situation, int(task.at))
+        self._note(task, measured.HOLDING, [float(held)])
 
     def _steps(self, task: Task) -> None:
         sender, receiver = count_steps(task.entrant.asked, int(task.at), self.seed)
         situation = dense_situation(task.entrant.info)
-        name = task.entrant.name
-        self.readings.add(name, measured.SENDER, situation, task.at, [sender], self.seed)
-        self.readings.add(name, measured.RECEIVER, situation, task.at, [receiver], self.seed)
+        self._note(task, measured.SENDER, [sender], situation)
+        self._note(task, measured.RECEIVER, [receiver], situation)
 
     def _lateness(self, task: Task) -> None:
         info = task.entrant.info
@@ -210,11 +203,10 @@ class Campaign:
                     samples = counts.setdefault(totals.kind, [0.0] * len(results))
                     samples[place] = control / max(1, result.messages)
         for kind, samples in sorted(counts.items()):
-            situation = f"{LOSSY}: {kind}"
-            name = task.entrant.name
-            self.readings.add(
-                name, measured.CONTROL_PACKETS, situation, task.at, samples, self.seed
-            )
+            self._note(task, measured.CONTROL_PACKETS, samples, f"{LOSSY}: {kind}")
+
+    def _starvation(self, task: Task) -> None:
+        self._note(task, measured.STARVED, [starved_for(task.entrant.info, int(task.at))])
 
 
 def longest_of(seen: list[Lateness]) -> float:

@@ -42,15 +42,14 @@ class HostRow:
 def for_nodes(names: list[str]) -> list[ProtocolInfo]:
     """Of these protocols, or of all, those that nodes can run; `LocalError` if there is none."""
     chosen = [PROTOCOLS[name] for name in names] if names else list(PROTOCOLS.values())
-    found = [info for info in chosen if runs_on_nodes(info)]
+    found = [
+        info
+        for info in chosen
+        if info.ordering == "causal" and isinstance(info.create(0, range(2)), NodeProcess)
+    ]
     if not found:
         raise LocalError("none of these can run on a node; hybrid and its variants can")
     return found
-
-
-def runs_on_nodes(info: ProtocolInfo) -> bool:
-    """Whether processes of it are made for nodes, and promise an order."""
-    return info.ordering == "causal" and isinstance(info.create(0, range(2)), NodeProcess)
 
 
 def host_rows(infos: list[ProtocolInfo], messages: int, seed: int) -> list[HostRow]:

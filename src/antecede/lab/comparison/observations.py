@@ -6,6 +6,7 @@ The thresholds that turn figures into words stand here, by name.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias, final
 
 from antecede.lab.comparison import readings as measured
@@ -27,13 +28,8 @@ from antecede.lab.comparison.claims import (
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.growth import exponent, name_of
 from antecede.lab.comparison.holdings import ACKNOWLEDGED, HOLDINGS
-from antecede.lab.comparison.latency_words import (
-    how_late,
-    how_optimal,
-    is_starved,
-    where_late,
-)
 from antecede.lab.comparison.readings import Quantity, Readings
+from antecede.lab.comparison.stationarity import unsettled_text
 from antecede.lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede.lab.comparison.trials import LOSING, LOSSY, REORDERING, WITHOUT_TIMERS
 
@@ -42,6 +38,23 @@ STEADY_SHARE: Final = 0.8
 
 LIMITED_SHARE: Final = 0.5
 """It counts as limited by distance if at most so much is left."""
+
+BOUNDED_RTTS: Final = 3.0
+"""What never waits longer than so many round trips, whatever the traffic, waits O(r)."""
+
+GROWS_BY: Final = 2.0
+"""A wait is not bounded by round trips if it grows so many times over a series."""
+
+BUFFERED_RTTS: Final = 4.0
+"""A wait of at most so many round trips for every message ahead in the buffer is O(b r)."""
+
+STARVED_SHARE: Final = 0.9
+"""A message is starved if it waits for so much of a run, however long the run is."""
+
+MAIN_SHARE: Final = 0.8
+"""A side has the wait if it has so much of it."""
+
+NOTHING_RTTS: Final = 1e-9
 
 
 @final
@@ -68,17 +81,7 @@ def observe(aspect: str, protocol: str, readings: Readings) -> Observation | Non
 # The network.
 
 
-def see_failures(protocol: str, readings: Readings) -> Observation | None:
-    """Whether it puts up with loss and duplication."""
-    return see_trials(protocol, readings, LOSING, "reliable")
-
-
-def see_order(protocol: str, readings: Readings) -> Observation | None:
-    """Whether it puts up with packets that overtake each other."""
-    return see_trials(protocol, readings, REORDERING, "FIFO")
-
-
-def see_trials(protocol: str, readings: Readings, trouble: str, needed: str) -> Observation | None:
+def see_trials(trouble: str, needed: str, protocol: str, readings: Readings) -> Observation | None:
     """`any` if all runs were clean in spite of the trouble, else what would have spared it."""
     clean, runs = readings.tally(protocol, measured.CLEAN, trouble)
     if runs == 0:
@@ -91,14 +94,9 @@ def see_trials(protocol: str, readings: Readings, trouble: str, needed: str) -> 
 # Space and computation.
 
 
-def see_message_space(protocol: str, readings: Readings) -> Observation | None:
-    """How metadata grows."""
-    return see_growth(protocol, readings, measured.INTEGERS, measured.BYTES)
-
-
 def see_process_space(protocol: str, readings: Readings) -> Observation | None:
     """How the state of a process grows."""
-    seen = see_growth(protocol, readings, measured.STATE, None)
+    seen = see_growth(measured.STATE, None, protocol, readings)
     if seen is None:
         return None
     held = {holding: readings.series(protocol, measured.HOLDING, holding) for holding in HOLDINGS}
@@ -117,18 +115,8 @@ def held_text(points: list[tuple[float, float]]) -> str:
     return f"{low:,.0f} integers with {few:,.0f} messages, {high:,.0f} with {many:,.0f}"
 
 
-def see_sender(protocol: str, readings: Readings) -> Observation | None:
-    """How the sender's work grows."""
-    return see_growth(protocol, readings, measured.SENDER, None)
-
-
-def see_receiver(protocol: str, readings: Readings) -> Observation | None:
-    """How the receiver's work grows."""
-    return see_growth(protocol, readings, measured.RECEIVER, None)
-
-
 def see_growth(
-    protocol: str, readings: Readings, quantity: Quantity, also: Quantity | None
+    quantity: Quantity, also: Quantity | None, protocol: str, readings: Readings
 ) -> Observation | None:
     """The power of n with which a quantity grows, few peers and all peers."""
     situations = readings.situations(protocol, quantity)
@@ -163,23 +151,99 @@ def span_text(points: list[tuple[float, float]], unit: str) -> str:
 
 
 def see_optimal(protocol: str, readings: Readings) -> Observation | None:
-    """Whether it delivers when RST does."""
-    return in_words(how_optimal(protocol, readings))
+    """Whether every copy is delivered exactly when RST delivers it."""
+    latest = figures(readings.series(protocol, measured.LATEST, ""))
+    earliest = figures(readings.series(protocol, measured.EARLIEST, ""))
+    if not latest or not earliest:
+        return None
+    exact = max(latest) <= NOTHING_RTTS and min(earliest) >= -NOTHING_RTTS
+    detail = "every copy was delivered at the same instant as under RST"
+    if not exact:
+        late = readings.series(protocol, measured.LATE, "")
+        detail = "later than under RST by " + series_text(late, "mean RTT, at load")
+    return Observation(word="yes" if exact else "no", detail=detail)
 
 
 def see_side(protocol: str, readings: Readings) -> Observation | None:
-    """Where messages wait longer than they must."""
-    return in_words(where_late(protocol, readings))
+    """Before leaving the sender, after reaching the receiver, or between the two."""
+    total = sum(figures(readings.series(protocol, measured.LATE, "")))
+    sender = sum(figures(readings.series(protocol, measured.LATE_SENDER, "")))
+    receiver = sum(figures(readings.series(protocol, measured.LATE_RECEIVER, "")))
+    latest = figures(readings.series(protocol, measured.LATEST, ""))
+    if not latest:
+        return None
+    if max(latest) <= NOTHING_RTTS or total <= NOTHING_RTTS:
+        return Observation(word="no", detail="nothing waited longer than under RST")
+    shares = {"sender": sender / total, "receiver": receiver / total}
+    shares["on the way"] = 1 - shares["sender"] - shares["receiver"]
+    detail = ", ".join([f"{round(100 * share)} % {side}" for side, share in shares.items()])
+    main = [side for side, share in shares.items() if share >= MAIN_SHARE]
+    word = main[0] if main else "both"
+    return Observation(word=word, detail=f"of all non-causal latency {detail}")
 
 
 def see_magnitude(protocol: str, readings: Readings) -> Observation | None:
-    """How long."""
-    return in_words(how_late(protocol, readings))
+    """`0`, `O(r)`, `O(b r)`, `unbounded`; `bounded` if it is long but does not grow."""
+    loads = readings.series(protocol, measured.LATEST, "")
+    if not loads:
+        return None
+    timed = readings.series(protocol, measured.TIMED, "")
+    reported = readings.series(protocol, measured.REPORTED, "")
+    starved = readings.series(protocol, measured.STARVED, "")
+    worst = max(figures(loads) + figures(timed) + figures(reported))
+    detail = f"the longest: {series_text(loads, 'greatest RTT, at load')}"
+    if worst <= NOTHING_RTTS:
+        return Observation(word="0", detail=detail)
+    unsettled = unsettled_text(protocol, readings)
+    if unsettled:
+        detail += f"; {unsettled}"
+    groups = readings.series(protocol, measured.GROUP_LATENCY, "")
+    if groups:
+        detail += f"; in groups {series_text(groups, 'one-way delays on average, messages')}"
+    if reported:
+        detail += f"; in a conversation with reports {series_text(reported, 'RTT, turns')}"
+    if is_growing(timed):
+        detail += f"; {series_text(timed, 'RTT, with patience in ms')}"
+        return Observation(word="unbounded", detail=detail)
+    if is_starved(starved):
+        detail += f"; starved for {starved[-1][1]:.1f} of {starved[-1][0]:.0f} turns"
+        return Observation(word="unbounded", detail=detail)
+    if worst <= BOUNDED_RTTS:
+        return Observation(word="O(r)", detail=detail)
+    if not is_growing(loads) and not is_growing(reported):
+        return Observation(word="bounded", detail=detail)
+    ahead = figures(readings.series(protocol, measured.PER_BUFFERED, ""))
+    ahead += figures(readings.series(protocol, measured.REPORTED_PER_BUFFERED, ""))
+    detail += f"; at most {max(ahead):.1f} RTT per message ahead was seen, which is no proof"
+    at_sender = see_side(protocol, readings)
+    if at_sender is not None and at_sender.word == "sender" and max(ahead) <= BUFFERED_RTTS:
+        return Observation(word="O(b r)", detail=detail)
+    return Observation(word="unbounded", detail=detail)
 
 
-def in_words(found: tuple[str, str] | None) -> Observation | None:
-    """An observation that is a word and its figures."""
-    return None if found is None else Observation(word=found[0], detail=found[1])
+def is_starved(points: list[tuple[float, float]]) -> bool:
+    """Whether the message waited for nearly all of the run, however long that was."""
+    return bool(points) and min([waited / turns for turns, waited in points]) >= STARVED_SHARE
+
+
+def is_growing(points: list[tuple[float, float]]) -> bool:
+    """Whether a series ends or begins much higher than it is elsewhere, and not by little."""
+    values = figures(points)
+    if not values or max(values) <= BOUNDED_RTTS:
+        return False
+    return max(values) >= GROWS_BY * min(values)
+
+
+def figures(points: list[tuple[float, float]]) -> list[float]:
+    """The figures of a series."""
+    return [figure for _, figure in points]
+
+
+def series_text(points: list[tuple[float, float]], unit: str) -> str:
+    """A few figures, and what they stand against."""
+    shown = ", ".join([f"{figure:.2f}" for _, figure in points])
+    against = ", ".join([f"{at:g}" for at, _ in points])
+    return f"{shown} {unit} {against}"
 
 
 # Throughput.
@@ -243,18 +307,14 @@ def see_liveness(protocol: str, readings: Readings) -> Observation | None:
         f"{timeless[0][1]:.0%} of those without timers"
     )
     if starved:
-        detail += f"; under the starvation script the message waited {turns_text(starved)}"
+        waits = ", ".join([f"{waited:.2f} of {turns:.0f} turns" for turns, waited in starved])
+        detail += f"; under the starvation script the message waited {waits}"
     word = "yes"
     if is_starved(starved) or lossy[0][1] < 1:
         word = "no"
     elif timeless[0][1] < 1:
         word = "with timers"
     return Observation(word=word, detail=detail)
-
-
-def turns_text(points: list[tuple[float, float]]) -> str:
-    """How long the message waited, of how many turns."""
-    return ", ".join([f"{waited:.2f} of {turns:.0f} turns" for turns, waited in points])
 
 
 def see_control(protocol: str, readings: Readings) -> Observation | None:
@@ -273,12 +333,12 @@ def see_control(protocol: str, readings: Readings) -> Observation | None:
 
 
 OBSERVERS: Final[dict[str, Observe]] = {
-    FAILURES: see_failures,
-    ORDER: see_order,
-    MESSAGE_SPACE: see_message_space,
+    FAILURES: partial(see_trials, LOSING, "reliable"),
+    ORDER: partial(see_trials, REORDERING, "FIFO"),
+    MESSAGE_SPACE: partial(see_growth, measured.INTEGERS, measured.BYTES),
     PROCESS_SPACE: see_process_space,
-    SENDER_STEPS: see_sender,
-    RECEIVER_STEPS: see_receiver,
+    SENDER_STEPS: partial(see_growth, measured.SENDER, None),
+    RECEIVER_STEPS: partial(see_growth, measured.RECEIVER, None),
     OPTIMAL: see_optimal,
     SIDE: see_side,
     MAGNITUDE: see_magnitude,

@@ -1,6 +1,7 @@
 """Which runs a comparison consists of: protocols, kinds of runs, and single tasks."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
 from antecede.core.catalogue import ProtocolInfo, find_protocol
@@ -130,13 +131,14 @@ class Planner:
         if family == LATENCY:
             late = tasks_at(family, entrant, "lateness", ("",), effort.loads)
             late += tasks_at(family, entrant, "patience", ("",), effort.patiences_ms)
-            late += self._script_tasks(entrant, "conversation") + self._starvation(entrant)
+            late += self._script(entrant, "conversation") + self._script(entrant, "starvation")
             return late + self._group_runs(entrant)
         if family == THROUGHPUT:
             return tasks_at(family, entrant, "flow", (STREAM, SERVICES), effort.distances_ms)
         if family == LIVENESS:
             ends = tasks_at(family, entrant, "ends", (LOSSY, WITHOUT_TIMERS), (TRIAL_PROCESSES,))
-            return ends + self._starvation(entrant)
+            # Both latency and liveness are about it; it is played once.
+            return ends + self._script(entrant, "starvation")
         raise LocalError(
             f"nothing is called {family!r}{near_miss(family, list(FAMILIES))}; "
             f"there are {', '.join(FAMILIES)}"
@@ -148,19 +150,18 @@ class Planner:
         for situation in situations_of(entrant.info):
             sizes = self._sizes_of(entrant)
             if situation == NEIGHBOURS:
-                slow = [size for size in sizes if not self._spreads(entrant, situation, size)]
-                for size in slow:
-                    reason = "news of others would not have got round in a run of this length"
-                    self._readings.leave_out(entrant.name, f"n = {size}, {situation}", reason)
-                sizes = tuple([size for size in sizes if size not in slow])
+                spreads = partial(knowledge_spreads, entrant.info, self._effort, situation)
+                for size in sizes:
+                    if not spreads(size):
+                        reason = "news of others would not have got round in a run of this length"
+                        self._readings.leave_out(entrant.name, f"n = {size}, {situation}", reason)
+                sizes = tuple(filter(spreads, sizes))
             tasks += tasks_at(SPACE, entrant, "footprint", (situation,), sizes)
         return tasks
 
     def _holdings(self, entrant: Entrant) -> list[Task]:
         """What a process holds is sent to one peer at a time."""
-        if entrant.info.broadcast_only:
-            reason = "it only broadcasts, and this sends to one process at a time"
-            self._readings.leave_out(entrant.name, "state by what is held", reason)
+        if self._only_broadcasts(entrant, "state by what is held"):
             return []
         return tasks_at(SPACE, entrant, "holding", HOLDINGS, self._effort.holdings)
 
@@ -172,9 +173,6 @@ class Planner:
             return []
         return tasks_at(LATENCY, entrant, "groups", ("",), self._effort.group_messages)
 
-    def _spreads(self, entrant: Entrant, situation: str, size: int) -> bool:
-        return knowledge_spreads(entrant.info, self._effort, situation, size)
-
     def _sizes_of(self, entrant: Entrant) -> tuple[int, ...]:
         """The sizes that the protocol reaches; what lies beyond is noted."""
         reach = reach_of(entrant.info)
@@ -185,17 +183,17 @@ class Planner:
                 self._readings.leave_out(entrant.name, f"space at n = {size}", reach.reason)
         return tuple([size for size in self._effort.sizes if size <= reach.processes])
 
-    def _script_tasks(self, entrant: Entrant, what: str) -> list[Task]:
+    def _script(self, entrant: Entrant, what: str) -> list[Task]:
         """Scripts send to one process at a time."""
-        if entrant.info.broadcast_only:
-            reason = "it only broadcasts, and this sends to one process at a time"
-            self._readings.leave_out(entrant.name, what, reason)
+        if self._only_broadcasts(entrant, what):
             return []
         return tasks_at(LATENCY, entrant, what, ("",), self._effort.turns)
 
-    def _starvation(self, entrant: Entrant) -> list[Task]:
-        """Both latency and liveness are about it; it is played once."""
-        return self._script_tasks(entrant, "starvation")
+    def _only_broadcasts(self, entrant: Entrant, what: str) -> bool:
+        if entrant.info.broadcast_only:
+            reason = "it only broadcasts, and this sends to one process at a time"
+            self._readings.leave_out(entrant.name, what, reason)
+        return entrant.info.broadcast_only
 
 
 def tasks_at(

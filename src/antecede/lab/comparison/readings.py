@@ -11,7 +11,7 @@ from antecede.lab.comparison.intervals import Estimate, estimate
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Quantity:
     """Something that is measured: its name, its unit, and what it is measured against."""
 
@@ -33,187 +33,169 @@ SHARE: Final = "share"
 """The unit of what a run does or does not do."""
 
 CLEAN: Final = Quantity(
-    name="clean runs",
-    unit=SHARE,
-    against=PROCESSES,
-    meaning="runs in which everything was delivered, once, in causal order",
+    "clean runs", SHARE, PROCESSES, "runs in which everything was delivered, once, in causal order"
 )
 INTEGERS: Final = Quantity(
-    name="integers per message",
-    unit="integers",
-    against=PROCESSES,
-    meaning="integers and process ids in a packet that carries a message, on average",
+    "integers per message",
+    "integers",
+    PROCESSES,
+    "integers and process ids in a packet that carries a message, on average",
 )
 INTEGERS_MAX: Final = Quantity(
-    name="most integers per message",
-    unit="integers",
-    against=PROCESSES,
-    meaning="the same, in the packet that has most",
+    "most integers per message", "integers", PROCESSES, "the same, in the packet that has most"
 )
 BYTES: Final = Quantity(
-    name="metadata bytes per message",
-    unit="bytes",
-    against=PROCESSES,
-    meaning="everything but the payload in an encoded packet that carries a message, on average",
+    "metadata bytes per message",
+    "bytes",
+    PROCESSES,
+    "everything but the payload in an encoded packet that carries a message, on average",
 )
 BYTES_MAX: Final = Quantity(
-    name="most metadata bytes per message",
-    unit="bytes",
-    against=PROCESSES,
-    meaning="the same, in the packet that has most",
+    "most metadata bytes per message", "bytes", PROCESSES, "the same, in the packet that has most"
 )
 STATE: Final = Quantity(
-    name="integers in a process",
-    unit="integers",
-    against=PROCESSES,
-    meaning="integers in the state of a process, on average over processes and time",
+    "integers in a process",
+    "integers",
+    PROCESSES,
+    "integers in the state of a process, on average over processes and time",
 )
 STATE_MAX: Final = Quantity(
-    name="most integers in a process",
-    unit="integers",
-    against=PROCESSES,
-    meaning="the same, where there were most",
+    "most integers in a process", "integers", PROCESSES, "the same, where there were most"
 )
 HOLDING: Final = Quantity(
-    name="integers in a process by what it holds",
-    unit="integers",
-    against=HELD,
-    meaning="integers in the state of one of four processes that holds so many of this sort",
+    "integers in a process by what it holds",
+    "integers",
+    HELD,
+    "integers in the state of one of four processes that holds so many of this sort",
 )
 CONTROL_PACKETS: Final = Quantity(
-    name="control packets",
-    unit="packets per message",
-    against=PROCESSES,
-    meaning="packets without a message, by kind (the situation), for one message submitted",
+    "control packets",
+    "packets per message",
+    PROCESSES,
+    "packets without a message, by kind (the situation), for one message submitted",
 )
 SENDER: Final = Quantity(
-    name="sender steps",
-    unit="steps per copy",
-    against=PROCESSES,
-    meaning="executed lines per copy: submission, and what control packets cause at a sender",
+    "sender steps",
+    "steps per copy",
+    PROCESSES,
+    "executed lines per copy: submission, and what control packets cause at a sender",
 )
 RECEIVER: Final = Quantity(
-    name="receiver steps",
-    unit="steps per copy",
-    against=PROCESSES,
-    meaning="executed lines per copy: arrival of messages, and of null messages",
+    "receiver steps",
+    "steps per copy",
+    PROCESSES,
+    "executed lines per copy: arrival of messages, and of null messages",
 )
 LATE: Final = Quantity(
-    name="non-causal latency",
-    unit="RTT",
-    against=LOAD,
-    meaning="how much later than under RST on the same network, on average, in mean RTTs",
+    "non-causal latency",
+    "RTT",
+    LOAD,
+    "how much later than under RST on the same network, on average, in mean RTTs",
 )
 LATE_SENDER: Final = Quantity(
-    name="non-causal latency at the sender",
-    unit="RTT",
-    against=LOAD,
-    meaning="the part of it before the message left its sender",
+    "non-causal latency at the sender",
+    "RTT",
+    LOAD,
+    "the part of it before the message left its sender",
 )
 LATE_RECEIVER: Final = Quantity(
-    name="non-causal latency at the receiver",
-    unit="RTT",
-    against=LOAD,
-    meaning="the part of it after the message arrived",
+    "non-causal latency at the receiver", "RTT", LOAD, "the part of it after the message arrived"
 )
 LATEST: Final = Quantity(
-    name="longest non-causal latency",
-    unit="greatest RTT",
-    against=LOAD,
-    meaning="how much later than under RST the worst copy came, in the greatest possible RTTs",
+    "longest non-causal latency",
+    "greatest RTT",
+    LOAD,
+    "how much later than under RST the worst copy came, in the greatest possible RTTs",
 )
 EARLIEST: Final = Quantity(
-    name="least non-causal latency",
-    unit="greatest RTT",
-    against=LOAD,
-    meaning="the same of the best copy: below 0 if it came earlier than under RST",
+    "least non-causal latency",
+    "greatest RTT",
+    LOAD,
+    "the same of the best copy: below 0 if it came earlier than under RST",
 )
 LATENCY: Final = Quantity(
-    name="latency",
-    unit="one-way delays",
-    against=LOAD,
-    meaning="from submission to delivery, on average over the middle half of a run's messages, in "
+    "latency",
+    "one-way delays",
+    LOAD,
+    "from submission to delivery, on average over the middle half of a run's messages, in "
     "mean one-way delays; where that still grows, a rate instead",
 )
 STEADINESS: Final = Quantity(
-    name="latency of later messages",
-    unit="of that of earlier ones",
-    against=LOAD,
-    meaning="the mean latency of the third quarter of a run's messages, of that of the second: "
+    "latency of later messages",
+    "of that of earlier ones",
+    LOAD,
+    "the mean latency of the third quarter of a run's messages, of that of the second: "
     "more than 1.2 means that nothing has settled",
 )
 GROWTH: Final = Quantity(
-    name="growth of latency",
-    unit="one-way delays per message",
-    against=LOAD,
-    meaning="by how much latency grows from one message of a process to its next, in the middle "
+    "growth of latency",
+    "one-way delays per message",
+    LOAD,
+    "by how much latency grows from one message of a process to its next, in the middle "
     "half of a run",
 )
 CARRIED: Final = Quantity(
-    name="carried load",
-    unit="of what is offered",
-    against=LOAD,
-    meaning="copies delivered while the middle half of a run was submitted, of those submitted",
+    "carried load",
+    "of what is offered",
+    LOAD,
+    "copies delivered while the middle half of a run was submitted, of those submitted",
 )
 GROUP_LATENCY: Final = Quantity(
-    name="latency in groups by length of run",
-    unit="one-way delays",
-    against=LENGTH,
-    meaning="from submission to delivery, on average, in conversations of overlapping groups",
+    "latency in groups by length of run",
+    "one-way delays",
+    LENGTH,
+    "from submission to delivery, on average, in conversations of overlapping groups",
 )
 GROUP_LONGEST: Final = Quantity(
-    name="longest latency in groups by length of run",
-    unit="one-way delays",
-    against=LENGTH,
-    meaning="the same of the copy that took longest",
+    "longest latency in groups by length of run",
+    "one-way delays",
+    LENGTH,
+    "the same of the copy that took longest",
 )
 TIMED: Final = Quantity(
-    name="longest non-causal latency by patience",
-    unit="greatest RTT",
-    against=PATIENCE,
-    meaning="the same at the lowest load, against the patience of the protocol's timers",
+    "longest non-causal latency by patience",
+    "greatest RTT",
+    PATIENCE,
+    "the same at the lowest load, against the patience of the protocol's timers",
 )
 REPORTED: Final = Quantity(
-    name="longest wait in a conversation with reports",
-    unit="RTT",
-    against=TURNS,
-    meaning="two processes talk and report each turn to a third: the longest wait at a sender",
+    "longest wait in a conversation with reports",
+    "RTT",
+    TURNS,
+    "two processes talk and report each turn to a third: the longest wait at a sender",
 )
 REPORTED_PER_BUFFERED: Final = Quantity(
-    name="wait per message ahead in a conversation with reports",
-    unit="RTT",
-    against=TURNS,
-    meaning="the same, divided by one more than the messages of the sender that were ahead",
+    "wait per message ahead in a conversation with reports",
+    "RTT",
+    TURNS,
+    "the same, divided by one more than the messages of the sender that were ahead",
 )
 PER_BUFFERED: Final = Quantity(
-    name="sender wait per message ahead",
-    unit="greatest RTT",
-    against=LOAD,
-    meaning="the longest wait at a sender, divided by one more than the messages that were ahead",
+    "sender wait per message ahead",
+    "greatest RTT",
+    LOAD,
+    "the longest wait at a sender, divided by one more than the messages that were ahead",
 )
 RATE: Final = Quantity(
-    name="throughput",
-    unit="deliveries/s",
-    against=DISTANCE,
-    meaning="deliveries per second of simulated time, in the middle half of a run",
+    "throughput",
+    "deliveries/s",
+    DISTANCE,
+    "deliveries per second of simulated time, in the middle half of a run",
 )
 FLYING: Final = Quantity(
-    name="messages in transit",
-    unit="messages",
-    against=DISTANCE,
-    meaning="the most messages of one sender between transmission and arrival",
+    "messages in transit",
+    "messages",
+    DISTANCE,
+    "the most messages of one sender between transmission and arrival",
 )
 FINISHED: Final = Quantity(
-    name="finished runs",
-    unit=SHARE,
-    against=PROCESSES,
-    meaning="runs at the end of which nothing was left undelivered",
+    "finished runs", SHARE, PROCESSES, "runs at the end of which nothing was left undelivered"
 )
 STARVED: Final = Quantity(
-    name="wait under the starvation script",
-    unit="turns",
-    against=TURNS,
-    meaning="how long the message of the scenario `starvation` waited, of so many turns",
+    "wait under the starvation script",
+    "turns",
+    TURNS,
+    "how long the message of the scenario `starvation` waited, of so many turns",
 )
 
 QUANTITIES: Final = (
@@ -291,38 +273,27 @@ class Readings:
         self, protocol: str, quantity: Quantity, situation: str
     ) -> list[tuple[float, float]]:
         """The means of a quantity in one situation, against what it is measured against."""
-        found = [
-            (row.at, row.figure.mean)
-            for row in self.rows
-            if row.protocol == protocol
-            and row.quantity.name == quantity.name
-            and row.situation == situation
-        ]
-        return sorted(found)
+        rows = self._of(protocol, quantity)
+        return sorted([(row.at, row.figure.mean) for row in rows if row.situation == situation])
 
     def tally(self, protocol: str, quantity: Quantity, situation: str) -> tuple[int, int]:
         """Of a quantity that a run has or has not: how many runs had it, of how many."""
-        found = [
-            row.figure
-            for row in self.rows
-            if row.protocol == protocol
-            and row.quantity.name == quantity.name
-            and row.situation == situation
-        ]
+        rows = self._of(protocol, quantity)
+        found = [row.figure for row in rows if row.situation == situation]
         had = sum([round(figure.mean * figure.samples) for figure in found])
         return had, sum([figure.samples for figure in found])
 
     def situations(self, protocol: str, quantity: Quantity) -> list[str]:
         """In which situations the quantity was measured, in the order of measurement."""
-        found: dict[str, bool] = {}
-        for row in self.rows:
-            if row.protocol == protocol and row.quantity.name == quantity.name:
-                found[row.situation] = True
-        return list(found)
+        return list(dict.fromkeys([row.situation for row in self._of(protocol, quantity)]))
 
     def protocols(self) -> list[str]:
         """Whose figures are here, in the order of measurement."""
-        found: dict[str, bool] = {}
-        for row in self.rows:
-            found[row.protocol] = True
-        return list(found)
+        return list(dict.fromkeys([row.protocol for row in self.rows]))
+
+    def _of(self, protocol: str, quantity: Quantity) -> list[Reading]:
+        return [
+            row
+            for row in self.rows
+            if row.protocol == protocol and row.quantity.name == quantity.name
+        ]

@@ -154,34 +154,24 @@ class CountedProcess(CausalProcess):
         return self._inner.fingerprint()
 
 
-@final
-class Counting:
-    """Makes counted processes of a protocol."""
+def counting(info: ProtocolInfo, tally: Tally) -> ProtocolInfo:
+    """The same protocol, its processes counted."""
+    codec = codec_of(info)
 
-    def __init__(self, info: ProtocolInfo, tally: Tally) -> None:
-        self._info: Final = info
-        self._tally: Final = tally
-        self._codec: Final = codec_of(info)
+    def create(me: int, processes: Sequence[int], **options: object) -> CausalProcess:
+        return CountedProcess(info.create(me, processes, **options), tally, codec)
 
-    def create(self, me: int, processes: Sequence[int], **options: object) -> CausalProcess:
-        """One of them."""
-        inner = self._info.create(me, processes, **options)
-        return CountedProcess(inner, self._tally, self._codec)
-
-    def info(self) -> ProtocolInfo:
-        """The protocol, counted."""
-        info = self._info
-        return ProtocolInfo(
-            info.name,
-            self.create,
-            ordering=info.ordering,
-            multicast=info.multicast,
-            broadcast_only=info.broadcast_only,
-            network=info.network,
-            needs_membership=info.needs_membership,
-            paper=info.paper,
-            codec=info.codec,
-        )
+    return ProtocolInfo(
+        info.name,
+        create,
+        ordering=info.ordering,
+        multicast=info.multicast,
+        broadcast_only=info.broadcast_only,
+        network=info.network,
+        needs_membership=info.needs_membership,
+        paper=info.paper,
+        codec=info.codec,
+    )
 
 
 def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float, float]:
@@ -194,8 +184,5 @@ def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float
     counted = max(processes, MESSAGES // copies)
     tally = Tally(warm, counted)
     workload = traffic(dense_situation(info), processes, warm + counted, CALM_INTERVAL_NS, seed)
-    simulation = Simulation(
-        Counting(info, tally).info(), workload, faults=fault_free(info), seed=seed
-    )
-    simulation.run()
+    Simulation(counting(info, tally), workload, faults=fault_free(info), seed=seed).run()
     return tally.sender_steps(), tally.receiver_steps()

@@ -55,12 +55,11 @@ class Judged:
 
 def all_verdicts(campaign: Campaign) -> list[Judged]:
     """The verdicts on all entrants that the table speaks about."""
-    found: list[Judged] = []
-    for entrant in campaign.entrants:
-        for verdict in verdicts_on(entrant.name, campaign.readings):
-            command = campaign.command(entrant, FAMILY_OF[verdict.claim.aspect])
-            found.append(Judged(verdict=verdict, command=command))
-    return found
+    return [
+        Judged(verdict=verdict, command=campaign.command(entrant, FAMILY_OF[verdict.claim.aspect]))
+        for entrant in campaign.entrants
+        for verdict in verdicts_on(entrant.name, campaign.readings)
+    ]
 
 
 def paper_tables(campaign: Campaign) -> list[TextTable]:
@@ -77,10 +76,11 @@ def paper_tables(campaign: Campaign) -> list[TextTable]:
 
 def paper_table(title: str, entrants: list[Entrant], readings: Readings) -> TextTable:
     """One row per aspect, one column per protocol: what is claimed, what was seen."""
-    cells: dict[tuple[str, str], str] = {}
-    for entrant in entrants:
-        for verdict in verdicts_on(entrant.name, readings):
-            cells[(entrant.name, verdict.claim.aspect)] = cell_text(verdict)
+    cells = {
+        (entrant.name, verdict.claim.aspect): cell_text(verdict)
+        for entrant in entrants
+        for verdict in verdicts_on(entrant.name, readings)
+    }
     rows = [
         (aspect, *[cell_of(entrant.name, aspect, cells, readings) for entrant in entrants])
         for aspect in TABLE
@@ -159,12 +159,8 @@ def metadata_table(campaign: Campaign) -> TextTable | None:
 
 def series_tables(readings: Readings) -> list[TextTable]:
     """One table for every quantity: a row per protocol and situation."""
-    tables: list[TextTable] = []
-    for quantity in QUANTITIES:
-        table = series_table(quantity, readings)
-        if table is not None:
-            tables.append(table)
-    return tables
+    tables = [series_table(quantity, readings) for quantity in QUANTITIES]
+    return [table for table in tables if table is not None]
 
 
 def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:

@@ -68,12 +68,11 @@ class Verdict:
 
 def verdicts_on(protocol: str, readings: Readings) -> list[Verdict]:
     """A verdict on every claim about this protocol that was measured."""
-    found: list[Verdict] = []
-    for claim in claims_about(protocol):
-        observation = observe(claim.aspect, protocol, readings)
-        if observation is not None:
-            found.append(judge(claim, observation))
-    return found
+    return [
+        judge(claim, observation)
+        for claim in claims_about(protocol)
+        if (observation := observe(claim.aspect, protocol, readings)) is not None
+    ]
 
 
 def judge(claim: Claim, observation: Observation) -> Verdict:

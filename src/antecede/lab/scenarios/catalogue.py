@@ -1,6 +1,7 @@
 """The stories, in plain sight: each has acts (who plays which script), and a lesson."""
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, final
 
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
@@ -166,18 +167,12 @@ def starvation(rounds: int, until: float) -> Script:
         sends.append(send(start + 0.5, "k2", "q", f"s2.{turn}"))
         sends.append(send(start + 0.5, "k2", "i", f"e2.{turn}"))
     sends.append(send(0.1, "i", "r", "m"))
-    sends.sort(key=time_of)
-    far = {
-        ("k1", "p"): 0.4,
-        ("p", "k1"): 0.4,
-        ("k2", "q"): 0.4,
-        ("q", "k2"): 0.4,
-    }
+    far = (("k1", "p"), ("p", "k1"), ("k2", "q"), ("q", "k2"))
     return Script(
         processes=("k1", "k2", "p", "q", "i", "r"),
-        sends=tuple(sends),
+        sends=tuple(sorted(sends, key=attrgetter("at"))),
         usual=0.05,
-        between=far,
+        between=dict.fromkeys(far, 0.4),
         until=until,
     )
 
@@ -194,26 +189,18 @@ def conversation(turns: int) -> Script:
     return Script(processes=("alice", "bob", "carol"), sends=tuple(sends))
 
 
-def time_of(line: Send) -> float:
-    """Orders the lines of a script."""
-    return line.at
-
-
-def rtt_limit(delay: float, messages: int = 100) -> Script:
-    """A pipeline of two: everything is submitted at once, and has far to go."""
-    lines = [send(0.0, "here", "there", f"m{number}") for number in range(1, messages + 1)]
-    return Script(processes=("here", "there"), sends=tuple(lines), usual=delay)
-
-
 def rtt_acts() -> tuple[Act, ...]:
-    """Three protocols over three distances."""
-    played: list[Act] = []
-    for delay in (0.1, 1.0, 10.0):
-        script = rtt_limit(delay)
-        for name in ("mf", "cykas", "hybrid"):
-            label = f"{name}, one way {delay:g}"
-            played.append(Act(label=label, script=script, info=PROTOCOLS[name]))
-    return tuple(played)
+    """Three protocols over three distances, all messages of a pipeline of two submitted at once."""
+    lines = tuple([send(0.0, "here", "there", f"m{number}") for number in range(1, 101)])
+    return tuple(
+        option_act(
+            f"{name}, one way {delay:g}",
+            Script(processes=("here", "there"), sends=lines, usual=delay),
+            name,
+        )
+        for delay in (0.1, 1.0, 10.0)
+        for name in ("mf", "cykas", "hybrid")
+    )
 
 
 def option_act(label: str, script: Script, name: str, **options: object) -> Act:

@@ -109,23 +109,25 @@ class HandshakeSide:
     def __init__(
         self,
         secret: PrivateKey,
-        responder: bytes,
+        responder: bytes = b"",
         *,
-        psk: bytes | None,
-        prologue: bytes,
-        cipher: CipherName,
-        hash_name: HashName,
-        fresh: Fresh,
+        psk: bytes | None = None,
+        prologue: bytes = b"",
+        cipher: CipherName = "AESGCM",
+        hash_name: HashName = "BLAKE2s",
+        fresh: Fresh = secrets.token_bytes,
     ) -> None:
         pattern = "IK" if psk is None else "IKpsk2"
         protocol = f"Noise_{pattern}_25519_{cipher}_{hash_name}"
+        self.responder: Final = responder or secret.public
+        """The public key that the side which answers has: by default this side's own."""
         self._secret: Final = secret
         self._psk: Final = psk
         self._fresh: Final = fresh
         self._ephemeral: PrivateKey | None = None
         self._transcript = Transcript(protocol, cipher, hash_name)
         self._transcript.add(prologue)
-        self._transcript.add(responder)
+        self._transcript.add(self.responder)
 
     def _show_ephemeral(self) -> bytes:
         # Only now: most of those who are asked to answer a stranger never come so far.
@@ -160,28 +162,6 @@ class HandshakeSide:
 @final
 class Initiator(HandshakeSide):
     """The side that speaks first: `first`, then `finish`."""
-
-    def __init__(
-        self,
-        secret: PrivateKey,
-        responder: bytes,
-        *,
-        psk: bytes | None = None,
-        prologue: bytes = b"",
-        cipher: CipherName = "AESGCM",
-        hash_name: HashName = "BLAKE2s",
-        fresh: Fresh = secrets.token_bytes,
-    ) -> None:
-        super().__init__(
-            secret,
-            responder,
-            psk=psk,
-            prologue=prologue,
-            cipher=cipher,
-            hash_name=hash_name,
-            fresh=fresh,
-        )
-        self.responder: Final = responder
 
     def first(self, payload: bytes = b"") -> bytes:
         """The first message: e, es, s, ss."""
@@ -218,27 +198,8 @@ class Initiator(HandshakeSide):
 class Responder(HandshakeSide):
     """The side that answers: `take`, then `second`."""
 
-    def __init__(
-        self,
-        secret: PrivateKey,
-        *,
-        psk: bytes | None = None,
-        prologue: bytes = b"",
-        cipher: CipherName = "AESGCM",
-        hash_name: HashName = "BLAKE2s",
-        fresh: Fresh = secrets.token_bytes,
-    ) -> None:
-        super().__init__(
-            secret,
-            secret.public,
-            psk=psk,
-            prologue=prologue,
-            cipher=cipher,
-            hash_name=hash_name,
-            fresh=fresh,
-        )
-        self._theirs = b""
-        self.initiator = b""
+    _theirs = b""
+    initiator = b""
 
     def take(self, first: bytes) -> bytes:
         """Takes the first message; its payload, or `AuthenticationFailed`.

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.distance import STREAM
-from antecede.lab.comparison.latency_words import is_starved
+from antecede.lab.comparison.observations import is_starved
 from antecede.lab.comparison.readings import Quantity, Readings
 from antecede.lab.comparison.traffic import BROADCASTS, UNIFORM
 from antecede.lab.comparison.trials import LOSING, LOSSY, REORDERING

@@ -10,15 +10,12 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.link.keyed_random import WORKLOAD, KeyedRandom
-from antecede.sim.workloads.workload import Agenda, Workload, check_share, check_traffic
-
-TARGETS: Final = 1
-"""Keys the draw of targets, apart from that of the waiting time."""
+from antecede.sim.workloads.open_loop import OpenLoop
+from antecede.sim.workloads.workload import check_share
 
 
 @final
-class Poisson(Workload):
+class Poisson(OpenLoop):
     """`messages` in all, each process sending one every `interval_ns` on average."""
 
     def __init__(
@@ -34,50 +31,28 @@ class Poisson(Workload):
         multicast: float = 0.0,
         fan_out: int = 3,
     ) -> None:
-        check_traffic(processes, messages, interval_ns, payload_bytes)
+        super().__init__(
+            processes,
+            messages=messages,
+            interval_ns=interval_ns,
+            seed=seed,
+            payload_bytes=payload_bytes,
+        )
         check_peers(favourites, zipf, fan_out)
         check_share("the multicast share", multicast)
-        super().__init__(processes)
-        self._left: i64 = messages
-        self._mean_ns: Final = float(interval_ns)
-        self._payload_bytes: Final[i64] = payload_bytes
-        self._chance: Final = KeyedRandom(seed, WORKLOAD)
         self._favourites: Final[i64] = min(favourites, processes - 1)
         self._multicast: Final = multicast
         self._fan_out: Final[i64] = min(fan_out, processes - 1)
-        self._sent: Final = [0] * processes
         self._popularity: Final = zipf_steps(processes, zipf)
 
     @property
     def multicasts(self) -> bool:
         return self._multicast > 0 and self._fan_out > 1
 
-    def remaining(self) -> int:
-        return self._left
-
-    def start(self, agenda: Agenda) -> None:
-        process: i64 = 0
-        while process < self.processes:
-            self._wait(process, 0, agenda)
-            process += 1
-
-    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
-        if self._left <= 0:
-            return
-        self._left -= 1
-        self._sent[token] += 1
-        self._chance.key(token, self._sent[token], TARGETS)
+    def targets(self, process: i64) -> list[int]:
         if self._multicast > 0 and self._chance.unit() < self._multicast:
-            targets = self._several(token)
-        else:
-            targets = [self._peer(token)]
-        agenda.submit(token, targets, self._payload_bytes)
-        if self._left > 0:
-            self._wait(token, now_ns, agenda)
-
-    def _wait(self, process: i64, now_ns: i64, agenda: Agenda) -> None:
-        self._chance.key(process, self._sent[process])
-        agenda.wake(now_ns + i64(self._chance.exponential(self._mean_ns)), process)
+            return self._several(process)
+        return [self._peer(process)]
 
     def _peer(self, process: i64) -> i64:
         """Somebody else."""

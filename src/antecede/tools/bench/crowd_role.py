@@ -16,7 +16,7 @@ from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
 from antecede.live.opening import open_node
 from antecede.tools.bench.load import payload_of
-from antecede.tools.child import Line
+from antecede.tools.child import say
 
 LIFE_S: Final = 240.0
 HUB: Final = "hub"
@@ -32,12 +32,6 @@ SMALL: Final = {
     "stay_awake": False,
 }
 """Hundreds of nodes in one process: windows that fit, no heartbeats, no waiting among the work."""
-
-
-def say(line: Line) -> None:
-    """One line to whoever started this."""
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
 
 
 def resident_bytes() -> int:

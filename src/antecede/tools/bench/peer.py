@@ -1,21 +1,25 @@
 """What a messaging library has to be able to do to be measured: four roles, in two processes.
 
 One process listens (`sink`, `echo`) and says where, the other one connects (`source`, `ping`). A
-role is written as a user of that library would write it for speed.
+role is written as a user of that library would write it for speed: a function, or a coroutine
+function where the library wants an event loop.
 """
 
 import asyncio
 import socket
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
 
 from antecede.tools.bench.load import Stopwatch, Tally, Volley
+
+Played: TypeAlias = Coroutine[None, None, None] | None
+"""What playing a role returns: nothing, or what is still to be run in an event loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +61,25 @@ class Peer(ABC):
         """Whatever else has to run during a round; its address."""
         yield ""
 
+    def run(self, played: Played) -> None:
+        """Play a role to its end."""
+        if played is not None:
+            asyncio.run(played)
+
     @abstractmethod
-    def sink(self, stage: Stage, tally: Tally) -> None:
+    def sink(self, stage: Stage, tally: Tally) -> Played:
         """Listen, and count a volley."""
 
     @abstractmethod
-    def source(self, stage: Stage, volley: Volley) -> None:
+    def source(self, stage: Stage, volley: Volley) -> Played:
         """Send the volley to the sink, and leave nothing behind."""
 
     @abstractmethod
-    def echo(self, stage: Stage) -> None:
+    def echo(self, stage: Stage) -> Played:
         """Listen, and send every message back, up to the end."""
 
     @abstractmethod
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    def ping(self, stage: Stage, stopwatch: Stopwatch) -> Played:
         """Send one message at a time and wait until it has come back; the end last."""
 
 

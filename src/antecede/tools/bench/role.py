@@ -8,15 +8,10 @@ from typing import Any, Final
 from antecede.tools.bench.catalogue import find_peer
 from antecede.tools.bench.load import Stopwatch, Tally, Volley
 from antecede.tools.bench.peer import Peer, Stage
+from antecede.tools.child import say
 
 LIFE_S: Final = 60.0
 """After this time a role that still runs says where it is, and ends."""
-
-
-def say(line: dict[str, Any]) -> None:
-    """One line to whoever started this."""
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
 
 
 def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +23,7 @@ def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
     )
     if role == "sink":
         tally = Tally()
-        peer.sink(stage, tally)
+        peer.run(peer.sink(stage, tally))
         return {
             "received": tally.received,
             "elapsed_ns": tally.elapsed_ns,
@@ -41,13 +36,13 @@ def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
             warm_s=plan.get("warm_s", 0.0),
             per_s=plan.get("per_s", 0),
         )
-        peer.source(stage, volley)
+        peer.run(peer.source(stage, volley))
         return {"sent": volley.sent, "cpu_ns": volley.cpu_ns}
     if role == "echo":
-        peer.echo(stage)
+        peer.run(peer.echo(stage))
         return {}
     stopwatch = Stopwatch(plan["size"], plan["seconds"])
-    peer.ping(stage, stopwatch)
+    peer.run(peer.ping(stage, stopwatch))
     return {
         "round_trips": len(stopwatch),
         "p50_us": stopwatch.quantile_us(0.5),

@@ -11,12 +11,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Final, Self, TypeAlias, final
 
 from antecede.audit.departures import Judgement, judge
 from antecede.live.interrupts import interrupts_held
-from antecede.tools.chaos.lives import Life, Witness, start_node
+from antecede.tools.chaos.lives import Counts, Life, Witness, start_node
 from antecede.tools.chaos.schedule import CUT, EXPEL, KILL, NETWORK, PAUSE, RESTART, Fault
 from antecede.tools.child import Child, ChildFailed
 from antecede.tools.proxy import Conditions, Proxy
@@ -35,30 +34,6 @@ REPLIES: Final = 0.35
 """The share of deliveries that are answered: chains of causes."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """What a run consisted of."""
-
-    seconds: float
-    faults: int
-    kills: int
-    pauses: int
-    cuts: int
-    lives: int
-    messages: int
-    deliveries: int
-    again: int
-    """Deliveries that came again after a crash, and said so."""
-    refused: int
-    expulsions: int
-    """How often a node said that it goes on without another one."""
-    fenced: int
-    """Nodes that were told that they are expelled, and stopped."""
-    datagrams: int
-    lost: int
 
 
 @final
@@ -96,7 +71,6 @@ class Cluster:
         self._at: Final[dict[str, Life]] = {}
         self._doomed: Final[list[tuple[float, str, str]]] = []
         self._cut: Final[set[str]] = set()
-        self._kills = self._pauses = self._cuts = 0
         self._send_at_s = 0.0
         self._replying = True
         self._proxy = Proxy(dict.fromkeys(self._names), Conditions(), seed=seed)
@@ -114,12 +88,7 @@ class Cluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def undergo(self, schedule: Sequence[Fault], progress: Progress | None) -> Outcome:
@@ -240,7 +209,7 @@ class Cluster:
             delay_ns = fault.delay_ms * 1_000_000
             self._proxy.change(loss=fault.loss, latency_ns_max=delay_ns)
         elif fault.kind == CUT:
-            self._cuts += 1
+            self.witness.counts.cuts += 1
             self._cut.add(name)
             self._proxy.isolate(name)
             self._doomed.append((end_s, CUT, name))
@@ -250,7 +219,7 @@ class Cluster:
             self._kill(life)
             self._doomed.append((end_s, RESTART if self._journal else fault.healing, name))
         elif fault.kind == PAUSE:
-            self._pauses += 1
+            self.witness.counts.pauses += 1
             life.paused = True
             life.child.signal(signal.SIGSTOP)
             self._doomed.append((end_s, PAUSE, name))
@@ -258,7 +227,7 @@ class Cluster:
             self._expel(self._names[fault.other], name)
 
     def _kill(self, life: Life) -> None:
-        self._kills += 1
+        self.witness.counts.kills += 1
         life.child.kill()
         for line in life.child.lines():
             self.witness.hears(life, line)
@@ -319,37 +288,24 @@ class Cluster:
     def _settle(self) -> None:
         """Wait until nothing is missing, or nothing comes any more."""
         self._replying = False
-        best = self.witness.delivered
+        best = self.witness.counts.deliveries
         until_s = time.monotonic() + SETTLE_S
         while time.monotonic() < until_s and (self.witness.missing() or self._doomed):
             self._listen()
             self._end_faults()
-            if self.witness.delivered > best:
-                best = self.witness.delivered
+            if self.witness.counts.deliveries > best:
+                best = self.witness.counts.deliveries
                 until_s = time.monotonic() + SETTLE_S
             time.sleep(4 * TURN_S)
 
     def _outcome(self, faults: int, seconds: float) -> Outcome:
-        witness = self.witness
+        witness, counts = self.witness, self.witness.counts
         counters = [c for targets in self._proxy.counters().values() for c in targets.values()]
-        counts = Counts(
-            seconds=round(seconds, 1),
-            faults=faults,
-            kills=self._kills,
-            pauses=self._pauses,
-            cuts=self._cuts,
-            lives=len(witness.lives),
-            messages=witness.asked,
-            deliveries=witness.delivered,
-            again=witness.again,
-            refused=witness.refused,
-            expulsions=witness.expulsions,
-            fenced=witness.fenced,
-            datagrams=sum(counter.received for counter in counters),
-            lost=sum(counter.lost + counter.cut for counter in counters),
-        )
-        log = witness.log()
-        judgement = judge(log, witness.departures)
+        counts.seconds, counts.faults = round(seconds, 1), faults
+        counts.lives = len(witness.lives)
+        counts.datagrams = sum(counter.received for counter in counters)
+        counts.lost = sum(counter.lost + counter.cut for counter in counters)
+        judgement = judge(witness.log(), witness.departures)
         return Outcome(counts=counts, judgement=judgement, failures=self.failures)
 
     def _end(self) -> None:

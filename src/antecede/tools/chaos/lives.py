@@ -23,6 +23,30 @@ SETTINGS: Final = ("patience=200ms", "heartbeat=300ms", "silent_after=20s")
 
 @final
 @dataclass(slots=True)
+class Counts:
+    """What a run consisted of."""
+
+    seconds: float = 0.0
+    faults: int = 0
+    kills: int = 0
+    pauses: int = 0
+    cuts: int = 0
+    lives: int = 0
+    messages: int = 0
+    deliveries: int = 0
+    again: int = 0
+    """Deliveries that came again after a crash, and said so."""
+    refused: int = 0
+    expulsions: int = 0
+    """How often a node said that it goes on without another one."""
+    fenced: int = 0
+    """Nodes that were told that they are expelled, and stopped."""
+    datagrams: int = 0
+    lost: int = 0
+
+
+@final
+@dataclass(slots=True)
 class Life:
     """One process, from its start to its end."""
 
@@ -92,12 +116,7 @@ class Witness:
         # Events and deliveries have pipes of their own inside a node.
         self.departures: Final = Departures(reports_in_place=False)
         self.lives: Final[list[Life]] = []
-        self.asked = 0
-        self.delivered = 0
-        self.refused = 0
-        self.expulsions = 0
-        self.fenced = 0
-        self.again = 0
+        self.counts: Final = Counts()
         self._seen: Final[list[Asked | Delivered]] = []
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
@@ -107,7 +126,7 @@ class Witness:
         """A node is asked to send something; the text by which that is known."""
         life.asked += 1
         life.unanswered.add(life.asked)
-        self.asked += 1
+        self.counts.messages += 1
         now_ns = time.monotonic_ns()
         for target in targets:
             self._seen.append(Asked(life.number, life.asked, target.name, target.number, now_ns))
@@ -128,7 +147,7 @@ class Witness:
             life.ready = True
             life.incarnation = int(line["incarnation"])
         elif event == "fenced":
-            self.fenced += 1
+            self.counts.fenced += 1
             self.departures.gone.add(life.number)
         elif event == "expelled":
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
@@ -211,22 +230,22 @@ class Witness:
     def _delivered(self, life: Life, line: Line) -> None:
         sender, asked = (int(word) for word in str(line["text"]).split())
         if line.get("again") and self._came.get((sender, asked, life.name)) == life.number:
-            self.again += 1
+            self.counts.again += 1
             return
-        self.delivered += 1
+        self.counts.deliveries += 1
         self._came.setdefault((sender, asked, life.name), life.number)
         self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
 
     def _refuses(self, life: Life, line: Line) -> None:
         """What it was asked to send, it has not: its application knows that nobody gets it."""
-        self.refused += 1
+        self.counts.refused += 1
         if "id" in line:
             life.unanswered.discard(int(line["id"]))
             for name in {other.name for other in self.lives}:
                 self._given_up.add((life.number, int(line["id"]), name))
 
     def _goes_on_without(self, life: Life, gone: Life) -> None:
-        self.expulsions += 1
+        self.counts.expulsions += 1
         self.departures.gone.add(gone.number)
         now_ns = time.monotonic_ns()
         self.departures.fences.append(Fence(at=life.number, gone=gone.number, time_ns=now_ns))

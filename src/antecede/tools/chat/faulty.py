@@ -10,55 +10,31 @@ from typing import Final
 from antecede.link.faults import Faults, FaultyNetwork
 from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
-from antecede.live.transport import Receiver, Transport
+from antecede.live.udp import UdpTransport
 
 ME: Final = 0
 
 
-class FaultyTransport(Transport):
-    """Passes on what another transport does, apart from what the faults do to what leaves."""
+class FaultyTransport(UdpTransport):
+    """A socket, apart from what the faults do to what leaves."""
 
-    def __init__(self, inner: Transport, faults: Faults, seed: int) -> None:
-        self._inner = inner
+    def __init__(
+        self,
+        bind: Address,
+        mtu: int | str,
+        loop: asyncio.AbstractEventLoop,
+        gso: str = "auto",
+        *,
+        faults: Faults,
+        seed: int,
+    ) -> None:
+        super().__init__(bind, mtu, loop, gso)
         self._network = FaultyNetwork(faults, seed)
-        self._loop = asyncio.get_running_loop()
         self._places: dict[object, int] = {}
         self._count = 0
         self._under_way = 0
         self._closing = False
         self._empty = asyncio.Event()
-
-    @property
-    def address(self) -> Address:
-        return self._inner.address
-
-    @property
-    def socket_bytes(self) -> int:
-        return self._inner.socket_bytes
-
-    def start(self, receiver: Receiver) -> None:
-        self._inner.start(receiver)
-
-    def now_ns(self) -> int:
-        return self._inner.now_ns()
-
-    def resolve(self, address: object) -> object:
-        return self._inner.resolve(address)
-
-    def seek(self, address: object) -> None:
-        self._inner.seek(address)
-
-    def found(self, address: object) -> None:
-        self._inner.found(address)
-
-    def trouble(self, address: object) -> str:
-        return self._inner.trouble(address)
-
-    def datagram_size(self, address: object) -> int:
-        return self._inner.datagram_size(address)
-
-    def wake_at(self, time_ns: int) -> None:
-        self._inner.wake_at(time_ns)
 
     def send(self, datagrams: list[Datagram]) -> None:
         now_ns = self.now_ns()
@@ -83,10 +59,10 @@ class FaultyTransport(Transport):
 
     def _pass_on(self, datagram: Datagram) -> None:
         self._under_way -= 1
-        self._inner.send([datagram])
+        super().send([datagram])
         self._close_if_empty()
 
     def _close_if_empty(self) -> None:
         if self._closing and self._under_way == 0:
-            self._inner.close()
+            super().close()
             self._empty.set()

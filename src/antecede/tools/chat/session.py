@@ -27,7 +27,6 @@ from antecede.live.errors import Stranded
 from antecede.live.node import Node
 from antecede.live.opening import SecretTokens, start_node
 from antecede.live.settings import Settings
-from antecede.live.transport import Transport
 from antecede.live.udp import UdpTransport
 from antecede.tools.chat.editor import LineEditor
 from antecede.tools.chat.faulty import FaultyTransport
@@ -192,9 +191,11 @@ async def converse(
 ) -> list[str]:
     """Open a node and chat, on a network with these faults; the names of those left stranded."""
     loop = asyncio.get_running_loop()
-    socket = UdpTransport(settings.bind, settings.mtu, loop, settings.gso)
-    bad = None if faults is None else FaultyTransport(socket, faults, seed)
-    transport: Transport = socket if bad is None else bad
+    place = (settings.bind, settings.mtu, loop, settings.gso)
+    if faults is None:
+        transport = UdpTransport(*place)
+    else:
+        transport = FaultyTransport(*place, faults=faults, seed=seed)
     try:
         node = start_node(settings, transport, SecretTokens(), None)
     except BaseException:
@@ -209,8 +210,7 @@ async def converse(
         await session.run()
     except Stranded as error:
         stranded = list(error.names)
-    if bad is not None:
-        await bad.gone()
+    await transport.gone()
     return stranded
 
 

@@ -14,6 +14,7 @@ from antecede.link.inbound import InboundMessage
 from antecede.live.lines import InputLines
 from antecede.live.node import Node
 from antecede.live.opening import open_node
+from antecede.tools.child import say
 from antecede.tools.demo.services import FIRST, GATEWAY, Step, reactions
 
 PADDING = "." * 64
@@ -81,11 +82,6 @@ async def run(plan: dict[str, Any]) -> None:
         say(await service.do(json.loads(line)))
     if not node.closed:
         node.abandon()
-
-
-def say(record: dict[str, Any]) -> None:
-    """Answer with one line."""
-    print(json.dumps(record), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,8 @@ import json
 import sys
 
 from antecede.core.errors import LocalError
+from antecede.tools.child import say
 from antecede.tools.proxy import control
-
-
-def say(line: control.Line) -> None:
-    """Write one line, at once."""
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

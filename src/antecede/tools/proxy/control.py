@@ -17,14 +17,14 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 from antecede.core.errors import LocalError
 from antecede.live.addresses import parse_address
+from antecede.tools.child import Line
 from antecede.tools.proxy.conditions import Conditions
 from antecede.tools.proxy.relay import Relay
 
-Line: TypeAlias = dict[str, Any]
 IDLE_S: Final = 1.0
 LINE_BYTES_MAX: Final = 1 << 20
 

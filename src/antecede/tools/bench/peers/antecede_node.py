@@ -2,16 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
-from antecede.live.opening import open_node
+from antecede.live.opening import Opening, open_node
 from antecede.live.security.keys import SecretKey
 from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
-from antecede.tools.bench.peer import Peer, Stage, package
+from antecede.tools.bench.peer import Peer, Played, Stage, package
 
 LISTENER: Final = "listener"
 CALLER: Final = "caller"
@@ -49,36 +48,28 @@ class AntecedeNode(Peer):
         kept = ", sealed" if sealed else ""
         self.name = f"antecede, {how}, {size}{where}{kept}"
 
-    def _chosen(self, name: str) -> dict[str, object]:
-        """The settings of one of the two."""
+    def _opening(self, name: str, peers: dict[str, str | None]) -> Opening:
+        """One of the two nodes."""
         folder = os.environ.get(JOURNALS, "")
-        return {**self._settings, "journal": Path(folder) / name} if folder else self._settings
+        kept = {"journal": Path(folder) / name} if folder else {}
+        return open_node(name, peers=peers, mtu=self._mtu, settings={**self._settings, **kept})
 
-    def _run(self, part: Coroutine[None, None, None]) -> None:
+    def run(self, played: Played) -> None:
+        assert played is not None, "all roles are coroutines"
         factory = package("uvloop").new_event_loop if self.package == "uvloop" else None
         with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(part)
+            runner.run(played)
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
-        self._run(self._sink(stage, tally))
-
-    async def _sink(self, stage: Stage, tally: Tally) -> None:
-        async with open_node(
-            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._chosen(LISTENER)
-        ) as node:
-            stage.announce(address_of(node))
+    async def sink(self, stage: Stage, tally: Tally) -> None:
+        async with self._opening(LISTENER, {CALLER: None}) as node:
+            stage.announce(str(node.address))
             if self._style == "iterate":
                 await count(node, tally)
             else:
                 await count_by_handler(node, tally)
 
-    def source(self, stage: Stage, volley: Volley) -> None:
-        self._run(self._source(stage, volley))
-
-    async def _source(self, stage: Stage, volley: Volley) -> None:
-        async with open_node(
-            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._chosen(CALLER)
-        ) as node:
+    async def source(self, stage: Stage, volley: Volley) -> None:
+        async with self._opening(CALLER, {LISTENER: stage.address}) as node:
             if volley.per_s:
                 await send_at_a_pace(node, volley)
             else:
@@ -87,14 +78,9 @@ class AntecedeNode(Peer):
                     await send(LISTENER, payload)
             await node.flush()
 
-    def echo(self, stage: Stage) -> None:
-        self._run(self._echo(stage))
-
-    async def _echo(self, stage: Stage) -> None:
-        async with open_node(
-            LISTENER, peers={CALLER: None}, mtu=self._mtu, settings=self._chosen(LISTENER)
-        ) as node:
-            stage.announce(address_of(node))
+    async def echo(self, stage: Stage) -> None:
+        async with self._opening(LISTENER, {CALLER: None}) as node:
+            stage.announce(str(node.address))
             if self._style == "iterate":
                 async for message in node:
                     if message.payload[0] == END:
@@ -103,13 +89,8 @@ class AntecedeNode(Peer):
             else:
                 await answer_by_handler(node)
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        self._run(self._ping(stage, stopwatch))
-
-    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        async with open_node(
-            CALLER, peers={LISTENER: stage.address}, mtu=self._mtu, settings=self._chosen(CALLER)
-        ) as node:
+    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+        async with self._opening(CALLER, {LISTENER: stage.address}) as node:
             if self._style == "iterate":
                 for _ in stopwatch.turns():
                     await node.send(LISTENER, stopwatch.ping)
@@ -118,11 +99,6 @@ class AntecedeNode(Peer):
                 await ping_by_handler(node, stopwatch)
             await node.send(LISTENER, stopwatch.end)
             await node.flush()
-
-
-def address_of(node: Node) -> str:
-    """Where a node listens, as others are told."""
-    return str(node.address)
 
 
 async def send_at_a_pace(node: Node, volley: Volley) -> None:

@@ -53,10 +53,7 @@ class Nats(Peer):
                 server.kill()
                 server.wait()
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
-        asyncio.run(self._sink(stage, tally))
-
-    async def _sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: Stage, tally: Tally) -> None:
         client = await connected(stage)
         done = asyncio.Event()
         count = 0
@@ -73,10 +70,7 @@ class Nats(Peer):
         await done.wait()
         await client.close()
 
-    def source(self, stage: Stage, volley: Volley) -> None:
-        asyncio.run(self._source(stage, volley))
-
-    async def _source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: Stage, volley: Volley) -> None:
         client = await connected(stage)
         for payload in volley:
             await client.publish(SUBJECT, payload)
@@ -84,10 +78,7 @@ class Nats(Peer):
         await stage.released()
         await client.close()
 
-    def echo(self, stage: Stage) -> None:
-        asyncio.run(self._echo(stage))
-
-    async def _echo(self, stage: Stage) -> None:
+    async def echo(self, stage: Stage) -> None:
         client = await connected(stage)
         done = asyncio.Event()
 
@@ -102,10 +93,7 @@ class Nats(Peer):
         await done.wait()
         await client.close()
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        asyncio.run(self._ping(stage, stopwatch))
-
-    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         client = await connected(stage)
         for _ in stopwatch.turns():
             await client.request(SUBJECT, stopwatch.ping, timeout=10)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
-from antecede.tools.bench.peer import Peer, Stage
+from antecede.tools.bench.peer import Peer, Played, Stage
 from antecede.tools.bench.peers.certificate import client_context, server_context
 
 LENGTH_BYTES: Final = 4
@@ -30,8 +30,8 @@ class TcpStreams(Peer):
         """What the other one encrypts with."""
         return client_context(known) if known else None
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
-        asyncio.run(self._listen(stage, tally))
+    def sink(self, stage: Stage, tally: Tally) -> Played:
+        return self._listen(stage, tally)
 
     async def _listen(self, stage: Stage, tally: Tally | None) -> None:
         done = asyncio.Event()
@@ -50,10 +50,7 @@ class TcpStreams(Peer):
             stage.announce(f"{server.sockets[0].getsockname()[1]} {known}")
             await done.wait()
 
-    def source(self, stage: Stage, volley: Volley) -> None:
-        asyncio.run(self._source(stage, volley))
-
-    async def _source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: Stage, volley: Volley) -> None:
         _, writer = await self._connected(stage)
         for data in batched(volley, self._per_write):
             writer.write(data)
@@ -65,13 +62,10 @@ class TcpStreams(Peer):
         port, _, known = stage.address.partition(" ")
         return await asyncio.open_connection("127.0.0.1", int(port), ssl=self.trust(known))
 
-    def echo(self, stage: Stage) -> None:
-        asyncio.run(self._listen(stage, None))
+    def echo(self, stage: Stage) -> Played:
+        return self._listen(stage, None)
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        asyncio.run(self._ping(stage, stopwatch))
-
-    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         reader, writer = await self._connected(stage)
         for _ in stopwatch.turns():
             writer.write(framed(stopwatch.ping))

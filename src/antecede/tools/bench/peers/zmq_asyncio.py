@@ -1,6 +1,5 @@
 """pyzmq under asyncio, over TCP."""
 
-import asyncio
 from typing import Any
 
 from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
@@ -15,10 +14,7 @@ class ZmqAsyncioSource(Peer):
     sender: str
     """The kind of socket that sends."""
 
-    def source(self, stage: Stage, volley: Volley) -> None:
-        asyncio.run(self._source(stage, volley))
-
-    async def _source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: Stage, volley: Volley) -> None:
         kind = getattr(package("zmq"), self.sender)
         with asyncio_context() as context, context.socket(kind) as out:
             out.linger = LINGER_MS
@@ -34,10 +30,7 @@ class ZmqAsyncioPushPull(ZmqAsyncioSource):
     name = "pyzmq asyncio PUSH/PULL"
     sender = "PUSH"
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
-        asyncio.run(self._sink(stage, tally))
-
-    async def _sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: Stage, tally: Tally) -> None:
         zmq = package("zmq")
         with asyncio_context() as context, context.socket(zmq.PULL) as pull:
             stage.announce(bound(pull))
@@ -48,10 +41,7 @@ class ZmqAsyncioPushPull(ZmqAsyncioSource):
                 if payload[0] and tally.mark(payload[0], count):
                     return
 
-    def echo(self, stage: Stage) -> None:
-        asyncio.run(self._echo(stage))
-
-    async def _echo(self, stage: Stage) -> None:
+    async def echo(self, stage: Stage) -> None:
         zmq = package("zmq")
         with (
             asyncio_context() as context,
@@ -63,10 +53,7 @@ class ZmqAsyncioPushPull(ZmqAsyncioSource):
             while (payload := await pull.recv())[0] != END:
                 await push.send(payload)
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        asyncio.run(self._ping(stage, stopwatch))
-
-    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         zmq = package("zmq")
         there, back = stage.address.split()
         with (
@@ -89,10 +76,7 @@ class ZmqAsyncioDealerRouter(ZmqAsyncioSource):
     name = "pyzmq asyncio DEALER/ROUTER"
     sender = "DEALER"
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
-        asyncio.run(self._sink(stage, tally))
-
-    async def _sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: Stage, tally: Tally) -> None:
         zmq = package("zmq")
         with asyncio_context() as context, context.socket(zmq.ROUTER) as router:
             stage.announce(bound(router))
@@ -103,10 +87,7 @@ class ZmqAsyncioDealerRouter(ZmqAsyncioSource):
                 if payload[0] and tally.mark(payload[0], count):
                     return
 
-    def echo(self, stage: Stage) -> None:
-        asyncio.run(self._echo(stage))
-
-    async def _echo(self, stage: Stage) -> None:
+    async def echo(self, stage: Stage) -> None:
         zmq = package("zmq")
         with asyncio_context() as context, context.socket(zmq.ROUTER) as router:
             router.linger = 0
@@ -114,10 +95,7 @@ class ZmqAsyncioDealerRouter(ZmqAsyncioSource):
             while (parts := await router.recv_multipart())[1][0] != END:
                 await router.send_multipart(parts)
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
-        asyncio.run(self._ping(stage, stopwatch))
-
-    async def _ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         zmq = package("zmq")
         with asyncio_context() as context, context.socket(zmq.DEALER) as dealer:
             dealer.linger = LINGER_MS
