@@ -23,8 +23,7 @@ from antecede.tools.bench.contest import (
 )
 from antecede.tools.bench.crowd import CrowdPlan, run_crowd
 from antecede.tools.bench.distance import DistancePlan, run_distance
-from antecede.tools.bench.journal import JournalPlan, run_journal
-from antecede.tools.bench.tracing import TracingPlan, run_tracing
+from antecede.tools.bench.records import JournalPlan, TracingPlan, run_journal, run_tracing
 from antecede.tools.child import Json
 
 Result = TypeVar("Result")

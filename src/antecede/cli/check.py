@@ -22,6 +22,14 @@ from antecede.sim.checker.story import Failure
 ROWS_MAX: Final = 40
 """A campaign over more programs than this is shown as totals only."""
 
+RIGHT: Final = "right"
+UNFINISHED: Final = "unfinished"
+SHOWN: Final = {
+    RIGHT: "[green]right[/]",
+    UNFINISHED: "[yellow]right so far: --states-max reached[/]",
+}
+"""How these verdicts stand in the table; all others are bad news."""
+
 FAULTS: Final = click.IntRange(0, 1_000)
 """How many faults of a kind can be asked for; a search with so many ends at its limit of states."""
 
@@ -268,7 +276,9 @@ def results_table(info: ProtocolInfo, results: Sequence[AnyResult], faults: str)
         if len(results) > ROWS_MAX and result.complete:
             continue
         counts = [f"{n:,}" for n in (result.states, result.transitions, result.quiescent)]
-        table.add_row(escape(result.program.name), *counts, outcome(result))
+        word = verdict_of(result)
+        verdict = SHOWN.get(word, f"[bold red]{word}[/]")
+        table.add_row(escape(result.program.name), *counts, verdict)
     return table
 
 
@@ -283,25 +293,18 @@ def results_object(results: Sequence[AnyResult]) -> dict[str, object]:
                 "states": result.states,
                 "transitions": result.transitions,
                 "quiescent": result.quiescent,
-                "verdict": verdict_word(result),
+                "verdict": verdict_of(result),
             }
             for result in results
         },
     }
 
 
-def verdict_word(result: AnyResult) -> str:
+def verdict_of(result: AnyResult) -> str:
     """What came of one program, in a word."""
     if result.failure is not None:
         return result.failure.verdict.kind
-    return "right" if result.complete else "unfinished"
-
-
-def outcome(result: AnyResult) -> str:
-    """What came of one program, in a few words."""
-    if result.failure is not None:
-        return f"[bold red]{result.failure.verdict.kind}[/]"
-    return "[green]right[/]" if result.complete else "[yellow]right so far: --states-max reached[/]"
+    return RIGHT if result.complete else UNFINISHED
 
 
 def tell(console: Console, protocol: str, failure: Failure | PartingFailure) -> None:

@@ -126,7 +126,8 @@ async def serve_lines(
         loop.add_signal_handler(number, leave, node, lines, signalled, number)
     if reread is not None:
         loop.add_signal_handler(signal.SIGHUP, reload, node, reread, output)
-    output.put(ready_record(node))
+    ready = {"event": "ready", "name": node.name, "address": str(node.address)}
+    output.put(ready | {"incarnation": node.incarnation})
     if node.settings.journal is not None:
         node.journal.told_when(output.after)
     node.on_event(lambda report: tell(report, output, lines))
@@ -148,12 +149,6 @@ async def serve_lines(
     node.check_journal()
     if node.fenced is not None:
         raise Fenced(fenced_sentence(node.name, node.fenced))
-
-
-def ready_record(node: Node) -> dict[str, object]:
-    """The first line: the node listens."""
-    record = {"event": "ready", "name": node.name, "address": str(node.address)}
-    return record | {"incarnation": node.incarnation}
 
 
 def reload(node: Node, reread: Callable[[], Settings], output: OutputLines) -> None:

@@ -111,16 +111,11 @@ def check_names(given: Given, source: str) -> None:
 
 def settings_of(values: Mapping[str, Any], how: str) -> Settings:
     """Settings with these values, each of which has been read."""
-    required = [item.name for item in fields(Settings) if is_required(item)]
-    for name in required:
-        if name not in values:
+    for item in fields(Settings):
+        name, has_default = item.name, (item.default, item.default_factory) != (MISSING, MISSING)
+        if name not in values and not has_default:
             raise BadConfiguration(
                 f"setting {name!r} is missing: give it {how}, as {PREFIX}{name.upper()} "
                 f"in the environment, or in the table [{TABLE}] of the configuration file"
             )
     return Settings(**values)
-
-
-def is_required(item: Any) -> bool:  # noqa: ANN401 - a dataclass field, whose type is a detail
-    """Whether a field has no default."""
-    return item.default is MISSING and item.default_factory is MISSING

@@ -9,8 +9,8 @@ from antecede.sim.adversary import Adversary
 from antecede.sim.nodes import name_of
 from antecede.sim.run import RunResult, simulate
 from antecede.sim.workloads.poisson import Poisson
-from antecede.tools.chaos.attackers import OffPath, OnPath
 from tests.live.security.guarded import everybody
+from tests.tools.chaos.attackers import OffPath, OnPath
 
 NODES = 4
 MS = 1_000_000

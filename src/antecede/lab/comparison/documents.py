@@ -201,16 +201,14 @@ def markdown_row(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join([cell.replace("|", "\\|") for cell in cells]) + " |"
 
 
-def ks_cell(row: KsRow) -> str:
-    """A point of the experiment, marked if its runs had not settled."""
-    text = row.percent.text()
-    return f"{text} (drifts)" if abs(row.drift - 1) > DRIFTING else text
-
-
 def ks_table(rows: list[KsRow]) -> TextTable:
     """A row per size and rate, a column per share of multicasts."""
     shares = sorted(dict.fromkeys([row.share for row in rows]))
-    found = {(row.processes, row.rate, row.share): ks_cell(row) for row in rows}
+    found = {
+        (row.processes, row.rate, row.share): row.percent.text()
+        + (" (drifts)" if abs(row.drift - 1) > DRIFTING else "")
+        for row in rows
+    }
     places = list(dict.fromkeys([(row.processes, row.rate) for row in rows]))
     lines = [
         (str(size), f"{rate:g}", *[found.get((size, rate, share), "-") for share in shares])

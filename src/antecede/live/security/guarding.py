@@ -200,7 +200,8 @@ class KeyGuard(Guard):
                 return self._open_hello(envelope)
             return self._open_welcome(envelope)
         except AuthenticationFailed as error:
-            raise plain_error(error) from None
+            # The same for the link: compiled code catches no exception whose class is interpreted.
+            raise RemoteError(str(error)) from None
 
     def forget(self, name: str) -> None:
         self._said.pop(name, None)
@@ -364,11 +365,6 @@ class AnswerLetter(Letter):
     def seal(self, now_ns: int) -> Seal:
         ours, theirs = self._initiator.keys()
         return Seal(session_key, ours, theirs, self._initiator.responder, now_ns)
-
-
-def plain_error(error: AuthenticationFailed) -> RemoteError:
-    """The same for the link: compiled code catches no exception whose class is interpreted."""
-    return RemoteError(str(error))
 
 
 def check_key(public: bytes) -> bytes:

@@ -151,18 +151,15 @@ class Cluster:
         for life in list(self._at.values()):
             for line in life.child.lines():
                 if life.incarnation and line.get("event") == "ready":
-                    life = self._recognised(life, int(line["incarnation"]))
+                    # As a rule it is the one that was killed.
+                    incarnation = int(line["incarnation"])
+                    if incarnation != life.incarnation:
+                        life = self._at[life.name] = self.witness.is_reborn(life, incarnation)
                 self.witness.hears(life, line)
                 if "from" in line and self._replying and self._random.random() < REPLIES:
                     self._send(life)
             if life.child.status() is not None and not life.over:
                 self._has_ended(life)
-
-    def _recognised(self, life: Life, incarnation: int) -> Life:
-        """Who has come back: as a rule the one that was killed."""
-        if incarnation != life.incarnation:
-            life = self._at[life.name] = self.witness.is_reborn(life, incarnation)
-        return life
 
     def _has_ended(self, life: Life) -> None:
         """A process has ended by itself: if it was expelled, that is how it should be."""
@@ -277,9 +274,6 @@ class Cluster:
         self._proxy.heal()
         self._await_ready()
         self._go_on(time.monotonic() + 0.5)
-        self._expel_dead()
-
-    def _expel_dead(self) -> None:
         for life in self._there():
             for name in self._names:
                 if name not in self._at:
