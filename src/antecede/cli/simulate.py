@@ -2,12 +2,14 @@
 
 import json
 import sys
+from functools import partial
 from typing import Final
 
 import click
 
 from antecede.audit.departures import judge
 from antecede.audit.oracle import check_log
+from antecede.cli import units
 from antecede.cli.simulate_plan import (
     Plan,
     check_places,
@@ -25,24 +27,12 @@ from antecede.cli.simulate_summary import (
     summary_object,
     summary_text,
 )
-from antecede.cli.units import (
-    COUNT,
-    DELAY_JUMP,
-    DURATION,
-    LATENCY,
-    NODE_FAULT,
-    NUMBER,
-    PARTITION,
-    SETTING,
-    SHARE,
-    SLOW_LINK,
-)
 from antecede.core.catalogue import PROTOCOLS
 from antecede.link.faults import DelayJump, Partition, SlowLink
 from antecede.link.latency import Latency
 from antecede.sim.networks import LATENCY_FORMS, NETWORKS, build_network, find_network
 from antecede.sim.node_faults import FORMS, NodeFault
-from antecede.sim.run import CORE, NODE
+from antecede.sim.run import CORE, NODE, simulate
 from antecede.sim.workloads.catalogue import WORKLOADS, Traffic, build_workload
 
 AUDITED_MESSAGES: Final = 5_000
@@ -92,13 +82,15 @@ def epilog() -> str:
     show_default=True,
     help=f"One of {', '.join(PROTOCOLS)}, or module:INFO for your own.",
 )
-@click.option("-n", "--processes", type=COUNT, default=8, show_default=True)
-@click.option("-m", "--messages", type=COUNT, default=2000, show_default=True, help="In all.")
-@click.option("--rate", type=NUMBER, help="Messages per second of each process.")
+@click.option("-n", "--processes", type=units.COUNT, default=8, show_default=True)
+@click.option("-m", "--messages", type=units.COUNT, default=2000, show_default=True, help="In all.")
+@click.option("--rate", type=units.NUMBER, help="Messages per second of each process.")
 @click.option(
-    "--interval", type=DURATION, help="The same as a mean time between two.  [default: 10ms]"
+    "--interval", type=units.DURATION, help="The same as a mean time between two.  [default: 10ms]"
 )
-@click.option("--payload", type=COUNT, default=64, show_default=True, help="Bytes in a message.")
+@click.option(
+    "--payload", type=units.COUNT, default=64, show_default=True, help="Bytes in a message."
+)
 @click.option(
     "-w",
     "--workload",
@@ -107,7 +99,9 @@ def epilog() -> str:
     show_default=True,
     help="Who sends what to whom; listed below.",
 )
-@click.option("--set", "settings", type=SETTING, multiple=True, help="A setting of the workload.")
+@click.option(
+    "--set", "settings", type=units.SETTING, multiple=True, help="A setting of the workload."
+)
 @click.option(
     "--network",
     "network_name",
@@ -115,24 +109,24 @@ def epilog() -> str:
     show_default=True,
     help="What lies between them; listed below.",
 )
-@click.option("--latency", type=LATENCY, help="One-way delays instead of the network's own.")
-@click.option("--loss", type=SHARE, help="Share of packets lost.")
-@click.option("--duplicate", type=SHARE, help="Share of packets that come twice.")
-@click.option("--reorder", type=SHARE, help="Share of packets that come up to 5 ms late.")
+@click.option("--latency", type=units.LATENCY, help="One-way delays instead of the network's own.")
+@click.option("--loss", type=units.SHARE, help="Share of packets lost.")
+@click.option("--duplicate", type=units.SHARE, help="Share of packets that come twice.")
+@click.option("--reorder", type=units.SHARE, help="Share of packets that come up to 5 ms late.")
 @click.option(
     "--partition",
     "partitions",
-    type=PARTITION,
+    type=units.PARTITION,
     multiple=True,
     help="Cut these processes off from START to END.",
 )
 @click.option(
-    "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
+    "--slow", "slow_links", type=units.SLOW_LINK, multiple=True, help="Make one direction slower."
 )
 @click.option(
     "--delay-jump",
     "delay_jumps",
-    type=DELAY_JUMP,
+    type=units.DELAY_JUMP,
     multiple=True,
     help="Make everything slower from START to END.",
 )
@@ -146,27 +140,29 @@ def epilog() -> str:
 @click.option(
     "--fault",
     "node_faults",
-    type=NODE_FAULT,
+    type=units.NODE_FAULT,
     multiple=True,
     help="What befalls a node; listed below.",
 )
 @click.option(
     "--handling",
-    type=DURATION,
+    type=units.DURATION,
     default="0",
     show_default=True,
     help="Time an application takes per message; what arrives meanwhile waits.",
 )
 @click.option(
     "--patience",
-    type=DURATION,
+    type=units.DURATION,
     help="Wait so long before transmitting again.  [default: the network's]",
 )
-@click.option("--send-limit", type=COUNT, help="Messages that may be unacknowledged at a process.")
-@click.option("--receive-limit", type=COUNT, help="Messages held back at a process.")
-@click.option("--seed", type=COUNT, default=1, show_default=True)
 @click.option(
-    "--until", type=DURATION, default="1h", show_default=True, help="Simulated time at most."
+    "--send-limit", type=units.COUNT, help="Messages that may be unacknowledged at a process."
+)
+@click.option("--receive-limit", type=units.COUNT, help="Messages held back at a process.")
+@click.option("--seed", type=units.COUNT, default=1, show_default=True)
+@click.option(
+    "--until", type=units.DURATION, default="1h", show_default=True, help="Simulated time at most."
 )
 @click.option(
     "--link/--no-link",
@@ -235,10 +231,10 @@ def command(
     workload = build_workload(workload_name, traffic, dict(settings))
     check_places(workload.processes, faults)
     info = linked(protocol, workload, faults, link)
-    plan = Plan(
-        title=f"{workload_name} over {network_name}",
-        info=info,
-        workload=workload,
+    run = partial(
+        simulate,
+        info,
+        workload,
         faults=faults,
         seed=seed,
         handling_ns=handling,
@@ -248,6 +244,7 @@ def command(
         host=host,
         node_faults=node_faults,
     )
+    plan = Plan(title=f"{workload_name} over {network_name}", info=info, seed=seed, run=run)
     expected = workload.remaining() if workload_name == "replay" else messages
     carry_out(plan, expected, out, as_json, audit)
 

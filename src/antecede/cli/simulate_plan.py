@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import click
@@ -14,8 +15,7 @@ from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.sim.engine import Progress
 from antecede.sim.fit import needs_link
-from antecede.sim.node_faults import NodeFault
-from antecede.sim.run import CORE, RunResult, fitted, option_of, simulate
+from antecede.sim.run import RunResult, fitted, option_of
 from antecede.sim.workloads.catalogue import Traffic
 from antecede.sim.workloads.workload import Workload
 from antecede.trace.files import read_events, record_events
@@ -31,32 +31,9 @@ class Plan:
     title: str
     """Which workload, over which network."""
     info: ProtocolInfo
-    workload: Workload
-    faults: Faults
     seed: int
-    handling_ns: int
-    patience_ns: int
-    until_ns: int
-    options: dict[str, object]
-    host: str = CORE
-    node_faults: tuple[NodeFault, ...] = ()
-
-    def run(self, record: bool | EventLog, progress: Progress | None) -> RunResult:
-        """Run it."""
-        return simulate(
-            self.info,
-            self.workload,
-            faults=self.faults,
-            seed=self.seed,
-            record=record,
-            handling_ns=self.handling_ns,
-            patience_ns=self.patience_ns,
-            until_ns=self.until_ns,
-            options=self.options,
-            host=self.host,
-            node_faults=self.node_faults,
-            progress=progress,
-        )
+    run: "partial[RunResult]"
+    """Asks only whether to record, and whom to tell how far it is."""
 
 
 def performed(
@@ -64,10 +41,10 @@ def performed(
 ) -> tuple[RunResult, EventLog | None]:
     """What came of the plan, and the log if it is to be judged; `out` gets it as it grows."""
     if out is None:
-        result = plan.run(judged, progress)
+        result = plan.run(record=judged, progress=progress)
         return result, result.log
     with record_events(out) as log:
-        result = plan.run(log, progress)
+        result = plan.run(record=log, progress=progress)
     return result, read_events(out) if judged else None
 
 

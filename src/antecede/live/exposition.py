@@ -6,16 +6,8 @@ with turns of the loop between: how long the loop is held up does not depend on 
 
 from typing import Final, Protocol
 
-from antecede.live.figures import (
-    HEALTHY,
-    NODE_COUNTERS,
-    NODE_GAUGES,
-    PEER_COUNTERS,
-    PEER_GAUGES,
-    SYSTEM,
-    NodeFigure,
-    PeerFigure,
-)
+from antecede.live import figures
+from antecede.live.figures import NodeFigure, PeerFigure
 from antecede.live.stats import Health, Stats
 from antecede.live.waiting import one_turn
 
@@ -41,16 +33,16 @@ async def exposition(node: Watched, per_peer: bool) -> bytes:
     stats = await node.stats_in_turns()
     health = node.health(stats)
     lines: list[str] = []
-    for figure in NODE_COUNTERS:
+    for figure in figures.NODE_COUNTERS:
         lines += node_lines(figure, f"{figure.name}_total", "counter", stats)
-    for figure in NODE_GAUGES:
+    for figure in figures.NODE_GAUGES:
         lines += node_lines(figure, figure.name, "gauge", stats)
-    well = NodeFigure(*HEALTHY, lambda _: float(bool(health)))
+    well = NodeFigure(*figures.HEALTHY, lambda _: float(bool(health)))
     lines += node_lines(well, well.name, "gauge", stats)
     if per_peer:
-        for peer_figure in PEER_COUNTERS:
+        for peer_figure in figures.PEER_COUNTERS:
             await add_peer_lines(lines, peer_figure, f"{peer_figure.name}_total", "counter", stats)
-        for peer_figure in PEER_GAUGES:
+        for peer_figure in figures.PEER_GAUGES:
             await add_peer_lines(lines, peer_figure, peer_figure.name, "gauge", stats)
     return ("\n".join(lines) + "\n").encode()
 
@@ -59,7 +51,9 @@ def node_lines(figure: NodeFigure, name: str, kind: str, stats: Stats) -> list[s
     """One figure of the node: what it is, and how it stands."""
     operation = figure.operation
     said = "" if operation is None else f'messaging_operation_name="{operation}",'
-    labels = f'messaging_client_id="{escaped(stats.name)}",{said}messaging_system="{SYSTEM}"'
+    labels = (
+        f'messaging_client_id="{escaped(stats.name)}",{said}messaging_system="{figures.SYSTEM}"'
+    )
     return [
         *heading(figure.meaning, name, kind),
         f"{name}{{{labels}}} {float(figure.read(stats))!r}",
@@ -71,7 +65,7 @@ async def add_peer_lines(
 ) -> None:
     """Append one figure of every peer."""
     lines += heading(figure.meaning, name, kind)
-    labels = f'messaging_client_id="{escaped(stats.name)}",messaging_system="{SYSTEM}"'
+    labels = f'messaging_client_id="{escaped(stats.name)}",messaging_system="{figures.SYSTEM}"'
     for start in range(0, len(stats.peers), LINES_PER_TURN):
         for peer in stats.peers[start : start + LINES_PER_TURN]:
             value = float(figure.read(peer))

@@ -15,6 +15,9 @@ from antecede.live.settings import Settings
 
 FACTS_ORDER: Final = "hybrid-facts"
 
+FACTS_SETTINGS: Final = ("facts", "filter_bits", "hops", "watermarks", "exceptions")
+"""The settings that concern this protocol only, and are called as it calls them."""
+
 KEPT_ORDERS: Final = ("hybrid", "hybrid-sps", "hybrid-csps", FACTS_ORDER)
 """The protocols whose state can be written down."""
 
@@ -95,13 +98,6 @@ def order_kept(settings: Settings) -> str:
     """The order, and of `hybrid-facts` all that its records depend on: they are calls."""
     if settings.order != FACTS_ORDER:
         return settings.order
-    words = {
-        "facts": settings.facts,
-        "filter_bits": settings.filter_bits,
-        "hops": settings.hops,
-        "watermarks": settings.watermarks,
-        "exceptions": settings.exceptions,
-        "stalled_after": settings.stalled_after,
-    }
-    said = ", ".join(f"{name} {value}" for name, value in words.items())
+    names = (*FACTS_SETTINGS, "stalled_after")
+    said = ", ".join(f"{name} {getattr(settings, name)}" for name in names)
     return f"{settings.order} ({said})"

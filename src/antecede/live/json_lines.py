@@ -21,23 +21,10 @@ from typing import BinaryIO, Final, TextIO
 
 from antecede.core.errors import AntecedeError, Fenced, LocalError
 from antecede.journal.errors import JournalFull
+from antecede.link import reports
 from antecede.link.inbound import InboundMessage
 from antecede.link.notation import duration_text
-from antecede.link.reports import (
-    NodeFenced,
-    PeerBack,
-    PeerExpelled,
-    PeerLeft,
-    PeerMet,
-    PeerMoved,
-    PeerRestarted,
-    PeerSilent,
-    Refused,
-    Report,
-    Stranger,
-    TooLarge,
-    Undeliverable,
-)
+from antecede.link.reports import Report
 from antecede.live.addresses import Address
 from antecede.live.errors import Stranded, fenced_sentence
 from antecede.live.lines import InputLines, OutputFailed, OutputLines
@@ -55,18 +42,18 @@ NOTICE_SECONDS: Final = 1.0
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 EVENTS: Final = {
-    PeerMet: "met",
-    PeerRestarted: "restarted",
-    PeerMoved: "moved",
-    PeerSilent: "silent",
-    PeerBack: "back",
-    PeerLeft: "left",
-    Undeliverable: "undeliverable",
-    PeerExpelled: "expelled",
-    NodeFenced: "fenced",
-    TooLarge: "too_large",
-    Refused: "refused",
-    Stranger: "stranger",
+    reports.PeerMet: "met",
+    reports.PeerRestarted: "restarted",
+    reports.PeerMoved: "moved",
+    reports.PeerSilent: "silent",
+    reports.PeerBack: "back",
+    reports.PeerLeft: "left",
+    reports.Undeliverable: "undeliverable",
+    reports.PeerExpelled: "expelled",
+    reports.NodeFenced: "fenced",
+    reports.TooLarge: "too_large",
+    reports.Refused: "refused",
+    reports.Stranger: "stranger",
 }
 """What the reports are called on standard output."""
 
@@ -165,7 +152,7 @@ def reload(node: Node, reread: Callable[[], Settings], output: OutputLines) -> N
 def tell(report: Report, output: OutputLines, lines: InputLines) -> None:
     """Write what a script should know; a node that is expelled reads no more."""
     write_event(report, output)
-    if isinstance(report, NodeFenced):
+    if isinstance(report, reports.NodeFenced):
         lines.end()
 
 
@@ -331,7 +318,7 @@ def delivery_record(message: InboundMessage) -> dict[str, object]:
 
 def write_event(report: Report, output: OutputLines) -> None:
     """Write what happened to a peer; what strangers can cause only while somebody reads."""
-    if isinstance(report, Refused | Stranger):
+    if isinstance(report, reports.Refused | reports.Stranger):
         output.put_if_read(event_record(report))
     else:
         output.put(event_record(report))

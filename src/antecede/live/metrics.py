@@ -12,22 +12,15 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any, Final, Self, TypeAlias
 
+from antecede.live import figures
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration, CannotBind
 from antecede.live.exposition import CONTENT_TYPE, Watched, exposition
-from antecede.live.figures import (
-    HEALTHY,
-    NODE_COUNTERS,
-    NODE_GAUGES,
-    PEER_COUNTERS,
-    PEER_GAUGES,
-    SYSTEM,
-    NodeFigure,
-    PeerFigure,
-)
+from antecede.live.figures import NodeFigure, PeerFigure
 from antecede.live.stats import Health, Stats
 
 PORT: Final = 9464
@@ -77,16 +70,16 @@ class NodeCollector:
         """Every figure as it stands now."""
         stats, health = self._read()
         core = self._core
-        for figure in NODE_COUNTERS:
+        for figure in figures.NODE_COUNTERS:
             yield self._of_node(core.CounterMetricFamily, figure, stats)
-        for figure in NODE_GAUGES:
+        for figure in figures.NODE_GAUGES:
             yield self._of_node(core.GaugeMetricFamily, figure, stats)
-        well = NodeFigure(*HEALTHY, lambda _: float(bool(health)))
+        well = NodeFigure(*figures.HEALTHY, lambda _: float(bool(health)))
         yield self._of_node(core.GaugeMetricFamily, well, stats)
         if self._per_peer:
-            for peer_figure in PEER_COUNTERS:
+            for peer_figure in figures.PEER_COUNTERS:
                 yield self._of_peers(core.CounterMetricFamily, peer_figure, stats)
-            for peer_figure in PEER_GAUGES:
+            for peer_figure in figures.PEER_GAUGES:
                 yield self._of_peers(core.GaugeMetricFamily, peer_figure, stats)
 
     def _read(self) -> tuple[Stats, Health]:
@@ -103,7 +96,7 @@ class NodeCollector:
         return self._node.stats(), self._node.health()
 
     def _of_node(self, family: MetricFamily, figure: NodeFigure, stats: Stats) -> MetricFamily:
-        labels = {"messaging_system": SYSTEM, "messaging_client_id": stats.name}
+        labels = {"messaging_system": figures.SYSTEM, "messaging_client_id": stats.name}
         if figure.operation is not None:
             labels["messaging_operation_name"] = figure.operation
         metric = family(figure.name, figure.meaning, labels=list(labels))
@@ -114,7 +107,7 @@ class NodeCollector:
         names = ["messaging_system", "messaging_client_id", "peer"]
         metric = family(figure.name, figure.meaning, labels=names)
         for peer in stats.peers:
-            metric.add_metric([SYSTEM, stats.name, peer.name], float(figure.read(peer)))
+            metric.add_metric([figures.SYSTEM, stats.name, peer.name], float(figure.read(peer)))
         return metric
 
 
@@ -217,13 +210,7 @@ async def serve_metrics(
 
 def health_body(health: Health) -> bytes:
     """What `/healthz` says."""
-    said = {
-        "status": health.status,
-        "problems": health.problems,
-        "blocked": health.blocked,
-        "warnings": health.warnings,
-    }
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps({"status": health.status, **asdict(health)}).encode() + b"\n"
 
 
 REASONS: Final = {

@@ -17,7 +17,7 @@ from antecede.link.limits import Limits
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
 from antecede.live.carriers import open_transport
-from antecede.live.journals import open_keeper
+from antecede.live.journals import FACTS_ORDER, FACTS_SETTINGS, open_keeper
 from antecede.live.keeping import Keeper
 from antecede.live.listeners import Listener
 from antecede.live.names import process_id
@@ -31,8 +31,6 @@ from antecede.live.transport import Transport
 
 NUMBERS: Final = range(1 << 31)
 """What peers may be called inside a node's core: sessions are numbered as they come."""
-
-FACTS_ORDER: Final = "hybrid-facts"
 
 CORE_PAYLOAD_LIMIT: Final = 1 << 16
 """No message in the core is larger than a datagram."""
@@ -188,14 +186,8 @@ def protocol_options(settings: Settings) -> dict[str, object]:
     """The settings that concern one protocol only."""
     if settings.order != FACTS_ORDER:
         return {}
-    return {
-        "facts": settings.facts,
-        "filter_bits": settings.filter_bits,
-        "hops": settings.hops,
-        "watermarks": settings.watermarks,
-        "exceptions": settings.exceptions,
-        "stall_ns": settings.stalled_after_ns,
-    }
+    options = {name: getattr(settings, name) for name in FACTS_SETTINGS}
+    return {**options, "stall_ns": settings.stalled_after_ns}
 
 
 def order_said(settings: Settings) -> str:

@@ -13,31 +13,13 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from antecede.core.errors import LocalError, near_miss
+from antecede.live import setting_rules as rules
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration
 from antecede.live.expelling import MANUAL, POLICY, ExpulsionPolicy
 from antecede.live.peers import PeerLike, read_peer
 from antecede.live.security.keys import PublicKey, SecretKey
-from antecede.live.setting_rules import (
-    ADDRESS,
-    FLAG,
-    KEY,
-    NAME,
-    NOBODY,
-    NS_PER_SECOND,
-    PATH,
-    PEER_KEYS,
-    PEERS,
-    RUN_ID,
-    SWITCH,
-    WELCOME,
-    Rule,
-    choice,
-    count,
-    duration,
-    either,
-    size,
-)
+from antecede.live.setting_rules import NOBODY, NS_PER_SECOND, Rule
 
 MiB: Final = 1 << 20
 GiB: Final = 1 << 30
@@ -76,89 +58,94 @@ class Settings:
     `docs/live/configuration.md` shows the same table.
     """
 
-    name: str = field(metadata={RULE: NAME})
+    name: str = field(metadata={RULE: rules.NAME})
     """What the node is called; unique among all that talk with each other."""
-    bind: Address = setting(ANYWHERE_LOCAL, ADDRESS)
+    bind: Address = setting(ANYWHERE_LOCAL, rules.ADDRESS)
     """Where it listens; port 0 takes any free port."""
-    peers: Mapping[str, PeerLike] = field(default_factory=dict, metadata={RULE: PEERS})
+    peers: Mapping[str, PeerLike] = field(default_factory=dict, metadata={RULE: rules.PEERS})
     """Whom it knows from the start, and where; a peer without an address says hello first."""
-    key: Path | SecretKey | None = setting(None, KEY)
+    key: Path | SecretKey | None = setting(None, rules.KEY)
     """The file with this node's secret key, made by `antecede key new`."""
     peer_keys: Mapping[str, tuple[PublicKey, ...]] = field(
-        default_factory=dict, metadata={RULE: PEER_KEYS}
+        default_factory=dict, metadata={RULE: rules.PEER_KEYS}
     )
     """The public keys of peers, beside those that `peers` says; several while a peer changes its
     key."""
-    cluster_key: Path | SecretKey | None = setting(None, KEY)
+    cluster_key: Path | SecretKey | None = setting(None, rules.KEY)
     """The file with one secret that all nodes share, instead of `key` and `peer_keys`."""
-    insecure: bool = setting(False, FLAG)
+    insecure: bool = setting(False, rules.FLAG)
     """Whether to talk beyond this machine without any key."""
     order: Order = setting(
-        "hybrid", choice("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none")
+        "hybrid",
+        rules.choice("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"),
     )
     """The protocol: those called hybrid are causal, the others order less."""
-    facts: int = setting(16, count(0, 64))
+    facts: int = setting(16, rules.count(0, 64))
     """Order `hybrid-facts`: messages still under way that a packet names; the same everywhere."""
-    filter_bits: int = setting(64, count(0, 64))
+    filter_bits: int = setting(64, rules.count(0, 64))
     """Order `hybrid-facts`: bits for destinations that facts are silent about; the same
     everywhere."""
-    hops: int = setting(1, count(1, 1 << 20))
+    hops: int = setting(1, rules.count(1, 1 << 20))
     """Order `hybrid-facts`: reports that an incomplete packet may rest on, one on the other."""
-    watermarks: int = setting(4, count(0, 16))
+    watermarks: int = setting(4, rules.count(0, 16))
     """Order `hybrid-facts`: how far others' messages are delivered, passed on by each packet."""
-    exceptions: int = setting(2, count(0, 8))
+    exceptions: int = setting(2, rules.count(0, 8))
     """Order `hybrid-facts`: silent destinations that a packet names; the same everywhere."""
-    stalled_after: float = setting(3.0, duration("20ms", "24h"))
+    stalled_after: float = setting(3.0, rules.duration("20ms", "24h"))
     """Order `hybrid-facts`: seconds without an acknowledgement after which a peer is taken for
     silent."""
-    accept_unknown: AcceptUnknown = setting(NOBODY, WELCOME)
+    accept_unknown: AcceptUnknown = setting(NOBODY, rules.WELCOME)
     """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
-    away: Away = setting("wait", choice("wait", "skip", "refuse"))
+    away: Away = setting("wait", rules.choice("wait", "skip", "refuse"))
     """What becomes of messages to a peer that has left: they `wait` for its return, it is left out
     and reported (`skip`), or they are an error (`refuse`)."""
-    mtu: int | Literal["auto"] = setting("auto", either("auto", size(512, DATAGRAM_BYTES_MAX)))
+    mtu: int | Literal["auto"] = setting(
+        "auto", rules.either("auto", rules.size(512, DATAGRAM_BYTES_MAX))
+    )
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
-    gso: Switch = setting("auto", SWITCH)
+    gso: Switch = setting("auto", rules.SWITCH)
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
-    stay_awake: bool = setting(True, FLAG)
+    stay_awake: bool = setting(True, rules.FLAG)
     """Whether to look out for 100 µs after sending, where answers have lately come as soon."""
-    send_limit: int = setting(8_192, count(1, 1 << 20))
+    send_limit: int = setting(8_192, rules.count(1, 1 << 20))
     """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that."""
-    send_bytes: int = setting(64 * MiB, size(1 << 10, 64 << 30))
+    send_bytes: int = setting(64 * MiB, rules.size(1 << 10, 64 << 30))
     """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""
-    receive_window: int = setting(4 * MiB, size(64 << 10, 1 << 30))
+    receive_window: int = setting(4 * MiB, rules.size(64 << 10, 1 << 30))
     """Bytes that one peer may have under way: what a slow consumer costs in memory, per peer."""
-    payload_limit: int = setting(64 * MiB, size(1, 1 << 30))
+    payload_limit: int = setting(64 * MiB, rules.size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
-    heartbeat: float = setting(5.0, duration("10ms", "1h"))
+    heartbeat: float = setting(5.0, rules.duration("10ms", "1h"))
     """Seconds of silence after which a node says that it is alive."""
-    silent_after: float = setting(10.0, duration("20ms", "24h"))
+    silent_after: float = setting(10.0, rules.duration("20ms", "24h"))
     """Seconds without a sign of life after which a peer is reported as silent."""
     expel: ExpulsionPolicy = setting(MANUAL, POLICY)
     """Who is expelled by itself: nobody (`manual`), whoever is silent for so long (`after:30s`), or
     whoever a majority of the named members then suspects (`quorum:30s`)."""
-    patience: float = setting(1.0, duration("10ms", "1min"))
+    patience: float = setting(1.0, rules.duration("10ms", "1min"))
     """Seconds after which the protocol transmits again; the path has faster timers of its own."""
-    linger: float = setting(10.0, duration("0", "24h"))
+    linger: float = setting(10.0, rules.duration("0", "24h"))
     """Seconds that `close` waits for the peers to have got everything and to say bye."""
-    journal: Path | None = setting(None, PATH)
+    journal: Path | None = setting(None, rules.PATH)
     """The folder where everything is kept that a crash must not lose; none: nothing is."""
-    durable: Durability = setting("sync", choice("sync", "process"))
+    durable: Durability = setting("sync", rules.choice("sync", "process"))
     """What the journal survives: `sync` also a power failure, `process` only a crash of the
     process."""
-    journal_limit: int = setting(8 * GiB, size(1 << 20, 1 << 40))
+    journal_limit: int = setting(8 * GiB, rules.size(1 << 20, 1 << 40))
     """Bytes that the journal may take on disk; beyond that nothing more is accepted."""
-    confirm: Confirm = setting("next", choice("next", "done"))
+    confirm: Confirm = setting("next", rules.choice("next", "done"))
     """With a journal: a message is confirmed when the `next` one is asked for, or when its `done`
     is called. A handler confirms by returning."""
-    trace: Path | None = setting(None, PATH)
+    trace: Path | None = setting(None, rules.PATH)
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
-    trace_format: TraceFormat = setting("auto", choice("auto", "parquet", "jsonl", "jsonl.gz"))
+    trace_format: TraceFormat = setting(
+        "auto", rules.choice("auto", "parquet", "jsonl", "jsonl.gz")
+    )
     """How a folder is written; `auto` is Parquet if pyarrow is installed. A single file's name says
     it itself."""
-    trace_run: str = setting("live", RUN_ID)
+    trace_run: str = setting("live", rules.RUN_ID)
     """The run that the event log belongs to: the nodes of one system share it."""
-    trace_rotate: float = setting(60.0, duration("1s", "24h"))
+    trace_rotate: float = setting(60.0, rules.duration("1s", "24h"))
     """Seconds after which a file of the log is finished and the next one begun."""
 
     def __post_init__(self) -> None:

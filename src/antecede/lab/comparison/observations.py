@@ -9,22 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias, final
 
+from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.claims import (
-    CONTROL,
-    FAILURES,
-    IN_TRANSIT,
-    LIVENESS,
-    MAGNITUDE,
-    MESSAGE_SPACE,
-    OPTIMAL,
-    ORDER,
-    PROCESS_SPACE,
-    RECEIVER_STEPS,
-    SCALABLE,
-    SENDER_STEPS,
-    SIDE,
-)
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.growth import exponent, name_of
 from antecede.lab.comparison.holdings import ACKNOWLEDGED, HOLDINGS
@@ -333,17 +319,17 @@ def see_control(protocol: str, readings: Readings) -> Observation | None:
 
 
 OBSERVERS: Final[dict[str, Observe]] = {
-    FAILURES: partial(see_trials, LOSING, "reliable"),
-    ORDER: partial(see_trials, REORDERING, "FIFO"),
-    MESSAGE_SPACE: partial(see_growth, measured.INTEGERS, measured.BYTES),
-    PROCESS_SPACE: see_process_space,
-    SENDER_STEPS: partial(see_growth, measured.SENDER, None),
-    RECEIVER_STEPS: partial(see_growth, measured.RECEIVER, None),
-    OPTIMAL: see_optimal,
-    SIDE: see_side,
-    MAGNITUDE: see_magnitude,
-    SCALABLE: see_scalable,
-    IN_TRANSIT: see_in_transit,
-    LIVENESS: see_liveness,
-    CONTROL: see_control,
+    claims.FAILURES: partial(see_trials, LOSING, "reliable"),
+    claims.ORDER: partial(see_trials, REORDERING, "FIFO"),
+    claims.MESSAGE_SPACE: partial(see_growth, measured.INTEGERS, measured.BYTES),
+    claims.PROCESS_SPACE: see_process_space,
+    claims.SENDER_STEPS: partial(see_growth, measured.SENDER, None),
+    claims.RECEIVER_STEPS: partial(see_growth, measured.RECEIVER, None),
+    claims.OPTIMAL: see_optimal,
+    claims.SIDE: see_side,
+    claims.MAGNITUDE: see_magnitude,
+    claims.SCALABLE: see_scalable,
+    claims.IN_TRANSIT: see_in_transit,
+    claims.LIVENESS: see_liveness,
+    claims.CONTROL: see_control,
 }

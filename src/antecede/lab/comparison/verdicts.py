@@ -8,22 +8,8 @@ confirmed by the same word. What counts as a qualification, and why, is listed b
 from dataclasses import dataclass
 from typing import Final, final
 
-from antecede.lab.comparison.claims import (
-    CONTROL,
-    FAILURES,
-    GROWTH,
-    LIVENESS,
-    MAGNITUDE,
-    MESSAGE_SPACE,
-    ORDER,
-    PROCESS_SPACE,
-    RECEIVER_STEPS,
-    SCALABLE,
-    SENDER_STEPS,
-    SIDE,
-    Claim,
-    claims_about,
-)
+from antecede.lab.comparison import claims
+from antecede.lab.comparison.claims import Claim, claims_about
 from antecede.lab.comparison.observations import Observation, observe
 from antecede.lab.comparison.readings import Readings
 
@@ -37,20 +23,29 @@ TOLERANCE: Final = 0.35
 BY_HOLDINGS: Final = "O(i+o+b+p+u)"
 """A bound by what a process holds, so that what it is done with must not count."""
 
-GROWTH_ASPECTS: Final = (MESSAGE_SPACE, PROCESS_SPACE, SENDER_STEPS, RECEIVER_STEPS)
+GROWTH_ASPECTS: Final = (
+    claims.MESSAGE_SPACE,
+    claims.PROCESS_SPACE,
+    claims.SENDER_STEPS,
+    claims.RECEIVER_STEPS,
+)
 
 MAGNITUDES: Final = ("0", "O(r)", "O(b r)", "unbounded")
 """From best to worst."""
 
 QUALIFYING: Final[dict[tuple[str, str, str], str]] = {
-    (LIVENESS, "no", "with timers"): "only as long as no null messages are sent",
-    (CONTROL, "no", "null"): "without null messages it would not be live",
-    (SIDE, "sender", "both"): "a part of it is at the receiver",
-    (SIDE, "receiver", "both"): "a part of it is at the sender",
-    (SCALABLE, "yes", "partly"): "it falls with distance, but not in proportion",
-    (SCALABLE, "no", "partly"): "it falls with distance, but not in proportion",
-    (ORDER, "FIFO", "any"): "no run without it failed; runs that did not fail are no proof",
-    (FAILURES, "reliable", "any"): "no run without it failed; runs that did not fail are no proof",
+    (claims.LIVENESS, "no", "with timers"): "only as long as no null messages are sent",
+    (claims.CONTROL, "no", "null"): "without null messages it would not be live",
+    (claims.SIDE, "sender", "both"): "a part of it is at the receiver",
+    (claims.SIDE, "receiver", "both"): "a part of it is at the sender",
+    (claims.SCALABLE, "yes", "partly"): "it falls with distance, but not in proportion",
+    (claims.SCALABLE, "no", "partly"): "it falls with distance, but not in proportion",
+    (claims.ORDER, "FIFO", "any"): "no run without it failed; runs that did not fail are no proof",
+    (
+        claims.FAILURES,
+        "reliable",
+        "any",
+    ): "no run without it failed; runs that did not fail are no proof",
 }
 """By aspect, claim and observation: what the one has to be qualified by."""
 
@@ -79,14 +74,14 @@ def judge(claim: Claim, observation: Observation) -> Verdict:
     """Compare one claim with what was seen."""
     if claim.aspect in GROWTH_ASPECTS:
         outcome, reason = judge_growth(claim, observation)
-    elif claim.aspect == MAGNITUDE:
+    elif claim.aspect == claims.MAGNITUDE:
         outcome, reason = judge_magnitude(claim.says, observation.word)
     elif claim.says == observation.word:
         outcome, reason = CONFIRMED, ""
     elif (claim.aspect, claim.says, observation.word) in QUALIFYING:
         reason = QUALIFYING[(claim.aspect, claim.says, observation.word)]
         outcome = QUALIFIED
-    elif claim.aspect == CONTROL:
+    elif claim.aspect == claims.CONTROL:
         outcome, reason = judge_control(claim.says, observation.word)
     else:
         outcome, reason = REFUTED, f"seen here: {observation.word}"
@@ -95,7 +90,7 @@ def judge(claim: Claim, observation: Observation) -> Verdict:
 
 def judge_growth(claim: Claim, observation: Observation) -> tuple[str, str]:
     """A claimed power of n against the measured one."""
-    few_claimed, all_claimed = GROWTH[claim.says]
+    few_claimed, all_claimed = claims.GROWTH[claim.says]
     few, everybody = observation.powers
     assert everybody is not None, "growth is observed with all peers at least"
     if few is not None and few > few_claimed + TOLERANCE:

@@ -8,21 +8,11 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from antecede.core.errors import LocalError, RemoteError
+from antecede.link import reports
 from antecede.link.faults import Faults
 from antecede.link.inbound import InboundMessage
 from antecede.link.notation import messages_text
-from antecede.link.reports import (
-    PeerBack,
-    PeerLeft,
-    PeerMet,
-    PeerRestarted,
-    PeerSilent,
-    Refused,
-    Report,
-    Stranger,
-    TooLarge,
-    Undeliverable,
-)
+from antecede.link.reports import Report
 from antecede.live.errors import Stranded
 from antecede.live.node import Node
 from antecede.live.opening import SecretTokens, start_node
@@ -136,9 +126,9 @@ class ChatSession:
             self._screen.line(line)
 
     def _on_report(self, report: Report) -> None:
-        if isinstance(report, PeerLeft):
+        if isinstance(report, reports.PeerLeft):
             self._left.add(report.name)
-        elif isinstance(report, PeerMet | PeerRestarted):
+        elif isinstance(report, reports.PeerMet | reports.PeerRestarted):
             self._left.discard(report.name)
         words = words_of(report)
         if words:
@@ -147,19 +137,19 @@ class ChatSession:
 
 def words_of(report: Report) -> str:
     """What to tell a person about this; empty if nothing."""
-    if isinstance(report, Undeliverable):
+    if isinstance(report, reports.Undeliverable):
         return f"{len(report.sequences)} messages never reached {report.name}"
-    if isinstance(report, TooLarge):
+    if isinstance(report, reports.TooLarge):
         return f"a message of {report.name} was too large: {report.size:,} bytes"
-    if isinstance(report, Refused):
+    if isinstance(report, reports.Refused):
         return f"{report.name} cannot take part: {report.reason}"
     said = {
-        PeerMet: "is here",
-        PeerRestarted: "is back, and remembers nothing",
-        PeerSilent: "is silent",
-        PeerBack: "is back",
-        PeerLeft: "has left",
-        Stranger: "wants to come in",
+        reports.PeerMet: "is here",
+        reports.PeerRestarted: "is back, and remembers nothing",
+        reports.PeerSilent: "is silent",
+        reports.PeerBack: "is back",
+        reports.PeerLeft: "has left",
+        reports.Stranger: "wants to come in",
     }.get(type(report))
     return f"{report.name} {said}" if said else ""
 
