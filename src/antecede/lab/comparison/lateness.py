@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
-from antecede.lab.comparison.copy_times import Copy, CopyTimes
+from antecede.lab.comparison.copy_times import CopyTimes
 from antecede.lab.comparison.effort import Effort
 from antecede.lab.comparison.stationarity import Trend, trend
 from antecede.lab.comparison.traffic import (
@@ -86,18 +86,15 @@ def messages_of_each(load: float, effort: Effort) -> int:
 
 def compared(ours: CopyTimes, theirs: CopyTimes, messages_each: int) -> Lateness:
     """The differences, over the copies that both delivered."""
-    copies: list[Copy] = []
-    late: list[int] = []
-    sender: list[int] = []
-    receiver: list[int] = []
-    for key, copy in ours.copies.items():
-        other = theirs.copies[key]
-        if copy.arrived_ns < 0 or copy.delivered_ns < 0:
-            continue
-        copies.append(copy)
-        late.append(copy.latency_ns() - other.latency_ns())
-        sender.append(copy.sender_wait_ns() - other.sender_wait_ns())
-        receiver.append(copy.receiver_wait_ns() - other.receiver_wait_ns())
+    pairs = [
+        (copy, theirs.copies[key])
+        for key, copy in ours.copies.items()
+        if copy.arrived_ns >= 0 and copy.delivered_ns >= 0
+    ]
+    copies = [copy for copy, _ in pairs]
+    late = [copy.latency_ns() - other.latency_ns() for copy, other in pairs]
+    sender = [copy.sender_wait_ns() - other.sender_wait_ns() for copy, other in pairs]
+    receiver = [copy.receiver_wait_ns() - other.receiver_wait_ns() for copy, other in pairs]
     return Lateness(
         mean=middle_mean(late) / MEAN_RTT_NS,
         sender=middle_mean(sender) / MEAN_RTT_NS,
