@@ -1,18 +1,18 @@
 """`antecede check`: the model checker on the command line."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import click
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from antecede.cli.console import Console
 from antecede.cli.progress import progress_bar
 from antecede.core.catalogue import ProtocolInfo, find_protocol
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check
 from antecede.sim.checker.every import SIZE_MAX, every_program
 from antecede.sim.checker.partings import PartingFailure, PartingResult, check_partings
@@ -133,15 +133,26 @@ def command(
         programs = named_programs(info, wanted)
     else:
         programs = every_such_program(info, size, multicast, programs_max, console)
-    partings = (crashes, expulsions)
-    if any(partings) and (duplications or expiries):
+    if (crashes or expulsions) and (duplications or expiries):
         raise LocalError("with crashes and expulsions packets may be lost, but no more")
-    campaign = Campaign(info, losses, duplications, expiries, states_max, partings)
-    results = campaign.run(programs)
+    if info.network != "lossy":
+        losses = duplications = 0
+    if crashes or expulsions:
+        faults = f"any order, losses {losses}; crashes {crashes}, expulsions {expulsions}"
+        results = checked(
+            programs,
+            lambda x, show: check_partings(info, x, losses, crashes, expulsions, states_max, show),
+        )
+    else:
+        faults = f"{network_text(info, losses, duplications)}; expiries {expiries}"
+        results = checked(
+            programs,
+            lambda x, show: check(info, x, losses, duplications, expiries, states_max, show),
+        )
     if as_json:
         click.echo(json.dumps(results_object(results)))
     else:
-        console.print(results_table(info, results, campaign.faults()))
+        console.print(results_table(info, results, faults))
     for result in results:
         if result.failure is not None:
             tell(console, protocol, result.failure)
@@ -149,74 +160,35 @@ def command(
 
 
 AnyResult = CheckResult | PartingResult
+Check = Callable[[Program, Callable[[int], None]], AnyResult]
+"""Checks a program, and says now and then how many states it has seen."""
 
 
-class Campaign:
-    """The same check for one program after another, up to the first failure; shows progress."""
-
-    def __init__(
-        self,
-        info: ProtocolInfo,
-        losses: int,
-        duplications: int,
-        expiries: int,
-        states_max: int,
-        partings: tuple[int, int],
-    ) -> None:
-        self._partings = partings
-        lossy = info.network == "lossy"
-        self._info = info
-        self._losses = losses if lossy else 0
-        self._duplications = duplications if lossy else 0
-        self._expiries = expiries
-        self._states_max = states_max
-
-    def faults(self) -> str:
-        """What the network and the timers are allowed to do, in words."""
-        crashes, expulsions = self._partings
-        if crashes or expulsions:
-            gone = f"crashes {crashes}, expulsions {expulsions}"
-            return f"any order, losses {self._losses}; {gone}"
-        if self._info.network == "lossy":
-            words = f"any order, losses {self._losses}, duplications {self._duplications}"
-        elif self._info.network == "fifo":
-            words = "FIFO channels, which this protocol needs"
-        else:
-            words = "any order, nothing lost or doubled, which this protocol needs"
-        return f"{words}; expiries {self._expiries}"
-
-    def run(self, programs: Sequence[Program]) -> list[AnyResult]:
-        """Check each of them, up to the first failure."""
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        results: list[AnyResult] = []
-        with progress_bar(*columns) as progress:
-            task = progress.add_task("", total=len(programs))
-            for program in programs:
-                results.append(self._check(program, progress, task))
-                progress.advance(task)
-                if results[-1].failure is not None:
-                    break
-        return results
-
-    def _check(self, program: Program, progress: Progress, task: TaskID) -> AnyResult:
-        name = escape(program.name)
+def checked(programs: Sequence[Program], check_one: Check) -> list[AnyResult]:
+    """Check one program after another, up to the first failure; shows progress."""
+    results: list[AnyResult] = []
+    with progress_bar(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task("", total=len(programs))
 
         def show(states: int) -> None:
-            progress.update(task, description=f"{name}: {states:,} states")
+            bar.update(task, description=f"{escape(program.name)}: {states:,} states")
 
-        progress.update(task, description=name)
-        if any(self._partings):
-            faults = (self._losses, *self._partings)
-            return check_partings(self._info, program, *faults, self._states_max, show)
-        return check(
-            self._info,
-            program,
-            self._losses,
-            self._duplications,
-            self._expiries,
-            self._states_max,
-            show,
-        )
+        for program in programs:
+            bar.update(task, description=escape(program.name))
+            results.append(check_one(program, show))
+            bar.advance(task)
+            if results[-1].failure is not None:
+                break
+    return results
+
+
+def network_text(info: ProtocolInfo, losses: int, duplications: int) -> str:
+    """What the network is allowed to do, in words."""
+    if info.network == "lossy":
+        return f"any order, losses {losses}, duplications {duplications}"
+    if info.network == "fifo":
+        return "FIFO channels, which this protocol needs"
+    return "any order, nothing lost or doubled, which this protocol needs"
 
 
 def named_programs(info: ProtocolInfo, wanted: Sequence[str]) -> list[Program]:
@@ -230,10 +202,7 @@ def named_programs(info: ProtocolInfo, wanted: Sequence[str]) -> list[Program]:
         elif " " in name:
             programs.append(parse(name))
         else:
-            raise LocalError(
-                f"no program is called {name!r}{near_miss(name, list(PROGRAMS))}; "
-                f"there are {', '.join(PROGRAMS)}"
-            )
+            raise not_called("no program", name, PROGRAMS)
     return programs
 
 

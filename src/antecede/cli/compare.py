@@ -14,7 +14,7 @@ from rich.table import Table
 from antecede.cli.console import Console
 from antecede.cli.progress import progress_bar
 from antecede.cli.units import parse_names
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES
 from antecede.lab.comparison.documents import ks_table, write_comparison, write_ks
@@ -237,10 +237,7 @@ def chosen_families(text: str) -> tuple[str, ...]:
     names = parse_names(text)
     for name in names:
         if name not in FAMILIES:
-            raise LocalError(
-                f"nothing is called {name!r}{near_miss(name, list(FAMILIES))}; "
-                f"there are {', '.join(FAMILIES)}"
-            )
+            raise not_called("nothing", name, FAMILIES)
     return tuple(family for family in FAMILIES if not names or family in names)
 
 

@@ -12,7 +12,6 @@ from antecede.audit.oracle import check_log
 from antecede.cli import units
 from antecede.cli.simulate_plan import (
     Plan,
-    check_places,
     interval_of,
     limits,
     linked,
@@ -229,7 +228,6 @@ def command(
         seed=seed,
     )
     workload = build_workload(workload_name, traffic, dict(settings))
-    check_places(workload.processes, faults)
     info = linked(protocol, workload, faults, link)
     run = partial(
         simulate,

@@ -91,7 +91,11 @@ def check_places(processes: int, faults: Faults) -> None:
 
 
 def linked(protocol: str, workload: Workload, faults: Faults, link: bool | None) -> ProtocolInfo:
-    """The protocol, over a link if it needs one; that it got one unasked is said."""
+    """The protocol, over a link if it needs one; that it got one unasked is said.
+
+    `LocalError` if they do not fit each other.
+    """
+    check_places(workload.processes, faults)
     info = find_protocol(protocol)
     if link is None and needs_link(info, faults):
         better = "FIFO channels" if info.network == "fifo" else "a network that loses nothing"

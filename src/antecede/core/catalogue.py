@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Final, Literal, TypeAlias, final
 
 from antecede.core.codec import PacketCodec
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.core.process import CausalProcess
 from antecede.core.protocols.blocking import BlockingProcess
 from antecede.core.protocols.bss import BssProcess
@@ -329,10 +329,7 @@ def find_protocol(name: str) -> ProtocolInfo:
         return PROTOCOLS[name]
     module_name, _, attribute = name.partition(":")
     if not module_name or module_name.startswith(".") or not attribute:
-        raise LocalError(
-            f"no protocol is called {name!r}{near_miss(name, list(PROTOCOLS))}; "
-            f"there are {', '.join(PROTOCOLS)}"
-        )
+        raise not_called("no protocol", name, PROTOCOLS)
     try:
         info = getattr(import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:

@@ -7,7 +7,7 @@ They stay ordinary Python classes in the compiled build, so that an error furthe
 `TimeoutError` or the like as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from mypy_extensions import mypyc_attr
@@ -42,3 +42,10 @@ def near_miss(name: str, known: Sequence[str]) -> str:
     """` (did you mean 'bob'?)`, if something known looks like that."""
     close = get_close_matches(name, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def not_called(nothing: str, name: str, known: Iterable[str]) -> LocalError:
+    """That `nothing` ("no network") has this name, what was perhaps meant, and what there is."""
+    names = list(known)
+    listed = ", ".join(names)
+    return LocalError(f"{nothing} is called {name!r}{near_miss(name, names)}; there are {listed}")

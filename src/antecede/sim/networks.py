@@ -8,7 +8,7 @@ not measurements of anybody's network.
 from dataclasses import replace
 from typing import Final, final
 
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import (
     Constant,
@@ -100,10 +100,7 @@ def find_network(name: str) -> NetworkInfo:
     """The network called `name`."""
     info = NETWORKS.get(name)
     if info is None:
-        raise LocalError(
-            f"no network is called {name!r}{near_miss(name, list(NETWORKS))}; "
-            f"there are {', '.join(NETWORKS)}"
-        )
+        raise not_called("no network", name, NETWORKS)
     return info
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, final
 
 from antecede.core.catalogue import ProtocolInfo, find_protocol
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison import claims
 from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.effort import Effort, reach_of
@@ -139,10 +139,7 @@ class Planner:
             ends = tasks_at(family, entrant, "ends", (LOSSY, WITHOUT_TIMERS), (TRIAL_PROCESSES,))
             # Both latency and liveness are about it; it is played once.
             return ends + self._script(entrant, "starvation")
-        raise LocalError(
-            f"nothing is called {family!r}{near_miss(family, list(FAMILIES))}; "
-            f"there are {', '.join(FAMILIES)}"
-        )
+        raise not_called("nothing", family, FAMILIES)
 
     def _footprints(self, entrant: Entrant) -> list[Task]:
         """Every size in every traffic, but for news that would not get round among neighbours."""

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Final, final
 
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import not_called
 from antecede.lab.scenarios.mf_multicast import MF_MULTICAST
 from antecede.lab.scenarios.script import Script, Send, send
 from antecede.lab.scenarios.stage import Performance, perform
@@ -369,8 +369,5 @@ SCENARIOS: Final[dict[str, Scenario]] = {
 def find_scenario(name: str) -> Scenario:
     """The scenario of that name, or `LocalError` that lists them."""
     if name not in SCENARIOS:
-        raise LocalError(
-            f"no scenario is called {name!r}{near_miss(name, list(SCENARIOS))}; "
-            f"there are {', '.join(SCENARIOS)}"
-        )
+        raise not_called("no scenario", name, SCENARIOS)
     return SCENARIOS[name]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.sim.workloads.broadcast import Broadcast
 from antecede.sim.workloads.groups import Groups
 from antecede.sim.workloads.pipeline import Pipeline
@@ -206,9 +206,6 @@ def build_workload(
     """The workload called `name`; `LocalError` says what is wrong with the name or a setting."""
     info = WORKLOADS.get(name)
     if info is None:
-        raise LocalError(
-            f"no workload is called {name!r}{near_miss(name, list(WORKLOADS))}; "
-            f"there are {', '.join(WORKLOADS)}"
-        )
+        raise not_called("no workload", name, WORKLOADS)
     check_seed(traffic.seed)
     return info.build(traffic, Settings(name, info.parameters, {} if given is None else given))

@@ -7,7 +7,7 @@ travels between and on how many came before it on that pair, so a run can be rep
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self, final
 
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError, not_called
 from antecede.link.faults import Faults, FaultyNetwork
 from antecede.link.latency import Constant, Latency, Uniform
 
@@ -40,10 +40,7 @@ class Conditions:
         known = [field.name for field in fields(cls)]
         for name in settings:
             if name not in known:
-                raise LocalError(
-                    f"no condition is called {name!r}{near_miss(name, list(known))}; "
-                    f"there are {', '.join(known)}"
-                )
+                raise not_called("no condition", name, known)
         before = {} if base is None else {name: getattr(base, name) for name in known}
         conditions = cls(**{**before, **settings})
         conditions.check()
