@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from antecede.lab.comparison.tabulation import (
     omission_table,
     paper_tables,
     series_tables,
+    verdict_rows,
     verdict_table,
 )
 
@@ -95,23 +97,6 @@ def reading_rows(readings: Readings) -> list[tuple[object, ...]]:
     ]
 
 
-def verdict_rows(judged: list[Judged]) -> list[tuple[object, ...]]:
-    """The verdicts in the order of `VERDICT_COLUMNS`."""
-    return [
-        (
-            one.verdict.claim.protocol,
-            one.verdict.claim.aspect,
-            one.verdict.claim.cell,
-            one.verdict.observation.word,
-            one.verdict.outcome,
-            one.verdict.reason,
-            one.verdict.observation.detail,
-            one.command,
-        )
-        for one in judged
-    ]
-
-
 def ks_row(row: KsRow) -> tuple[object, ...]:
     """A point of the experiment in the order of `KS_COLUMNS`."""
     figure = row.percent
@@ -126,7 +111,7 @@ def ks_row(row: KsRow) -> tuple[object, ...]:
     )
 
 
-def csv_text(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+def csv_text(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
     """Rows as comma-separated values under a heading; nothing stands for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -108,25 +108,29 @@ def cell_of(
     return NOT_MEASURED if observation is None else observation.word
 
 
+def verdict_rows(judged: list[Judged]) -> list[tuple[str, ...]]:
+    """Protocol, aspect, claim, what was seen, verdict, reason, figures, and the command."""
+    return [
+        (
+            one.verdict.claim.protocol,
+            one.verdict.claim.aspect,
+            one.verdict.claim.cell,
+            one.verdict.observation.word,
+            one.verdict.outcome,
+            one.verdict.reason,
+            one.verdict.observation.detail,
+            one.command,
+        )
+        for one in judged
+    ]
+
+
 def verdict_table(judged: list[Judged]) -> TextTable:
     """Every claim, its verdict, the figures, and the command that shows them."""
-    rows: list[tuple[str, ...]] = []
-    for one in judged:
-        verdict = one.verdict
-        figures = verdict.observation.detail
-        if verdict.reason:
-            figures = f"{verdict.reason}. {figures}"
-        rows.append(
-            (
-                verdict.claim.protocol,
-                verdict.claim.aspect,
-                verdict.claim.cell,
-                verdict.observation.word,
-                verdict.outcome,
-                figures,
-                one.command,
-            )
-        )
+    rows = [
+        (*cells, f"{reason}. {figures}" if reason else figures, run)
+        for *cells, reason, figures, run in verdict_rows(judged)
+    ]
     head = ("protocol", "aspect", "the paper", "seen here", "verdict", "figures", "run")
     return TextTable(title="Verdicts", head=head, rows=tuple(rows))
 
