@@ -9,12 +9,12 @@ import json
 from typing import Any
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.lab.stalled import STALL_MS, silence
 from antecede.link.faults import Faults
 from antecede.link.latency import Exponential
 from antecede.sim.measures import Measures
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Groups, Poisson, RequestReply, Workload
+from bench.stalled import STALL_MS, silence
 
 MS = 1_000_000
 PATIENT_NS = 10_000 * MS

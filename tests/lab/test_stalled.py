@@ -1,7 +1,7 @@
 """One silent process among many: what is left of the traffic among the others."""
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.lab.stalled import MS, STALL_MS, silence
+from bench.stalled import MS, STALL_MS, silence
 
 LOAD = 0.5
 STALL = {"stall_ns": STALL_MS * MS}

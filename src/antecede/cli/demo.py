@@ -89,12 +89,12 @@ def performed(plan: Plan, places: Places) -> Summary:
     steps = Steps()
     rate = f"{plan.orders} orders at {plan.per_second:g} a second"
     with steps.step(f"a shop of {len(SERVICES)} processes on a bad network, {rate}, twice") as bar:
-        outcomes = record(plan, places, bar.doing, bar.done)
+        outcomes = record(plan, places, bar.tell, bar.done)
     judge, judgements = judged(steps, places)
     with steps.step("comparing protocols in the simulator") as bar:
         compared = compare(plan, places, bar.show)
     with steps.step("writing the report") as bar:
-        bar.doing("measuring")
+        bar.tell("measuring")
         summary = Summary(
             judge=judge,
             outcomes=outcomes,
@@ -102,7 +102,7 @@ def performed(plan: Plan, places: Places) -> Summary:
             costs=measure(places),
             compared=compared,
         )
-        bar.doing("drawing")
+        bar.tell("drawing")
         wanted = Wanted(title="antecede demo: a shop on a bad network")
         write_report(places.report, make_report([places.folder], wanted))
     return summary
@@ -113,13 +113,13 @@ def judged(steps: Steps, places: Places) -> tuple[str, dict[str, Judgement]]:
     reason = why_no_spark()
     with steps.step(f"auditing both runs with {SPARK if reason is None else ORACLE}") as bar:
         if reason is None:
-            bar.doing("starting Spark")
+            bar.tell("starting Spark")
             try:
-                return SPARK, judged_by_spark(places, bar.doing, bar.watch)
+                return SPARK, judged_by_spark(places, bar.tell, bar.watch)
             except LocalError as error:
                 reason = f"Spark does not work here, so {ORACLE} has to do: {error}"
         steps.note(reason)
-        return ORACLE, judged_by_oracle(places, bar.doing)
+        return ORACLE, judged_by_oracle(places, bar.tell)
 
 
 def failure_text(error: AntecedeError) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -112,7 +113,7 @@ def told() -> Iterator[tuple["Tell", "Report | None"]]:
         task = bar.add_task("starting Spark", total=None, runs="")
 
         def tell(doing: str) -> None:
-            bar.update(task, description=doing, total=None, completed=0, runs="")
+            bar.update(task, description=escape(doing), total=None, completed=0, runs="")
 
         def report(progress: "SweepProgress") -> None:
             runs = f"{progress.runs_done} of {progress.runs} runs"

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from antecede.cli.progress import progress_bar
@@ -26,7 +27,7 @@ class SparkProgress:
 
     def tell(self, doing: str) -> None:
         """Say what is being done now."""
-        self._bar.update(self._task, description=doing, total=None, completed=0)
+        self._bar.update(self._task, description=escape(doing), total=None, completed=0)
 
     def watch(self, session: "SparkSession") -> None:
         """From now on, show how many tasks of this session are done."""
