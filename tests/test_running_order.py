@@ -1,5 +1,6 @@
 """One worker has all of Spark, short tests fill gaps, and what takes long comes before the end."""
 
+import gc
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,3 +57,8 @@ def test_files_stay_whole_and_everything_is_run() -> None:
 
 def test_folders_of_short_tests_exist() -> None:
     assert [name for name in SHORT if not Path(__file__).parents[1].joinpath(name).is_dir()] == []
+
+
+def test_garbage_is_looked_for_while_tests_run_but_not_in_what_was_collected() -> None:
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000

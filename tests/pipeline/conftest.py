@@ -34,8 +34,8 @@ def spark() -> Iterator[SparkSession]:
         # Nor is there anything to learn from the first stages about how to run the others.
         # Commands that are run as a user would run them keep all of this.
         "spark.sql.adaptive.enabled": "false",
-        # With one compiler Java keeps 48 MB for code, which Spark has filled after a minute. Room for
-        # classes and for what lives shortly spares a third of the collections.
+        # With one compiler Java keeps 48 MB for code, which Spark has filled after a minute. With
+        # room for classes, and for what lives shortly, a third less is spent on garbage.
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
         " -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=300m -Xmn500m",
         # Filters that Spark could think up itself would save rows, and there are few.
