@@ -1,30 +1,81 @@
-"""What has to be known about a log before it can be cut: its runs, their size, a few flights."""
+"""What has to be known about a log before it can be cut: its runs, their size, a few flights.
 
-from collections.abc import Mapping, Sequence
+One look at each piece of the log tells both. How many flights are wanted is known only when all
+has been counted. So each message has a *level*, which follows from its name: half of all are at
+level 0, a quarter at level 1, and so on. Workers set those of some levels aside, and the driver
+fetches the highest.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.audit.copies import (
+    LATEST,
+    NEVER,
+    ArrowBatch,
+    Copies,
+    Integers,
+    Rows,
+    gather,
+)
 from antecede.pipeline.audit.inputs import Source
+from antecede.pipeline.audit.log_columns import REQUIRED, LogColumns, RunKey, extremes
+from antecede.pipeline.audit.pieces import Pieces, Reader, of_rows
 from antecede.pipeline.audit.plan import RunExtent
-from antecede.pipeline.audit.stages import flights_of, receiver_of, sender_of
-from antecede.trace.events import KINDS
+from antecede.pipeline.ingest.xxhash import P1, mixed, xxhash64
+from antecede.pipeline.persisting import persisted
 
 Flights: TypeAlias = NDArray[np.int64]
 """When copies began and ended, and at which processes, a row each."""
 
-REQUIRED: Final = ("process", "position", "kind", "time_ns", "run_id")
-"""What no row may lack."""
+SUMS: Final = ("events", "bad", "submissions", "deliveries", "traced")
+LEAST: Final = ("low", "first_ns")
+GREATEST: Final = ("high", "last_ns")
 
-COUNTS: Final = ("submissions", "deliveries", "traced")
+LOOKED: Final = StructType(
+    [
+        StructField("source", IntegerType()),
+        StructField("run_id", StringType()),
+        StructField("process", IntegerType()),
+        *(StructField(name, LongType()) for name in (*SUMS, *LEAST, *GREATEST)),
+        StructField("level", IntegerType(), nullable=False),
+        StructField("content", BinaryType()),
+    ]
+)
+"""What is seen of a piece: for each process how much it has there, and the least level of messages
+that are set aside; rows with a content are such messages, all of one level."""
+
+ARROW: Final = to_arrow_schema(LOOKED)
 
 SAMPLED_MESSAGES: Final = 50_000
 """About so many messages are looked at before the log is cut."""
+
+WHOLE_BITS: Final = 11
+"""Of a piece of so many rows, as a power of two, all messages are set aside."""
+
+SPARSEST: Final = 5
+"""The least level of messages that are set aside, of pieces of any size: one in 32."""
+
+LEVELS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,41 +102,155 @@ class RunFacts:
         return max(self.submissions, self.deliveries)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What one look at a log has shown."""
+
+    runs: list[RunFacts]
+    seen: DataFrame
+    """`LOOKED`."""
+    level: int
+    """Messages of all levels from this one on were set aside in every piece."""
+
+    def flights(self, runs: Sequence[int]) -> dict[int, Flights]:
+        """When some copies of these runs began and ended, as recorded, and where."""
+        if not runs:
+            return {}
+        copies = sum(self.runs[number].copies for number in runs)
+        level = max(self.level, (copies // SAMPLED_MESSAGES).bit_length() - 1)
+        found = self.seen.where(F.col("content").isNotNull() & (F.col("level") >= level))
+        rows = Rows.of_parcels(found.select("content").toArrow()["content"])
+        keys = keys_of([(run.source, run.run_id) for run in self.runs])
+        return {run: flights_of(rows.chosen(rows.run == keys[run])) for run in runs}
+
+
 def gather_facts(events: DataFrame) -> list[RunFacts]:
-    """All runs, by source and id; `LocalError` if rows lack what every row must have."""
-    is_bad = ~F.col("kind").isin(*KINDS) | F.lit(False)
-    for column in REQUIRED:
-        is_bad = is_bad | F.col(column).isNull()
-    counted = F.col("sender").isNotNull() & F.col("sequence").isNotNull()
-    is_submission = (F.col("kind") == "submitted") & (F.col("process") == F.col("sender"))
-    is_delivery = F.col("kind") == "delivered"
-    time_ns = F.when(counted & (is_submission | is_delivery), F.col("time_ns"))
-    places = F.max("position") - F.min("position") + 1
-    by_process = events.groupBy("source", "run_id", "process").agg(
-        F.count(F.lit(1)).alias("events"),
-        F.count_if(is_bad).alias("bad"),
-        F.count_if(counted & is_submission).alias("submissions"),
-        F.count_if(counted & is_delivery).alias("deliveries"),
-        F.min(time_ns).alias("first_ns"),
-        F.max(time_ns).alias("last_ns"),
-        F.count_if(counted & is_traced(events)).alias("traced"),
-        (F.count("position") > places).alias("crowded"),
+    """All runs of a log. In: the event log, source and run_id."""
+    with ExitStack() as stack:
+        return look_at(of_rows(events), stack).runs
+
+
+def look_at(pieces: Pieces, stack: ExitStack) -> Looked:
+    """All runs, by source and id; `LocalError` if rows lack what every row must have.
+
+    What is seen is kept until the stack is closed.
+    """
+    seen = persisted(pieces.table.mapInArrow(partial(look, read=pieces.read), LOOKED), stack)
+    merged = {name: F.sum(name) for name in SUMS}
+    merged |= {name: F.min(name) for name in LEAST} | {name: F.max(name) for name in GREATEST}
+    parts = seen.where(F.col("content").isNull())
+    by_process = parts.groupBy("source", "run_id", "process").agg(
+        *(column.alias(name) for name, column in merged.items()), F.max("level").alias("level")
     )
     by_run = by_process.groupBy("source", "run_id").agg(
-        F.count("process").alias("processes"),
-        *(F.sum(name).alias(name) for name in ("events", "bad", *COUNTS)),
-        F.min("first_ns").alias("first_ns"),
-        F.max("last_ns").alias("last_ns"),
-        F.max("crowded").alias("crowded"),
+        *(merged[name].alias(name) for name in (*SUMS, "first_ns", "last_ns")),
+        F.count(F.lit(1)).alias("processes"),
+        F.max(F.col("events") > F.col("high") - F.col("low") + 1).alias("crowded"),
+        F.max("level").alias("level"),
     )
     rows = [row.asDict() for row in by_run.collect()]
+    level = max((row.pop("level") for row in rows), default=0)
+    return Looked(runs=runs_of(rows), seen=seen, level=level)
+
+
+def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunFacts]:
+    """Runs by source and id, as they were counted; `LocalError` if rows were bad."""
     bad = sum(row.pop("bad") for row in rows)
     if bad:
         raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(REQUIRED)}")
     for row in rows:
-        row["first_ns"] = row["first_ns"] or 0
-        row["last_ns"] = row["last_ns"] or 0
+        if row["first_ns"] == LATEST:
+            row["first_ns"] = row["last_ns"] = 0
     return sorted((RunFacts(**row) for row in rows), key=lambda run: (run.source, run.run_id))
+
+
+def facts_of(log: LogColumns) -> list[RunFacts]:
+    """All runs of a log that is here as a whole; `LocalError` as `look_at` has it."""
+    seen = log.by_process()
+    run, count = seen["run"], len(log.runs)
+    columns = {
+        name: np.bincount(run, seen[name], minlength=count).astype(np.int64) for name in SUMS
+    }
+    columns["processes"] = np.bincount(run, minlength=count)
+    columns["first_ns"], _ = extremes(run, seen["first_ns"], count)
+    _, columns["last_ns"] = extremes(run, seen["last_ns"], count)
+    crowded = set(run[seen["events"] > seen["high"] - seen["low"] + 1].tolist())
+    return runs_of(
+        [
+            {name: int(values[number]) for name, values in columns.items()}
+            | {"source": source, "run_id": run_id, "crowded": number in crowded}
+            for number, (source, run_id) in enumerate(log.runs)
+        ]
+    )
+
+
+def look(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
+    """What there is in these pieces. Out: `LOOKED`."""
+    for batch in batches:
+        for table in read(batch):
+            log = LogColumns(table)
+            least = min(SPARSEST, max(0, len(log.run).bit_length() - WHOLE_BITS))
+            yield counted_batch(log, least)
+            yield from sampled_batches(log, least)
+
+
+def counted_batch(log: LogColumns, level: int) -> ArrowBatch:
+    """How much each process has."""
+    seen = log.by_process()
+    keys = [log.runs[number] for number in seen["run"].tolist()]
+    columns: dict[str, Any] = {
+        "source": [source for source, _ in keys],
+        "run_id": [run_id for _, run_id in keys],
+        **{name: seen[name] for name in ("process", *SUMS, *LEAST, *GREATEST)},
+        "level": np.full(len(keys), level),
+    }
+    return looked_batch(columns)
+
+
+def sampled_batches(log: LogColumns, least: int) -> Iterator[ArrowBatch]:
+    """The submissions and deliveries of messages from this level on, those of each together."""
+    levels = levels_of(log.columns["sender"], log.columns["sequence"])
+    chosen = np.flatnonzero(log.counted & (levels >= least))
+    rows = log.rows(dict(zip(log.runs, keys_of(log.runs).tolist(), strict=True)), chosen)
+    levels = levels[chosen]
+    for level in np.unique(levels).tolist():
+        content = rows.chosen(levels == level).packed()
+        yield looked_batch({"level": [level], "content": [content]})
+
+
+def looked_batch(columns: Mapping[str, Any]) -> ArrowBatch:
+    """Rows of `LOOKED`; what is not given is null."""
+    rows = len(columns["level"])
+    arrays = [
+        pa.array(columns[field.name]).cast(field.type)
+        if field.name in columns
+        else pa.nulls(rows, field.type)
+        for field in ARROW
+    ]
+    return pa.record_batch(arrays, schema=ARROW)
+
+
+def keys_of(runs: Sequence[RunKey]) -> Integers:
+    """A number for each run that is the same wherever it is read."""
+    return xxhash64([f"{source} {run_id}" for source, run_id in runs])
+
+
+def levels_of(sender: Integers, sequence: Integers) -> Integers:
+    """The level of each message."""
+    words = mixed(sender.astype(np.uint64) * P1 ^ mixed(sequence.astype(np.uint64)))
+    words |= np.uint64(1 << LEVELS)
+    return np.bitwise_count(~words & (words - np.uint64(1))).astype(np.int64)
+
+
+def flights_of(rows: Rows) -> Flights:
+    """When the copies of these rows began and ended, and where; one of both, if it lacks one."""
+    copies: Copies = gather(rows).copies
+    begun, ended = copies.submitted_position != NEVER, copies.delivered_position != NEVER
+    begin = np.where(begun, copies.submitted_ns, copies.delivered_ns)
+    end = np.where(ended, copies.delivered_ns, copies.submitted_ns)
+    sender = np.where(begun, copies.sender, copies.process)
+    receiver = np.where(ended, copies.process, copies.sender)
+    return np.stack([begin, end, sender, receiver], axis=1)
 
 
 def check_separate(runs: Sequence[RunFacts], sources: Sequence[Source]) -> None:
@@ -96,13 +261,6 @@ def check_separate(runs: Sequence[RunFacts], sources: Sequence[Source]) -> None:
                 f"{run.run_id}: a process has several events at one position, so these files are "
                 "more than one run; give each file alone, or put each run into a folder run_id=…"
             )
-
-
-def is_traced(events: DataFrame) -> Column:
-    """Whether a row says which trace it belongs to."""
-    if "trace_id" not in events.columns:
-        return F.lit(False)
-    return F.col("trace_id").isNotNull() & (F.col("trace_id") != "")
 
 
 def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
@@ -131,29 +289,6 @@ def extent_of(run: RunFacts, sample: Flights | None, offsets: Mapping[int, int])
         last_ns=run.last_ns + max(moves),
         sample=moved_flights(flights, offsets)[:, :2],
     )
-
-
-def sample_flights(rows: DataFrame, runs: Sequence[int], copies: int) -> dict[int, Flights]:
-    """When some copies of these runs began and ended, as recorded, and where.
-
-    In: what `counted_rows` returns.
-    """
-    if not runs:
-        return {}
-    one_of = max(1, copies // SAMPLED_MESSAGES)
-    is_chosen = F.pmod(F.xxhash64(sender_of(), "sequence"), F.lit(one_of)) == 0
-    sampled = flights_of(rows.where(F.col("run").isin(list(runs)) & is_chosen))
-    columns = {
-        "begin": F.coalesce("begin_ns", "end_ns"),
-        "end": F.coalesce("end_ns", "begin_ns"),
-        "sender": F.when(F.col("begin_ns").isNotNull(), sender_of()).otherwise(receiver_of()),
-        "receiver": F.when(F.col("end_ns").isNotNull(), receiver_of()).otherwise(sender_of()),
-    }
-    chosen = sampled.select("run", *(column.alias(name) for name, column in columns.items()))
-    table = chosen.toArrow()
-    run, *others = (table.column(name).to_numpy() for name in ("run", *columns))
-    flights = np.stack(others, axis=1)
-    return {number: flights[run == number] for number in runs}
 
 
 def moved_flights(flights: Flights, offsets: Mapping[int, int]) -> Flights:

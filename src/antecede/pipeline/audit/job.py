@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import Order
 from antecede.audit.summary import SUMMARY, TABLES, Audit, Found, Summary
-from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
+from antecede.pipeline.audit.facts import RunFacts, check_separate, look_at
 from antecede.pipeline.audit.inputs import (
     Source,
     cut_off,
@@ -21,6 +22,7 @@ from antecede.pipeline.audit.inputs import (
 )
 from antecede.pipeline.audit.judge import SETTINGS, Tell, silent
 from antecede.pipeline.audit.library import Findings, audited
+from antecede.pipeline.audit.pieces import of_files, of_rows
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
 from antecede.pipeline.places import Places
@@ -45,19 +47,25 @@ def audit(
     The tables in the folder `out` are replaced; they are written in the format `format_name`.
     """
     check_format(session, format_name)
-    with Places(session) as places, configured(session, SETTINGS):
+    with ExitStack() as stack:
+        stack.enter_context(configured(session, SETTINGS))
+        places = stack.enter_context(Places(session))
         sources = [find_source(path, places) for path in paths]
         sources += [Source(path=name, run_id=None, is_table=True) for name in tables]
         tell("looking at the log")
         log = read_logs(session, sources)
-        runs = gather_facts(log)
+        pieces = of_files(session, sources) or of_rows(log)
+        looked = look_at(pieces, stack)
+        runs = looked.runs
         check_separate(runs, sources)
         places.make_folder(out)
         names = names_of(runs, sources)
         spans = read_spans(session, sources, dict(zip(names, runs, strict=True)))
         by_name = dict(zip(names, runs, strict=True))
         cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
-        with audited(log, runs, names, order, spans, slice_copies, tell, cut, moved) as found:
+        with audited(
+            log, pieces, looked, names, order, spans, slice_copies, tell, cut, moved
+        ) as found:
             tell("writing")
             write_tables(found, out, places, format_name)
             summary = found.summary

@@ -1,6 +1,6 @@
 """Has logs of any size judged: in slices, and what slices cannot judge, in other ways.
 
-1. One pass finds out what runs there are; another looks at a few flights of the large ones.
+1. One look at the log tells what runs there are, and a few flights of the large ones.
 2. Rows are cut into overlapping slices and judged, each slice on its own. Runs whose clocks turn
    out to contradict the order of their events are judged once more, by repaired clocks.
 3. Copies that reach beyond their slices are put together; flights among them that are longer than
@@ -19,13 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.pipeline.audit.clocks import find_blurs, find_offsets, with_clock
-from antecede.pipeline.audit.facts import (
-    Flights,
-    RunFacts,
-    extent_of,
-    sample_flights,
-    with_run_numbers,
-)
+from antecede.pipeline.audit.cutting import into_slices
+from antecede.pipeline.audit.facts import Flights, Looked, RunFacts, extent_of, with_run_numbers
 from antecede.pipeline.audit.findings import BEFORE_SUBMISSION, FINDINGS, MIXED, REASONS, SCATTERED
 from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.pipeline.audit.long_stages import (
@@ -42,9 +37,10 @@ from antecede.pipeline.audit.opens import (
     looked_up,
     lost_copies,
 )
+from antecede.pipeline.audit.pieces import Pieces
 from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
 from antecede.pipeline.audit.sequential import judge_slices
-from antecede.pipeline.audit.stages import counted_rows, find_copies, into_slices
+from antecede.pipeline.audit.stages import counted_rows, find_copies
 from antecede.pipeline.audit.verdict import doubts, scattered_runs
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.spark_settings import UNWEIGHED
@@ -97,7 +93,8 @@ class Judged:
 
 def judged_events(
     events: DataFrame,
-    runs: Sequence[RunFacts],
+    pieces: Pieces,
+    looked: Looked,
     stack: ExitStack,
     *,
     slice_copies: int = SLICE_COPIES,
@@ -105,11 +102,13 @@ def judged_events(
 ) -> Judged:
     """Judge these runs; what comes of it is valid until the stack is closed.
 
-    In: the event log, source and run_id.
+    In: the event log, source and run_id; the same in pieces, and what a look at them has shown.
     """
+    runs = looked.runs
     orders = ORDERS if any(run.traced for run in runs) else (PROCESS,)
     numbered = with_run_numbers(events, runs)
-    judge = Judge(counted_rows(numbered, traced=TRACE in orders), runs, orders, stack)
+    rows = counted_rows(numbered, traced=TRACE in orders)
+    judge = Judge(rows, pieces, looked, orders, stack)
     findings = judge.findings(slice_copies, tell)
     return Judged(
         runs=list(runs), events=numbered, findings=findings, orders=orders, method=judge.method
@@ -120,10 +119,17 @@ class Judge:
     """Judges the rows of a log; keeps results as long as the stack is open."""
 
     def __init__(
-        self, rows: DataFrame, runs: Sequence[RunFacts], orders: Sequence[Order], stack: ExitStack
+        self,
+        rows: DataFrame,
+        pieces: Pieces,
+        looked: Looked,
+        orders: Sequence[Order],
+        stack: ExitStack,
     ) -> None:
         self._rows = rows
-        self._runs = runs
+        self._pieces = pieces
+        self._looked = looked
+        self._runs = looked.runs
         self._orders = orders
         self._stack = stack
         self._samples: dict[int, Flights] = {}
@@ -134,12 +140,12 @@ class Judge:
         extents = self._extents(slice_copies, tell)
         self.method.plan = plan = plan_slices(extents, slice_copies)
         tell("judging slices")
-        sliced = self._persisted(self._judged_slices(self._rows, plan))
+        sliced = self._persisted(self._judged_slices(plan))
         wrong = self._overview(sliced)
         if wrong:
             tell("judging stretches without a clock")
             blurred = self._with_blurs(wrong, slice_copies)
-            again = self._persisted(self._judged_slices(self._rows, blurred))
+            again = self._persisted(self._judged_slices(blurred))
             sliced = sliced.where(~F.col("run").isin(wrong)).unionByName(again)
         parts = [sliced]
         if plan.slices:
@@ -149,8 +155,7 @@ class Judge:
     def _extents(self, slice_copies: int, tell: Tell) -> dict[int, RunExtent]:
         """How large runs are; where a sample shows that clocks disagree, they are repaired."""
         large = [number for number, run in enumerate(self._runs) if run.copies > slice_copies]
-        copies = sum(self._runs[number].copies for number in large)
-        self._samples = sample_flights(self._rows, large, copies)
+        self._samples = self._looked.flights(large)
         skewed = [run for run, sample in self._samples.items() if goes_back(sample)]
         if skewed:
             tell("repairing clocks")
@@ -210,16 +215,15 @@ class Judge:
     def _persisted(self, table: DataFrame) -> DataFrame:
         return persisted(table, self._stack)
 
-    def _judged_slices(self, rows: DataFrame, plan: SlicePlan) -> DataFrame:
+    def _judged_slices(self, plan: SlicePlan) -> DataFrame:
         """The findings of all slices."""
+        numbers = {(run.source, run.run_id): number for number, run in enumerate(self._runs)}
+        offsets = self.method.offsets
+        sliced = into_slices(self._pieces, numbers, offsets, plan, self._parts(plan.count))
         judge = partial(
-            judge_slices,
-            slices=plan.slices,
-            orders=tuple(self._orders),
-            blurs=plan.blurs,
-            run=plan.runs[0] if len(plan.runs) == 1 else None,
+            judge_slices, slices=plan.slices, orders=tuple(self._orders), blurs=plan.blurs
         )
-        return into_slices(rows, plan, self._parts(plan.count)).mapInArrow(judge, FINDINGS)
+        return sliced.mapInArrow(judge, FINDINGS)
 
     def _parts(self, groups: int) -> int:
         """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""

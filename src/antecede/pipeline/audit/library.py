@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.audit.summary import Method, Summary
 from antecede.pipeline.audit import verdict
-from antecede.pipeline.audit.facts import RunFacts, gather_facts
+from antecede.pipeline.audit.facts import Looked, look_at
 from antecede.pipeline.audit.findings import (
     CAUSED,
     DUPLICATE,
@@ -34,6 +34,7 @@ from antecede.pipeline.audit.judge import (
     judged_events,
     silent,
 )
+from antecede.pipeline.audit.pieces import Pieces, of_rows
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
 from antecede.pipeline.audit.summary import channels_of, figures_of
@@ -75,16 +76,18 @@ def audit(
     `trace_id, span_id, operation, attributes`, and `run_id`.
     """
     named = with_all_columns(events)
-    with configured(events.sparkSession, SETTINGS):
+    with configured(events.sparkSession, SETTINGS), ExitStack() as stack:
         tell("looking at the log")
-        runs = gather_facts(named)
-        names = [run.run_id for run in runs]
-        return audited(named, runs, names, order, spans, slice_copies, tell)
+        pieces = of_rows(named)
+        looked = look_at(pieces, stack)
+        names = [run.run_id for run in looked.runs]
+        return audited(named, pieces, looked, names, order, spans, slice_copies, tell)
 
 
 def audited(
     events: DataFrame,
-    runs: Sequence[RunFacts],
+    pieces: Pieces,
+    looked: Looked,
     names: Sequence[str],
     order: Order | None,
     spans: DataFrame | None,
@@ -97,10 +100,10 @@ def audited(
 
     `cut` has processes whose logs break off, `moved` those whose clocks somebody has repaired.
 
-    In: the event log, source and run_id.
+    In: the event log, source and run_id; the same in pieces, and what a look at them has shown.
     """
     with ExitStack() as stack:
-        judged = judged_events(events, runs, stack, slice_copies=slice_copies, tell=tell)
+        judged = judged_events(events, pieces, looked, stack, slice_copies=slice_copies, tell=tell)
         chosen = order or judged.orders[-1]
         findings = with_run_ids(judged.findings, names)
         log = with_run_ids(counted(judged.events), names)

@@ -113,6 +113,24 @@ class SlicePlan:
         self.count += len(edges) - 1
         self.overlap_ns = max(self.overlap_ns, overlap * width_ns)
 
+    def slices_of(
+        self, run: npt.NDArray[np.int64], clock_ns: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Which rows are in the plan, and the first and the last slice that see each of them.
+
+        In: the run and the time of each row.
+        """
+        known = np.full(max([int(run.max(initial=0)), *self.runs]) + 1, -1)
+        known[self.runs] = np.arange(len(self.runs))
+        placed = np.flatnonzero(known[run] >= 0)
+        at = known[run[placed]]
+        start_ns, width_ns, base = (
+            np.array(of_runs, np.int64)[at] for of_runs in (self.start_ns, self.width_ns, self.base)
+        )
+        cell = base + (clock_ns[placed] - start_ns) // width_ns
+        first, last = (np.array(of_cells, np.int64)[cell] for of_cells in (self.first, self.last))
+        return placed, first, last
+
     def _add_cells(self, start_ns: int, width_ns: int, first: list[int], last: list[int]) -> None:
         self.base.append(len(self.first))
         self.start_ns.append(start_ns)

@@ -33,15 +33,14 @@ def judge_slices(
     slices: Mapping[int, Slice],
     orders: Sequence[Order],
     blurs: Mapping[int, Blurs],
-    run: int | None = None,
 ) -> Iterator[ArrowBatch]:
     """The findings of each slice; a slice without an entry in `slices` has whole runs.
 
-    In: what `into_slices` returns; the rows of one slice follow each other. `run` is that of all
-    rows, if they do not say so themselves.
+    In: what `into_slices` returns; the parcels of one slice follow each other.
     """
     for number, parts in grouped(batches, "slice"):
-        rows = blurred(Rows.of_batches(parts, run), blurs)
+        contents = (content for part in parts for content in part.column("content"))
+        rows = blurred(Rows.of_parcels(contents), blurs)
         found = judged(rows, number, slices.get(number), orders)
         yield from until_clear(found, blurs).to_batches()
 

@@ -1,8 +1,9 @@
-"""The files of logs that may be small enough to be judged here, and their rows."""
+"""Logs that fit the memory of this process with room to spare: their files, and what is in them."""
 
 import gzip
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -11,8 +12,13 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.audit.copies import Rows
+from antecede.pipeline.audit.facts import RunFacts, facts_of
 from antecede.pipeline.audit.inputs import Source, json_table, runs_at
+from antecede.pipeline.audit.log_columns import READ, LogColumns
+from antecede.pipeline.audit.pieces import repeated
 from antecede.trace.datasets import common_source, suffix_of
+from antecede.trace.events import TRACE_COLUMNS
 from antecede.trace.parquet import event_schema, read_table, reading
 
 ArrowTable: TypeAlias = Any
@@ -26,6 +32,34 @@ CHUNK_BYTES: Final = 1 << 20
 
 LONGEST_LINE: Final = 1 << 24
 """JSON is parsed in blocks of so many bytes; no line may be longer than one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallLog:
+    """A log in memory."""
+
+    runs: list[RunFacts]
+    table: ArrowTable
+    """All rows: the columns read, and `run`, which stands for the run."""
+    rows: Rows
+
+
+def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> SmallLog:
+    """The log in these files; `LocalError` if rows lack what every row must have."""
+    tables: list[ArrowTable] = []
+    for source, run_id, parts, lines in files:
+        wanted = columns if run_id is not None else (*columns, "run_id")
+        table = read_rows(parts, lines, wanted, TRACE_COLUMNS)
+        if run_id is not None:
+            table = table.append_column("run_id", repeated(run_id, len(table)).cast(pa.string()))
+        tables.append(table.append_column("source", pa.repeat(source, len(table))))
+    table = pa.concat_tables(tables, promote_options="permissive")
+    log = LogColumns(table)
+    return SmallLog(
+        runs=facts_of(log),
+        table=table.append_column("run", pa.array(log.run)),
+        rows=log.rows(),
+    )
 
 
 def files_of(sources: Sequence[Source], events_max: int) -> list[RunFiles] | None:

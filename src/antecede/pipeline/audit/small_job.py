@@ -49,9 +49,9 @@ from antecede.pipeline.audit.inputs import (
 )
 from antecede.pipeline.audit.job import names_of, process_names
 from antecede.pipeline.audit.judge import Tell, silent
+from antecede.pipeline.audit.log_columns import READ
 from antecede.pipeline.audit.sequential import judged
-from antecede.pipeline.audit.small_files import files_of
-from antecede.pipeline.audit.small_log import READ, SmallLog, read_small
+from antecede.pipeline.audit.small_files import SmallLog, files_of, read_small
 from antecede.pipeline.audit.small_tables import (
     Columns,
     Identities,

@@ -1,4 +1,4 @@
-"""The audit's stages on Spark: from the event log to rows and copies, and from rows to slices.
+"""The audit's stages on Spark: from the event log to rows, and from rows to copies.
 
 `run` is a small number that stands for a run (`antecede.pipeline.audit.facts` gives it out), so
 that no string is shuffled or compared.
@@ -10,8 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.pipeline.audit.copies import CLOCK, INT_BITS, NEVER, ROW_COLUMNS, STEP, TRACE
-from antecede.pipeline.audit.plan import SlicePlan
+from antecede.pipeline.audit.copies import CLOCK, INT_BITS, NEVER, ROW_COLUMNS, TRACE
 
 
 def counted(events: DataFrame) -> DataFrame:
@@ -118,43 +117,6 @@ def flights_of(rows: DataFrame) -> DataFrame:
     )
 
 
-def into_slices(rows: DataFrame, plan: SlicePlan, parts: int) -> DataFrame:
-    """Each row of the plan's runs once for each slice that sees it, those of one slice together.
-
-    In:  what `counted_rows` returns.
-    Out: channel, sequence, `STEP`, time_ns, clock_ns and trace if they are there, run if the plan
-         has several, and slice: the fewer columns, the less there is to shuffle and to hand over.
-    """
-    step = F.shiftleft("position", 1).bitwiseOR(F.col("delivered").cast("long")).alias(STEP)
-    spare = {"position", "delivered", *(("run",) if len(plan.runs) == 1 else ())}
-    columns = [name for name in rows.columns if name not in spare]
-    seen = with_cells(rows, plan).select(*columns, step, "first", "last")
-    # Most rows are seen by one slice only, and need no array to be built.
-    slices = F.when(F.col("first") == F.col("last"), F.array("first")).otherwise(
-        F.sequence("first", "last")
-    )
-    sliced = seen.select(*columns, STEP, F.explode(slices).alias("slice"))
-    even = spread(sliced, parts, "slice")
-    return even.sortWithinPartitions("slice") if plan.count > parts else even
-
-
-def with_cells(rows: DataFrame, plan: SlicePlan) -> DataFrame:
-    """The rows of the plan's runs, and the first and the last slice that see them."""
-    grids, cells = plan_tables(rows.sparkSession, plan)
-    if len(plan.runs) == 1:
-        placed = rows.where(F.col("run") == plan.runs[0])
-        start_ns, width_ns, base = (
-            F.lit(of_runs[0]) for of_runs in (plan.start_ns, plan.width_ns, plan.base)
-        )
-    else:
-        placed = rows.join(F.broadcast(grids), on="run", how="inner")
-        start_ns, width_ns, base = F.col("start_ns"), F.col("width_ns"), F.col("base")
-    offset = F.call_function("div", clock_of(rows) - start_ns, width_ns)
-    return placed.withColumn("cell", (base + offset).cast("long")).join(
-        F.broadcast(cells), on="cell", how="inner"
-    )
-
-
 def spread(rows: DataFrame, parts: int, number: str) -> DataFrame:
     """The rows of each group in one partition, as many groups in each.
 
@@ -163,16 +125,6 @@ def spread(rows: DataFrame, parts: int, number: str) -> DataFrame:
     if not hasattr(rows, "repartitionById"):  # Spark 4.0
         return rows.repartition(parts, number).sortWithinPartitions(number)
     return rows.repartitionById(parts, F.pmod(F.col(number), F.lit(parts)).cast("int"))
-
-
-def plan_tables(session: SparkSession, plan: SlicePlan) -> tuple[DataFrame, DataFrame]:
-    """The plan as tables: each run's grid of cells, and the slices that see each cell."""
-    grids = [plan.runs, plan.base, plan.start_ns, plan.width_ns]
-    cells = [range(len(plan.first)), plan.first, plan.last]
-    return (
-        table_of_longs(session, ("run", "base", "start_ns", "width_ns"), grids),
-        table_of_longs(session, ("cell", "first", "last"), cells),
-    )
 
 
 def table_of_longs(

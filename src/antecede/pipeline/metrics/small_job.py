@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.inputs import find_source
-from antecede.pipeline.audit.small_files import files_of
-from antecede.pipeline.audit.small_log import read_small
+from antecede.pipeline.audit.small_files import files_of, read_small
 from antecede.pipeline.metrics.figures import MEASURED, PACKET_TOTALS
 from antecede.pipeline.metrics.job import distinct_names
 from antecede.pipeline.metrics.measure import SECOND_NS

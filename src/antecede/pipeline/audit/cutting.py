@@ -1,0 +1,96 @@
+"""Cuts a log into slices: the rows of each piece, packed for the slices that see them.
+
+Spark moves parcels, not rows: turning columns into rows, and these back into columns for Python,
+would cost more than everything that is done with them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from antecede.pipeline.audit.clocks import Offsets
+from antecede.pipeline.audit.copies import ArrowBatch, Integers, Rows
+from antecede.pipeline.audit.log_columns import LogColumns, RunKey
+from antecede.pipeline.audit.pieces import Pieces, Reader
+from antecede.pipeline.audit.plan import SlicePlan
+from antecede.pipeline.audit.stages import spread
+
+PARCELS: Final = StructType(
+    [
+        StructField("slice", LongType(), nullable=False),
+        StructField("content", BinaryType(), nullable=False),
+    ]
+)
+"""Rows for one slice; what is in a parcel, `Rows.packed` says."""
+
+PARCEL_ROWS: Final = 1 << 16
+"""No parcel has more rows."""
+
+
+def into_slices(
+    pieces: Pieces, numbers: Mapping[RunKey, int], offsets: Offsets, plan: SlicePlan, parts: int
+) -> DataFrame:
+    """Each row of the plan's runs once for each slice that sees it, those of one slice together.
+
+    `numbers` are those of the runs, `offsets` what is added to their clocks. Out: `PARCELS`.
+    """
+    whole = pieces.counted()
+    cut = partial(cut_pieces, read=whole.read, numbers=numbers, offsets=offsets, plan=plan)
+    even = spread(whole.table.mapInArrow(cut, PARCELS), parts, "slice")
+    return even.sortWithinPartitions("slice") if plan.count > parts else even
+
+
+def cut_pieces(
+    batches: Iterator[ArrowBatch],
+    read: Reader,
+    numbers: Mapping[RunKey, int],
+    offsets: Offsets,
+    plan: SlicePlan,
+) -> Iterator[ArrowBatch]:
+    """The rows of pieces in parcels."""
+    for batch in batches:
+        for table in read(batch):
+            rows = with_offsets(LogColumns(table).rows(numbers), offsets)
+            yield from parcels_of(rows, plan)
+
+
+def with_offsets(rows: Rows, offsets: Offsets) -> Rows:
+    """The rows with the time that they are judged by."""
+    clock_ns = rows.clock_ns.copy()
+    place = np.where(rows.delivered, rows.process, rows.sender)
+    for run, of_run in offsets.items():
+        ours = np.flatnonzero(rows.run == run)
+        moves = np.zeros(max([int(place[ours].max(initial=0)), *of_run]) + 1, np.int64)
+        moves[list(of_run)] = list(of_run.values())
+        clock_ns[ours] += moves[place[ours]]
+    return replace(rows, clock_ns=clock_ns) if offsets else rows
+
+
+def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
+    """Rows, packed for the slices that see them."""
+    placed, first, last = plan.slices_of(rows.run, rows.clock_ns)
+    index, number = seen_by(first, last)
+    order = np.argsort(number, kind="stable")
+    index, number = placed[index[order]], number[order]
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(number)], strict=True):
+        contents = [
+            rows.chosen(index[begin : min(begin + PARCEL_ROWS, end)]).packed()
+            for begin in range(start, end, PARCEL_ROWS)
+        ]
+        slices = pa.repeat(int(number[start]), len(contents)).cast(pa.int64())
+        yield pa.record_batch([slices, pa.array(contents, pa.binary())], names=PARCELS.names)
+
+
+def seen_by(first: Integers, last: Integers) -> tuple[Integers, Integers]:
+    """A row's number and a slice's for each that sees it: from its first to its last."""
+    counts = last - first + 1
+    index = np.repeat(np.arange(len(counts)), counts)
+    before = np.repeat(np.cumsum(counts) - counts, counts)
+    return index, first[index] + np.arange(len(index)) - before

@@ -1,0 +1,210 @@
+"""The rows of a log as arrays: how much of everything there is, and what counts for causality.
+
+Every log goes through here, whoever reads it: in one piece if it is small, and otherwise piece by
+piece in the workers of Spark.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antecede.pipeline.audit.copies import (
+    LATEST,
+    NEVER,
+    Flags,
+    Integers,
+    Rows,
+    numbered,
+    process_keys,
+    scattered,
+)
+from antecede.pipeline.ingest.xxhash import hashes_of
+from antecede.trace.events import KINDS
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+RunKey: TypeAlias = tuple[int, str]
+"""Which run of which source."""
+
+INTEGERS: Final = ("process", "position", "sender", "sequence", "target", "time_ns")
+READ: Final = (*INTEGERS, "kind")
+"""What is read of a log in any case."""
+
+REQUIRED: Final = ("process", "position", "kind", "time_ns", "run_id")
+"""What no row may lack."""
+
+TRACE_ID: Final = "trace_id"
+
+
+class LogColumns:
+    """Some rows of a log.
+
+    In: `READ`, source and run_id; trace_id if there are traces.
+    """
+
+    def __init__(self, table: ArrowTable) -> None:
+        self._table = table
+        self.columns: dict[str, Integers] = {
+            name: integers_of(table[name], NEVER) for name in INTEGERS
+        }
+        is_message = valid(table["sender"]) & valid(table["sequence"])
+        own = self.columns["process"] == self.columns["sender"]
+        kind, kinds = coded(table["kind"])
+        self._kind: Integers = kind
+        self._kinds = kinds
+        self.is_submission: Flags = is_message & own & self._is_kind("submitted")
+        self.is_delivery: Flags = is_message & self._is_kind("delivered")
+        self.runs, self.run = run_numbers(table)
+
+    def _is_kind(self, name: str) -> Flags:
+        code = self._kinds.index(name) if name in self._kinds else NEVER - 1
+        flags: Flags = self._kind == code
+        return flags
+
+    @property
+    def counted(self) -> Flags:
+        """Which rows the definition of causal delivery looks at."""
+        return self.is_submission | self.is_delivery
+
+    @property
+    def trace(self) -> Integers:
+        """A number for each row's trace; 0 if it has none."""
+        if TRACE_ID not in self._table.column_names:
+            return np.zeros(len(self.run), np.int64)
+        return trace_numbers(self._table[TRACE_ID])
+
+    def bad(self) -> Flags:
+        """Which rows lack what every row must have."""
+        known = np.array([name in KINDS for name in self._kinds] + [False], np.bool_)
+        bad = ~known[self._kind]
+        for name in REQUIRED:
+            if self._table[name].null_count:
+                bad |= ~valid(self._table[name])
+        return bad
+
+    def by_process(self) -> dict[str, Integers]:
+        """How much of everything each process of each run has: a row each.
+
+        `run` is the number of the run in `runs`. Times without an event are `LATEST`, or less than
+        any.
+        """
+        process = self.columns["process"]
+        place, processes = numbered(process_keys(self.run, process))
+        counted = self.counted
+        flags = {
+            "events": np.ones(len(process), np.bool_),
+            "bad": self.bad(),
+            "submissions": self.is_submission,
+            "deliveries": self.is_delivery,
+            "traced": counted & (self.trace != 0),
+        }
+        found = {
+            name: np.bincount(place[which], minlength=processes) for name, which in flags.items()
+        }
+        position, time_ns = self.columns["position"], self.columns["time_ns"]
+        low, high = extremes(place, position, processes)
+        first_ns, last_ns = extremes(place[counted], time_ns[counted], processes)
+        return found | {
+            "run": scattered(processes, place, self.run),
+            "process": scattered(processes, place, process),
+            "low": low,
+            "high": high,
+            "first_ns": first_ns,
+            "last_ns": last_ns,
+        }
+
+    def rows(
+        self, numbers: Mapping[RunKey, int] | None = None, chosen: Integers | None = None
+    ) -> Rows:
+        """What the definition of causal delivery looks at, or the chosen ones of it.
+
+        Runs get these numbers, or their own.
+        """
+        counted = np.flatnonzero(self.counted) if chosen is None else chosen
+        delivered = self.is_delivery[counted]
+        column = {name: values[counted] for name, values in self.columns.items()}
+        run = self.run[counted]
+        if numbers is not None:
+            run = np.array([numbers[key] for key in self.runs], np.int64)[run]
+        return Rows(
+            run=run,
+            sender=column["sender"],
+            sequence=column["sequence"],
+            process=np.where(delivered, column["process"], column["target"]),
+            delivered=delivered,
+            position=column["position"],
+            time_ns=column["time_ns"],
+            clock_ns=column["time_ns"],
+            trace=self.trace[counted],
+        )
+
+
+def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
+    """The runs of a table by source and id, and the number of each row's run among them."""
+    codes, names = coded(table["run_id"])
+    source = integers_of(table["source"], NEVER)
+    width = len(names) + 1
+    place = source * width + codes + 1
+    numbers, count = numbered(place)
+    ids = ["", *names]
+    keys = [(one // width, ids[one % width]) for one in scattered(count, numbers, place).tolist()]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    rank = np.empty(len(keys), np.int64)
+    rank[order] = np.arange(len(keys))
+    return [keys[number] for number in order], rank[numbers]
+
+
+def extremes(group: Integers, values: Integers, count: int) -> tuple[Integers, Integers]:
+    """The least and the greatest value of each of so many groups."""
+    low, high = np.full(count, LATEST), np.full(count, -LATEST)
+    np.minimum.at(low, group, values)
+    np.maximum.at(high, group, values)
+    return low, high
+
+
+def coded(column: Any) -> tuple[Integers, list[str]]:  # noqa: ANN401 pyarrow has no types
+    """A number for each row's text, `NEVER` for none; and the texts."""
+    texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(texts, pa.ChunkedArray):  # No chunk is left.
+        return np.zeros(0, np.int64), []
+    if not pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_encode()
+    return integers_of(texts.indices, NEVER), texts.dictionary.to_pylist()
+
+
+def trace_numbers(column: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
+    """A number for each row's trace, the same wherever it is read; 0 if it has none.
+
+    Should two hashes of 64 bits ever be equal at one process, they count as one trace.
+    """
+    codes, names = coded(column)
+    if not names:
+        return np.zeros(len(codes), np.int64)
+    numbers = hashes_of(pa.array(names, pa.string()))
+    numbers[[number for number, name in enumerate(names) if not name]] = 0
+    return np.append(numbers, 0)[codes]
+
+
+def integers_of(column: Any, missing: int) -> Integers:  # noqa: ANN401 pyarrow has no types
+    """A column as 64-bit integers."""
+    filled = pc.fill_null(column, missing) if column.null_count else column
+    values: Integers = filled.to_numpy(**whole(filled)).astype(np.int64, copy=False)
+    return values
+
+
+def valid(column: Any) -> Flags:  # noqa: ANN401 pyarrow has no types
+    """Which rows have something in this column."""
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    flags = pc.is_valid(column)
+    found: Flags = flags.to_numpy(**whole(flags)).astype(np.bool_)
+    return found
+
+
+def whole(column: Any) -> dict[str, bool]:  # noqa: ANN401 pyarrow has no types
+    """Arrays, unlike chunked ones, must be told that they may be copied."""
+    return {} if isinstance(column, pa.ChunkedArray) else {"zero_copy_only": False}
