@@ -6,7 +6,7 @@ twice: as they were recorded, for reports, and by the clock that events are judg
 same unless clocks had to be repaired.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self, TypeAlias
 
@@ -35,9 +35,6 @@ CLOCK: Final = "clock_ns"
 TRACE: Final = "trace"
 ROW_COLUMNS: Final = ("run", "channel", "sequence", "delivered", "position", "time_ns")
 """What is needed of each row; `CLOCK` and `TRACE` come along where there are any."""
-
-ROW_WORDS: Final = 7
-"""So many columns a parcel of rows has."""
 
 WORD_BYTES: Final = 8
 CODEC: Final = "lz4_raw"
@@ -72,24 +69,23 @@ class Rows:
 
     def packed(self) -> bytes:
         """The rows as `of_parcels` takes them."""
-        table = np.empty((ROW_WORDS, len(self)), "<i8")
-        table[0] = self.run
-        table[1] = (self.sender << INT_BITS) | (self.process - NEVER)
-        table[2] = self.sequence
-        table[3] = (self.position << 1) | self.delivered
-        table[4] = self.time_ns
-        # Mostly zeros, which take no room.
-        table[5] = self.clock_ns - self.time_ns
-        table[6] = self.trace
-        content: bytes = pa.compress(table.reshape(-1), CODEC, asbytes=True)
-        return len(self).to_bytes(WORD_BYTES, "little") + content
+        return packed_columns(
+            [
+                self.run,
+                (self.sender << INT_BITS) | (self.process - NEVER),
+                self.sequence,
+                (self.position << 1) | self.delivered,
+                self.time_ns,
+                # Mostly zeros, which take no room.
+                self.clock_ns - self.time_ns,
+                self.trace,
+            ]
+        )
 
     @classmethod
     def of_parcels(cls, contents: Iterable[Any]) -> Self:
         """All the rows in parcels, one below the other."""
-        parts = [unpacked(content) for content in contents]
-        table = np.concatenate(parts, axis=1) if parts else np.empty((ROW_WORDS, 0), np.int64)
-        run, channel, sequence, step, time_ns, moved_ns, trace = table
+        run, channel, sequence, step, time_ns, moved_ns, trace = unpacked_columns(contents, 7)
         return cls(
             run=run,
             sender=channel >> INT_BITS,
@@ -103,14 +99,33 @@ class Rows:
         )
 
 
-def unpacked(content: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
-    """What is in a parcel of rows: a row for each of the columns."""
-    data = content.as_buffer()
-    count = int.from_bytes(data[:WORD_BYTES], "little")
-    size = ROW_WORDS * count * WORD_BYTES
-    return np.frombuffer(pa.decompress(data.slice(WORD_BYTES), size, CODEC), "<i8").reshape(
-        ROW_WORDS, count
-    )
+def packed_columns(columns: Sequence[Integers]) -> bytes:
+    """Columns of equal length as one parcel, compressed: Spark copies it several times."""
+    table = np.empty((len(columns), len(columns[0])), "<i8")
+    for place, column in enumerate(columns):
+        table[place] = column
+    content: bytes = pa.compress(table.reshape(-1), CODEC, asbytes=True)
+    return table.nbytes.to_bytes(WORD_BYTES, "little") + content
+
+
+def unpacked_columns(contents: Iterable[Any], count: int) -> Integers:
+    """So many columns, each with what all parcels have of it, one below the other."""
+    parts: list[Integers] = [np.empty((count, 0), np.int64)]
+    for content in contents:
+        data = content.as_buffer()
+        size = int.from_bytes(data[:WORD_BYTES], "little")
+        words = np.frombuffer(pa.decompress(data.slice(WORD_BYTES), size, CODEC), "<i8")
+        parts.append(words.reshape(count, -1))
+    return np.concatenate(parts, axis=1)
+
+
+def moves_of(process: Integers, offsets: Mapping[int, int]) -> Integers:
+    """What is added to the clock of each of these processes: 0 unless it is said."""
+    known = np.array(sorted(offsets.items()), np.int64).reshape(-1, 2)
+    if not len(known):
+        return np.zeros_like(process)
+    place = np.minimum(np.searchsorted(known[:, 0], process), len(known) - 1)
+    return np.where(known[place, 0] == process, known[place, 1], 0)
 
 
 ROW_FIELDS: Final = tuple(field.name for field in fields(Rows))
@@ -267,6 +282,14 @@ def stable_order(keys: Integers) -> Integers:
     packed.sort()
     order: Integers = packed & ((1 << bits) - 1)
     return order
+
+
+def stretches_of(numbers: Integers) -> list[tuple[int, int]]:
+    """Where each stretch of equal numbers begins and ends."""
+    if not len(numbers):
+        return []
+    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()]
+    return list(zip(starts, [*starts[1:], len(numbers)], strict=True))
 
 
 def paired(first: Integers, second: Integers) -> Integers:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from antecede.pipeline.audit.clocks import Offsets
-from antecede.pipeline.audit.copies import ArrowBatch, Integers, Rows
+from antecede.pipeline.audit.copies import ArrowBatch, Integers, Rows, moves_of, stretches_of
 from antecede.pipeline.audit.log_columns import LogColumns, RunKey
 from antecede.pipeline.audit.pieces import Pieces, Reader
 from antecede.pipeline.audit.plan import SlicePlan
@@ -62,14 +62,14 @@ def cut_pieces(
 
 def with_offsets(rows: Rows, offsets: Offsets) -> Rows:
     """The rows with the time that they are judged by."""
+    if not offsets:
+        return rows
     clock_ns = rows.clock_ns.copy()
     place = np.where(rows.delivered, rows.process, rows.sender)
     for run, of_run in offsets.items():
         ours = np.flatnonzero(rows.run == run)
-        moves = np.zeros(max([int(place[ours].max(initial=0)), *of_run]) + 1, np.int64)
-        moves[list(of_run)] = list(of_run.values())
-        clock_ns[ours] += moves[place[ours]]
-    return replace(rows, clock_ns=clock_ns) if offsets else rows
+        clock_ns[ours] += moves_of(place[ours], of_run)
+    return replace(rows, clock_ns=clock_ns)
 
 
 def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
@@ -78,8 +78,7 @@ def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
     index, number = seen_by(first, last)
     order = np.argsort(number, kind="stable")
     index, number = placed[index[order]], number[order]
-    starts = np.flatnonzero(np.diff(number, prepend=-1))
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(number)], strict=True):
+    for start, end in stretches_of(number):
         contents = [
             rows.chosen(index[begin : min(begin + PARCEL_ROWS, end)]).packed()
             for begin in range(start, end, PARCEL_ROWS)

@@ -36,6 +36,7 @@ from antecede.pipeline.audit.copies import (
     Integers,
     Rows,
     gather,
+    moves_of,
 )
 from antecede.pipeline.audit.inputs import Source
 from antecede.pipeline.audit.log_columns import REQUIRED, LogColumns, RunKey, extremes
@@ -293,10 +294,5 @@ def extent_of(run: RunFacts, sample: Flights | None, offsets: Mapping[int, int])
 
 def moved_flights(flights: Flights, offsets: Mapping[int, int]) -> Flights:
     """The same, by clocks that are moved by these offsets."""
-    known = np.array(sorted(offsets.items()), np.int64).reshape(-1, 2)
-    if not len(known):
-        return flights
     where = flights[:, 2:]
-    place = np.minimum(np.searchsorted(known[:, 0], where), len(known) - 1)
-    moves = np.where(known[place, 0] == where, known[place, 1], 0)
-    return np.concatenate([flights[:, :2] + moves, where], axis=1)
+    return np.concatenate([flights[:, :2] + moves_of(where, offsets), where], axis=1)

@@ -21,14 +21,23 @@ of -1, deliveries are those in the slice's own stretch, and between `clock_ns` a
 lies the flight by the clock that counts.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from antecede.audit.history import ORDERS
+from antecede.pipeline.audit.copies import (
+    ArrowBatch,
+    Integers,
+    packed_columns,
+    stretches_of,
+    unpacked_columns,
+)
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -75,6 +84,19 @@ FINDINGS: Final = StructType(
 )
 
 
+PACKED: Final = StructType([*FINDINGS.fields, StructField("content", BinaryType())])
+"""As Spark gets them: of violations there may be many, and a row has thousands of one order.
+`number` says how many, `process` the bucket that all those of one message and process are in."""
+
+EARLY_AND_LATE: Final = (
+    *("run", "process", "sender", "sequence", "position", "time_ns"),
+    *("other_sender", "other_sequence", "other_position", "other_ns"),
+)
+"""What is in such a row."""
+
+PARCEL_ROWS: Final = 1 << 18
+"""No such row has more."""
+
 ARROW: Final = to_arrow_schema(FINDINGS)
 
 NO_FINDINGS: Final = ARROW.empty_table()
@@ -92,3 +114,28 @@ def findings_table(what: int, **columns: Any) -> ArrowTable:  # noqa: ANN401 - a
     given = {"what": what, **columns}
     arrays = [np.full(rows, given.get(name, 0), kind) for name, kind in COLUMNS]
     return pa.table(arrays, schema=ARROW)
+
+
+def in_parcels(found: ArrowTable, buckets: int) -> Iterator[ArrowBatch]:
+    """Findings as `PACKED`."""
+    is_violation = pc.equal(found["what"], VIOLATION)
+    others = found.filter(pc.invert(is_violation))
+    yield from others.append_column("content", pa.nulls(len(others), pa.binary())).to_batches()
+    rows = found.filter(is_violation)
+    columns = {name: rows[name].to_numpy().astype(np.int64) for name in ("order", *EARLY_AND_LATE)}
+    spread = columns["run"] * 31 + columns["process"] * 7 + columns["sender"]
+    group = spread % buckets * len(ORDERS) + columns["order"]
+    order = np.argsort(group, kind="stable")
+    for start, end in stretches_of(group[order]):
+        for begin in range(start, end, PARCEL_ROWS):
+            which = order[begin : min(begin + PARCEL_ROWS, end)]
+            bucket, code = divmod(int(group[which[0]]), len(ORDERS))
+            row = findings_table(VIOLATION, order=code, process=bucket, number=len(which))
+            content = packed_columns([columns[name][which] for name in EARLY_AND_LATE])
+            yield from row.append_column("content", pa.array([content])).to_batches()
+
+
+def violations_in(contents: Iterable[Any]) -> dict[str, Integers]:
+    """What is in the rows of violations: `EARLY_AND_LATE`."""
+    columns = unpacked_columns(contents, len(EARLY_AND_LATE))
+    return dict(zip(EARLY_AND_LATE, columns, strict=True))

@@ -21,7 +21,7 @@ from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
 from antecede.pipeline.audit.clocks import find_blurs, find_offsets, with_clock
 from antecede.pipeline.audit.cutting import into_slices
 from antecede.pipeline.audit.facts import Flights, Looked, RunFacts, extent_of, with_run_numbers
-from antecede.pipeline.audit.findings import BEFORE_SUBMISSION, FINDINGS, MIXED, REASONS, SCATTERED
+from antecede.pipeline.audit.findings import BEFORE_SUBMISSION, MIXED, PACKED, REASONS, SCATTERED
 from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.pipeline.audit.long_stages import (
     around_long_flights,
@@ -75,6 +75,8 @@ class Method:
     blurred: dict[int, float] = field(default_factory=dict)
     """By run: for which part of its time the clock was not looked at."""
     long_flights: int = 0
+    buckets: int
+    """Violations are put into so many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ class Judged:
     events: DataFrame
     """The log, and run."""
     findings: DataFrame
-    """`FINDINGS`."""
+    """`PACKED`."""
     orders: tuple[Order, ...]
     """Those that were looked at: both, if there are traces."""
     method: Method
@@ -133,7 +135,8 @@ class Judge:
         self._orders = orders
         self._stack = stack
         self._samples: dict[int, Flights] = {}
-        self.method = Method(plan=SlicePlan())
+        copies = sum(run.copies for run in self._runs)
+        self.method = Method(plan=SlicePlan(), buckets=1 + copies // PARTITION_COPIES)
 
     def findings(self, slice_copies: int, tell: Tell) -> DataFrame:
         """Everything there is to say."""
@@ -150,7 +153,7 @@ class Judge:
         parts = [sliced]
         if plan.slices:
             parts += self._judged_opens(sliced, tell)
-        return reduce(DataFrame.unionByName, parts)
+        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), parts)
 
     def _extents(self, slice_copies: int, tell: Tell) -> dict[int, RunExtent]:
         """How large runs are; where a sample shows that clocks disagree, they are repaired."""
@@ -221,9 +224,13 @@ class Judge:
         offsets = self.method.offsets
         sliced = into_slices(self._pieces, numbers, offsets, plan, self._parts(plan.count))
         judge = partial(
-            judge_slices, slices=plan.slices, orders=tuple(self._orders), blurs=plan.blurs
+            judge_slices,
+            slices=plan.slices,
+            orders=tuple(self._orders),
+            blurs=plan.blurs,
+            buckets=self.method.buckets,
         )
-        return sliced.mapInArrow(judge, FINDINGS)
+        return sliced.mapInArrow(judge, PACKED)
 
     def _parts(self, groups: int) -> int:
         """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
@@ -251,9 +258,12 @@ class Judge:
         copies = with_message_start(find_copies(during(self._rows, spans)))
         around = around_long_flights(copies, flights, spans, self._parts(spans.count()))
         judge = partial(
-            judge_long_flights, orders=tuple(self._orders), blurs=self.method.plan.blurs
+            judge_long_flights,
+            orders=tuple(self._orders),
+            blurs=self.method.plan.blurs,
+            buckets=self.method.buckets,
         )
-        return around.mapInArrow(judge, FINDINGS)
+        return around.mapInArrow(judge, PACKED)
 
 
 def goes_back(sample: Flights) -> bool:

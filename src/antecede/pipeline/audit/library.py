@@ -11,21 +11,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
+from antecede.audit.history import PROCESS, TRACE, Order
 from antecede.audit.summary import Method, Summary
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.facts import Looked, look_at
-from antecede.pipeline.audit.findings import (
-    CAUSED,
-    DUPLICATE,
-    INVENTION,
-    LOSS,
-    MESSAGES,
-    ORDER_CODES,
-)
+from antecede.pipeline.audit.findings import ORDER_CODES, VIOLATION
 from antecede.pipeline.audit.inputs import ONLY_RUN, with_all_columns
 from antecede.pipeline.audit.judge import (
     SETTINGS,
@@ -37,13 +30,14 @@ from antecede.pipeline.audit.judge import (
 from antecede.pipeline.audit.pieces import Pieces, of_rows
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
-from antecede.pipeline.audit.summary import channels_of, figures_of
+from antecede.pipeline.audit.summary import Figures, summary_of
+from antecede.pipeline.audit.tables import REPORTED
 from antecede.pipeline.persisting import PersistedTables, persisted
 from antecede.pipeline.spark_settings import configured
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
 
-NOTHING_MOVED: Final[verdict.Moved] = {}
+NOTHING_MOVED: Final[Mapping[str, Mapping[int, int]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +88,7 @@ def audited(
     slice_copies: int,
     tell: Tell,
     cut: Mapping[str, Set[int]] = NOTHING_CUT,
-    moved: verdict.Moved = NOTHING_MOVED,
+    moved: Mapping[str, Mapping[int, int]] = NOTHING_MOVED,
 ) -> Findings:
     """The findings about these runs, which go by these names.
 
@@ -105,27 +99,32 @@ def audited(
     with ExitStack() as stack:
         judged = judged_events(events, pieces, looked, stack, slice_copies=slice_copies, tell=tell)
         chosen = order or judged.orders[-1]
-        findings = with_run_ids(judged.findings, names)
+        shown: Order = chosen if chosen in judged.orders else PROCESS
+        findings = judged.findings
         log = with_run_ids(counted(judged.events), names)
-        found = verdict.violations(findings, chosen if chosen in judged.orders else PROCESS)
-        traced = TRACE in judged.orders
-        deliveries = log.where(F.col("kind") == "delivered") if traced else None
-        offsets = {names[run]: of for run, of in judged.method.offsets.items()}
-        found = verdict.graded(found, {**moved, **offsets})
-        # Without traces all that is added are nulls, which need not be stored.
-        found = found if traced else persisted(found, stack)
-        known = verdict.identified(found, deliveries, with_run_id(spans, names))
-        known = persisted(known, stack) if traced else known
+        clocks = {names.index(run): of for run, of in moved.items()} | judged.method.offsets
+        early = {
+            each: persisted(
+                verdict.find_early(findings, each, names, clocks, judged.method.buckets), stack
+            )
+            for each in judged.orders
+        }
         tell("counting")
-        summary = summarise(judged, findings, known, chosen, names)
-        losses, inventions = verdict.losses(findings), verdict.inventions(findings)
+        summary = summarise(judged, early, chosen, shown, names)
+        known = verdict.violations(early[shown], names, traced=TRACE in judged.orders)
+        if TRACE in judged.orders:
+            deliveries = log.where(F.col("kind") == "delivered")
+            known = verdict.identified(known, deliveries, with_run_id(spans, names))
+            known = persisted(known, stack)
+        named = with_run_ids(findings, names)
+        duplicates, losses, inventions = (verdict.reported(named, name) for name in REPORTED)
         if cut:
             losses = known_only(losses, cut, "target")
             inventions = known_only(inventions, cut, "sender")
             summary = without_unknown(summary, losses, inventions, ends_of(log, cut))
         return Findings(
             violations=known,
-            duplicates=verdict.duplicates(findings),
+            duplicates=duplicates,
             losses=losses,
             inventions=inventions,
             summary=summary,
@@ -193,54 +192,33 @@ def with_run_ids(rows: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def summarise(
-    judged: Judged, findings: DataFrame, violations: DataFrame, order: Order, names: Sequence[str]
+    judged: Judged,
+    early: Mapping[Order, DataFrame],
+    order: Order,
+    shown: Order,
+    names: Sequence[str],
 ) -> Summary:
     """The counts of everything."""
-    grouped = findings.groupBy("what", "order").agg(
+    grouped = judged.findings.groupBy("what", "order").agg(
         F.count(F.lit(1)).alias("rows"), F.sum("number").alias("number")
     )
-    rows = {(row["what"], row["order"]): row for row in grouped.collect()}
-    figures = figures_of(violations)
-    found = sum(figures.kinds.values())
-    by_order: dict[Order, int] = dict.fromkeys(ORDERS, found)
-    for other in judged.orders:
-        if other != order:
-            by_order[other] = verdict.violations(findings, other).count()
-    code = ORDER_CODES[order if order in judged.orders else PROCESS]
+    counts = {
+        (row["what"], row["order"]): (row["rows"], row["number"]) for row in grouped.collect()
+    }
+    figures = {
+        each: verdict.figures_of(table) if (VIOLATION, ORDER_CODES[each]) in counts else Figures()
+        for each, table in early.items()
+    }
     method = judged.method
-    return Summary(
-        events=sum(run.events for run in judged.runs),
-        messages=total(rows, "number", MESSAGES),
-        deliveries=sum(run.deliveries for run in judged.runs),
-        processes=max((run.processes for run in judged.runs), default=0),
-        runs=len(judged.runs),
-        violations=figures.kinds,
-        order=order,
-        violations_by_order=by_order,
-        duplicates=total(rows, "rows", DUPLICATE),
-        losses=total(rows, "rows", LOSS),
-        inventions=total(rows, "rows", INVENTION),
-        self_caused=total(rows, "number", CAUSED, code),
-        cut_off={},
-        unknown={"losses": 0, "inventions": 0},
-        grades=figures.grades,
-        held_back_ns=figures.held_back_ns,
-        channels=channels_of(violations) if found else [],
-        method=Method(
-            slices=method.plan.count,
-            overlap_ns=method.plan.overlap_ns,
-            long_flights=method.long_flights,
-            sequential={names[run]: reasons for run, reasons in sorted(method.reasons.items())},
-            clock_offsets_ns={
-                names[run]: {str(process): ns for process, ns in sorted(offsets.items())}
-                for run, offsets in sorted(method.offsets.items())
-            },
-            blurred={names[run]: share for run, share in sorted(method.blurred.items())},
-        ),
+    how = Method(
+        slices=method.plan.count,
+        overlap_ns=method.plan.overlap_ns,
+        long_flights=method.long_flights,
+        sequential={names[run]: reasons for run, reasons in sorted(method.reasons.items())},
+        clock_offsets_ns={
+            names[run]: {str(process): ns for process, ns in sorted(offsets.items())}
+            for run, offsets in sorted(method.offsets.items())
+        },
+        blurred={names[run]: share for run, share in sorted(method.blurred.items())},
     )
-
-
-def total(rows: Mapping[tuple[int, int], Row], column: str, what: int, order: int = 0) -> int:
-    """A count of one kind of findings."""
-    row = rows.get((what, order))
-    return 0 if row is None else int(row[column])
+    return summary_of(judged.runs, counts, figures, order, shown, how)

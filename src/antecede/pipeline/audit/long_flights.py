@@ -13,7 +13,7 @@ import numpy as np
 from antecede.audit.history import PROCESS, Order
 from antecede.audit.kernel import NONE, CausalPass
 from antecede.pipeline.audit.copies import LATEST, NEVER, ArrowBatch, Copies, Flags, Integers
-from antecede.pipeline.audit.findings import ArrowTable
+from antecede.pipeline.audit.findings import ArrowTable, in_parcels
 from antecede.pipeline.audit.judging import (
     NOTHING,
     Events,
@@ -34,14 +34,25 @@ StrandKey: TypeAlias = tuple[int, int]
 
 
 def judge_long_flights(
-    batches: Iterator[ArrowBatch], orders: Sequence[Order], blurs: Mapping[int, Blurs]
+    batches: Iterator[ArrowBatch],
+    orders: Sequence[Order],
+    blurs: Mapping[int, Blurs],
+    buckets: int,
 ) -> Iterator[ArrowBatch]:
-    """The violations in which a long flight is late.
+    """The violations in which a long flight is late, as `PACKED`, in so many buckets.
 
     In: the columns of `Copies`, and `group`, sorted by group and then by submission; submissions
     are those of the message, not of the copy. The long flights of a group
     come twice: once before everything else, with a submission position of -1.
     """
+    for found in judged_groups(batches, orders, blurs):
+        yield from in_parcels(found, buckets)
+
+
+def judged_groups(
+    batches: Iterator[ArrowBatch], orders: Sequence[Order], blurs: Mapping[int, Blurs]
+) -> Iterator[ArrowTable]:
+    """The violations of each group."""
     judge: GroupJudge | None = None
     current = NEVER
     for group, batch in pieces(batches, "group"):
@@ -65,7 +76,7 @@ class GroupJudge:
         self._count = 0
         self._streams: list[Stream] = []
 
-    def take(self, copies: Copies) -> Iterator[ArrowBatch]:
+    def take(self, copies: Copies) -> Iterator[ArrowTable]:
         """Take the next rows; the findings they lead to."""
         copies = self._blurred(copies)
         is_announced = copies.submitted_position == NEVER
@@ -77,7 +88,7 @@ class GroupJudge:
         if self._count >= CHUNK_COPIES:
             yield from self._advance(int(copies.submitted_clock_ns[-1]))
 
-    def finish(self) -> Iterator[ArrowBatch]:
+    def finish(self) -> Iterator[ArrowTable]:
         """The findings that are left when all rows have been taken."""
         yield from self._advance(LATEST)
 
@@ -91,7 +102,7 @@ class GroupJudge:
             delivered_clock_ns=blurs.blurred(copies.delivered_clock_ns),
         )
 
-    def _advance(self, until_ns: int) -> Iterator[ArrowBatch]:
+    def _advance(self, until_ns: int) -> Iterator[ArrowTable]:
         """Judge everything before this time, and keep the rest."""
         if not self._streams:
             watched = Copies.joined(self._announced)
@@ -101,7 +112,7 @@ class GroupJudge:
         rest = copies.chosen(~is_ready)
         self._buffered, self._count = [rest], len(rest)
         for stream in self._streams:
-            yield from stream.judge(copies.chosen(is_ready), until_ns).to_batches()
+            yield stream.judge(copies.chosen(is_ready), until_ns)
 
 
 class Stream:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from antecede.audit.history import Order
 from antecede.pipeline.audit.copies import LATEST, ArrowBatch, Rows
-from antecede.pipeline.audit.findings import DISORDER, ArrowTable
+from antecede.pipeline.audit.findings import DISORDER, ArrowTable, in_parcels
 from antecede.pipeline.audit.judging import find_overtakings, relevant_events
 from antecede.pipeline.audit.overtaking import could_be_late
 from antecede.pipeline.audit.settling import in_causal_order
@@ -33,16 +33,18 @@ def judge_slices(
     slices: Mapping[int, Slice],
     orders: Sequence[Order],
     blurs: Mapping[int, Blurs],
+    buckets: int,
 ) -> Iterator[ArrowBatch]:
     """The findings of each slice; a slice without an entry in `slices` has whole runs.
 
-    In: what `into_slices` returns; the parcels of one slice follow each other.
+    In:  what `into_slices` returns; the parcels of one slice follow each other.
+    Out: `PACKED`, of which violations are in so many buckets.
     """
     for number, parts in grouped(batches, "slice"):
         contents = (content for part in parts for content in part.column("content"))
         rows = blurred(Rows.of_parcels(contents), blurs)
         found = judged(rows, number, slices.get(number), orders)
-        yield from until_clear(found, blurs).to_batches()
+        yield from in_parcels(until_clear(found, blurs), buckets)
 
 
 def until_clear(found: ArrowTable, blurs: Mapping[int, Blurs]) -> ArrowTable:

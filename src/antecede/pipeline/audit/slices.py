@@ -25,6 +25,7 @@ from antecede.pipeline.audit.copies import (
     Integers,
     Rows,
     gather,
+    stretches_of,
 )
 from antecede.pipeline.audit.findings import (
     BACKWARDS,
@@ -109,8 +110,7 @@ def pieces(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, Ar
     """The batches, cut where the number in `column` changes, each with its number."""
     for batch in batches:
         numbers = batch.column(column).to_numpy()
-        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1)).tolist()
-        for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
+        for start, end in stretches_of(numbers):
             yield int(numbers[start]), batch.slice(start, end - start)
 
 

@@ -15,30 +15,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, History, Order
-from antecede.audit.summary import (
-    CLEAR,
-    GRADES,
-    KINDS,
-    POSSIBLE,
-    RECORDED,
-    SUMMARY,
-    Audit,
-    Found,
-    Method,
-    Summary,
-)
+from antecede.audit.summary import SUMMARY, Audit, Found, Method
 from antecede.pipeline.arrow_files import write_together
-from antecede.pipeline.audit.copies import Integers
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.findings import (
-    CAUSED,
     DISORDER,
-    DUPLICATE,
     INVENTION,
     LOSS,
-    MESSAGES,
     ORDER_CODES,
     REASONS,
+    VIOLATION,
 )
 from antecede.pipeline.audit.inputs import (
     Source,
@@ -52,16 +38,18 @@ from antecede.pipeline.audit.judge import Tell, silent
 from antecede.pipeline.audit.log_columns import READ
 from antecede.pipeline.audit.sequential import judged
 from antecede.pipeline.audit.small_files import SmallLog, files_of, read_small
-from antecede.pipeline.audit.small_tables import (
+from antecede.pipeline.audit.summary import Figures, summary_of
+from antecede.pipeline.audit.tables import (
+    REPORTED,
+    SIDES,
+    VIOLATIONS,
     Columns,
     Identities,
-    channels_of,
+    arrow_table,
     columns_of,
-    latest_violations,
-    quantiles_of,
-    tables_of,
+    early_messages,
 )
-from antecede.pipeline.audit.verdict import INVOLVED, SIDES, Moved
+from antecede.pipeline.audit.tables import chosen as rows_chosen
 from antecede.pipeline.audit.witnesses import violation_of, witnessed
 from antecede.pipeline.places import is_plain
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
@@ -96,17 +84,23 @@ def audit_small(
     orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
     chosen = order or orders[-1]
     findings = columns_of(judged(log.rows, 0, None, orders))
-    early = {each: latest_violations(findings, each) for each in orders}
-    worst_first = early[chosen if chosen in orders else PROCESS]
     cut = cut_off(sources, dict(zip(names, log.runs, strict=True)))
-    findings, unknown = known_only(findings, cut, names)
     moved = moved_clocks(sources, dict(zip(names, log.runs, strict=True)))
-    for columns in early.values():
-        columns["grade"] = grades_of(columns, names, moved)
-    summary = summarise(log, findings, early, chosen, names)
+    clocks = {names.index(run): of for run, of in moved.items()}
+    early = {each: early_messages(of_kind(findings, VIOLATION, each), clocks) for each in orders}
+    shown: Order = chosen if chosen in orders else PROCESS
+    findings, unknown = known_only(findings, cut, names)
+    figures = {each: Figures.of(of_order, names) for each, of_order in early.items()}
+    summary = summary_of(
+        log.runs, counts_of(findings), figures, chosen, shown, method_of(log, findings, names)
+    )
     summary = replace(summary, unknown=unknown, cut_off=ends_of(log, cut, names))
+    worst_first = early[shown]
     identities = identities_of(log, sources, worst_first) if TRACE in orders else {}
-    tables = tables_of(findings, worst_first, names, identities)
+    tables = {"violations": arrow_table(VIOLATIONS, worst_first, names, identities)} | {
+        name: arrow_table(schema, of_kind(findings, what), names)
+        for name, (what, schema) in REPORTED.items()
+    }
     write_together(Path(out), tables, summary.as_object(), [*tables, SUMMARY])
     if explain:
         tell("looking for the reasons")
@@ -120,60 +114,33 @@ def audit_small(
     )
 
 
-def summarise(
-    log: SmallLog,
-    findings: Columns,
-    violations: dict[Order, Columns],
-    order: Order,
-    names: Sequence[str],
-) -> Summary:
-    """The counts of everything."""
-    what, number = findings["what"], findings["number"]
-    judged_order = order if order in violations else PROCESS
-    early = violations[judged_order]
-    by_order = {each: len(violations.get(each, early)["run"]) for each in ORDERS}
-    is_caused = (what == CAUSED) & (findings["order"] == ORDER_CODES[judged_order])
-    return Summary(
-        events=sum(run.events for run in log.runs),
-        messages=int(number[what == MESSAGES].sum()),
-        deliveries=sum(run.deliveries for run in log.runs),
-        processes=max((run.processes for run in log.runs), default=0),
-        runs=len(log.runs),
-        violations={kind: int((early["kind"] == place).sum()) for place, kind in enumerate(KINDS)},
-        order=order,
-        violations_by_order=by_order,
-        duplicates=int((what == DUPLICATE).sum()),
-        losses=int((what == LOSS).sum()),
-        inventions=int((what == INVENTION).sum()),
-        self_caused=int(number[is_caused].sum()),
-        cut_off={},
-        unknown={},
-        grades={grade: int((early["grade"] == place).sum()) for place, grade in enumerate(GRADES)},
-        held_back_ns=quantiles_of(early["held_back_ns"]),
-        channels=channels_of(early, names),
-        method=Method(
-            slices=1 if len(log.rows) else 0,
-            overlap_ns=0,
-            long_flights=0,
-            sequential=reasons_of(findings, names),
-            clock_offsets_ns={},
-            blurred={},
-        ),
+def of_kind(findings: Columns, what: int, order: Order = PROCESS) -> Columns:
+    """The findings of one kind; of those that have an order, the ones by this."""
+    return rows_chosen(
+        findings, (findings["what"] == what) & (findings["order"] == ORDER_CODES[order])
     )
 
 
-def grades_of(early: Columns, names: Sequence[str], moved: Moved) -> Integers:
-    """What each violation rests on, by its number among `GRADES`."""
-    places = {grade: number for number, grade in enumerate(GRADES)}
-    grades: Integers = np.full(len(early["run"]), places[RECORDED], np.int64)
-    for number, name in enumerate(names):
-        clocks = moved.get(name, {})
-        for place in np.flatnonzero(early["run"] == number).tolist() if clocks else []:
-            total_ns = sum(abs(clocks.get(int(early[role][place]), 0)) for role in INVOLVED)
-            if total_ns:
-                is_clear = early["held_back_ns"][place] > total_ns
-                grades[place] = places[CLEAR if is_clear else POSSIBLE]
-    return grades
+def counts_of(findings: Columns) -> dict[tuple[int, int], tuple[int, int]]:
+    """By kind and order: how many findings there are, and the sum of their numbers."""
+    pairs = set(zip(findings["what"].tolist(), findings["order"].tolist(), strict=True))
+    counts = {}
+    for what, order in pairs:
+        which = (findings["what"] == what) & (findings["order"] == order)
+        counts[what, order] = int(which.sum()), int(findings["number"][which].sum())
+    return counts
+
+
+def method_of(log: SmallLog, findings: Columns, names: Sequence[str]) -> Method:
+    """How the log was judged."""
+    return Method(
+        slices=1 if len(log.rows) else 0,
+        overlap_ns=0,
+        long_flights=0,
+        sequential=reasons_of(findings, names),
+        clock_offsets_ns={},
+        blurred={},
+    )
 
 
 def known_only(

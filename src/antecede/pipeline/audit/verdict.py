@@ -1,129 +1,110 @@
-"""From the findings of all judges to the tables of an audit.
+"""What Spark makes of the findings of all judges: tables, and their figures."""
 
-A large log is judged piece by piece, so a message may be found too early more than once, each time
-with another late one; the latest counts.
-"""
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
 
-from collections.abc import Mapping
-from typing import Final, TypeAlias
-
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
-from pyspark.sql.types import (
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from antecede.audit.history import Order
-from antecede.audit.summary import CLEAR, POSSIBLE, RECORDED
 from antecede.pipeline.audit.clocks import scattered_submissions
+from antecede.pipeline.audit.copies import ArrowBatch, packed_columns, unpacked_columns
 from antecede.pipeline.audit.findings import (
     BACKWARDS,
     DISORDER,
-    DUPLICATE,
-    INVENTION,
-    LOSS,
     MIXED,
     ORDER_CODES,
+    PARCEL_ROWS,
     SPAN,
     VIOLATION,
+    violations_in,
 )
-from antecede.pipeline.schemas import RUN_ID
-
-Moved: TypeAlias = Mapping[str, Mapping[int, int]]
-"""By run and process: by how much its clock was moved."""
-
-INVOLVED: Final = ("process", "early_sender", "late_sender")
-"""The processes whose clocks a violation depends on first of all."""
-
-INTEGERS: Final = ("process", "early_sender", "late_sender", "sender", "target")
-
-
-def table(*names: str) -> StructType:
-    """A table of runs; columns that name a process are short integers, the others long ones."""
-    return StructType(
-        [
-            RUN_ID,
-            *(
-                StructField(name, IntegerType() if name in INTEGERS else LongType(), nullable=False)
-                for name in names
-            ),
-        ]
-    )
-
-
-VIOLATIONS: Final = table(
-    "process",
-    "early_sender",
-    "early_sequence",
-    "early_delivered_ns",
-    "late_sender",
-    "late_sequence",
-    "late_delivered_ns",
-    "held_back_ns",
-).add("kind", StringType(), nullable=False)
-"""One row per message delivered too early at a process."""
-
-VIOLATIONS.add("grade", StringType(), nullable=False)
-SIDES: Final = ("early", "late")
-IDENTITIES: Final = ("trace_id", "span_id", "operation")
-ATTRIBUTES: Final = MapType(StringType(), StringType())
-for _name in IDENTITIES:
-    for _side in SIDES:
-        VIOLATIONS.add(f"{_side}_{_name}", StringType())
-for _side in SIDES:
-    VIOLATIONS.add(f"{_side}_attributes", ATTRIBUTES)
-
-DUPLICATES: Final = table(
-    "process", "sender", "sequence", "deliveries", "first_delivered_ns", "last_delivered_ns"
+from antecede.pipeline.audit.stages import spread
+from antecede.pipeline.audit.summary import Figures
+from antecede.pipeline.audit.tables import (
+    ORIGINS,
+    PLACED,
+    REPORTED,
+    SIDES,
+    VIOLATIONS,
+    Moved,
+    arrow_table,
+    chosen,
+    early_messages,
 )
-"""One row per message delivered more than once at a process."""
 
-LOSSES: Final = table("target", "sender", "sequence", "submitted_ns")
-"""One row per message and process that it was submitted to and never delivered at."""
+EARLY: Final = StructType([StructField(name, BinaryType()) for name in ("figures", "content")])
+"""Early messages, many in a row, and what is to be counted of all those of a task."""
 
-INVENTIONS: Final = table("process", "sender", "sequence", "delivered_ns")
-"""One row per message delivered at a process that it was never submitted to."""
+NUMBERS: Final = ("run", *(name for name in PLACED.names if name != "run_id"))
+"""The columns of early messages."""
 
 
-def violations(findings: DataFrame, order: Order) -> DataFrame:
-    """For each early message the latest of the late ones, where events are ordered so.
+def find_early(
+    findings: DataFrame, order: Order, names: Sequence[str], moved: Moved, buckets: int
+) -> DataFrame:
+    """The messages that came too early, where events are ordered so.
 
-    In:  findings, and run_id.
-    Out: the columns of `VIOLATIONS` up to `kind`; early_position, late_position: of the deliveries.
+    In:  `PACKED`; what runs are called, by how much clocks were moved, and how many buckets there
+         are.
+    Out: `EARLY`.
     """
-    # Of narrow columns Spark makes hash tables; of structs it would sort.
-    others = {"sender": "sender", "sequence": "sequence", "ns": "delivered_ns"}
-    found = (
-        findings.where((F.col("what") == VIOLATION) & (F.col("order") == ORDER_CODES[order]))
-        .groupBy("run_id", "process", "sender", "sequence")
-        .agg(
-            F.min("time_ns").alias("time_ns"),
-            F.min("position").alias("position"),
-            F.max("other_position").alias("late_position"),
-            *(
-                F.max_by(f"other_{name}", "other_position").alias(f"late_{column}")
-                for name, column in others.items()
-            ),
-        )
-    )
-    same_sender = F.col("late_sender") == F.col("sender")
-    return found.select(
-        "run_id",
-        "process",
-        F.col("sender").alias("early_sender"),
-        F.col("sequence").alias("early_sequence"),
-        F.col("time_ns").alias("early_delivered_ns"),
-        *(f"late_{column}" for column in others.values()),
-        (F.col("late_delivered_ns") - F.col("time_ns")).alias("held_back_ns"),
-        F.when(same_sender, F.lit("fifo")).otherwise(F.lit("transitive")).alias("kind"),
-        F.col("position").alias("early_position"),
-        "late_position",
-    )
+    asked = findings.where((F.col("what") == VIOLATION) & (F.col("order") == ORDER_CODES[order]))
+    parcels = asked.select(F.col("process").alias("bucket"), "content")
+    find = partial(early_in, names=names, moved=moved)
+    return spread(parcels, buckets, "bucket").mapInArrow(find, EARLY)
+
+
+def early_in(
+    batches: Iterator[ArrowBatch], names: Sequence[str], moved: Moved
+) -> Iterator[ArrowBatch]:
+    """The early messages in these parcels. Out: `EARLY`."""
+    contents = [content for batch in batches for content in batch.column("content")]
+    early = early_messages(violations_in(contents), moved)
+    figures: bytes | None = Figures.of(early, names).packed()
+    for begin in range(0, len(early["run"]), PARCEL_ROWS):
+        part = chosen(early, slice(begin, begin + PARCEL_ROWS))
+        content = packed_columns([part[name] for name in NUMBERS])
+        columns = [pa.array([one], pa.binary()) for one in (figures, content)]
+        yield pa.record_batch(columns, names=EARLY.names)
+        figures = None
+
+
+def figures_of(early: DataFrame) -> Figures:
+    """What is counted of them. In: `EARLY`."""
+    rows = early.where(F.col("figures").isNotNull()).select("figures").collect()
+    return Figures.joined([Figures.unpacked(bytes(row["figures"])) for row in rows])
+
+
+def violations(early: DataFrame, names: Sequence[str], *, traced: bool) -> DataFrame:
+    """In: `EARLY`. Out: `VIOLATIONS`; of those that may be traced `PLACED`."""
+    schema = PLACED if traced else VIOLATIONS
+    unpack = partial(rows_in, names=names, schema=schema)
+    return early.select("content").mapInArrow(unpack, schema)
+
+
+def rows_in(
+    batches: Iterator[ArrowBatch], names: Sequence[str], schema: StructType
+) -> Iterator[ArrowBatch]:
+    """The early messages in these parcels, as rows of this schema."""
+    for batch in batches:
+        for content in batch.column("content"):
+            columns = unpacked_columns([content], len(NUMBERS))
+            early = dict(zip(NUMBERS, columns, strict=True))
+            yield from arrow_table(schema, early, names).to_batches()
+
+
+def reported(findings: DataFrame, name: str) -> DataFrame:
+    """In: findings, and run_id. Out: the table of this name, one of `REPORTED`."""
+    what, schema = REPORTED[name]
+    columns = [
+        F.col(ORIGINS.get(field.name, field.name)).cast(field.dataType).alias(field.name)
+        for field in schema.fields
+    ]
+    return findings.where(F.col("what") == what).select(columns)
 
 
 def identified(
@@ -131,7 +112,7 @@ def identified(
 ) -> DataFrame:
     """Violations with the traces and spans of both deliveries, as far as they are known.
 
-    In:  what `violations` returns; run_id, process, position, trace_id, span_id of deliveries that
+    In:  `PLACED`; run_id, process, position, trace_id, span_id of deliveries that
          have them; run_id, trace_id, span_id, operation, attributes of spans.
     Out: `VIOLATIONS`.
     """
@@ -166,68 +147,12 @@ def identified(
     )
 
 
-def graded(found: DataFrame, moved: Moved) -> DataFrame:
-    """Violations with what they rest on: `antecede.audit.summary.GRADES`.
-
-    In:  what `violations` returns.
-    Out: the same, and grade.
-    """
-    if not moved:
-        return found.withColumn("grade", F.lit(RECORDED))
-    rows = [(run, process, abs(ns)) for run, of in moved.items() for process, ns in of.items()]
-    clocks = found.sparkSession.createDataFrame(rows, "run_id string, at int, moved_ns long")
-    total = F.lit(0).cast("long")
-    for role in INVOLVED:
-        own = clocks.select(
-            "run_id", F.col("at").alias(role), F.col("moved_ns").alias(f"{role}_ns")
-        )
-        found = found.join(F.broadcast(own), on=["run_id", role], how="left")
-        total = total + F.coalesce(f"{role}_ns", F.lit(0))
-    grade = (
-        F.when(total == 0, F.lit(RECORDED))
-        .when(F.col("held_back_ns") > total, F.lit(CLEAR))
-        .otherwise(F.lit(POSSIBLE))
-    )
-    return found.withColumn("grade", grade).drop(*(f"{role}_ns" for role in INVOLVED))
-
-
 def renamed(table: DataFrame, side: str, *names: str) -> DataFrame:
     """The table with these columns called after one side of a violation."""
     others = [name for name in ("run_id", "process") if name in table.columns]
     if "operation" in names:
         others = ["run_id"]
     return table.select(*others, *(F.col(name).alias(f"{side}_{name}") for name in names))
-
-
-def duplicates(findings: DataFrame) -> DataFrame:
-    """In: findings, and run_id. Out: `DUPLICATES`."""
-    return findings.where(F.col("what") == DUPLICATE).select(
-        "run_id",
-        "process",
-        "sender",
-        "sequence",
-        F.col("number").alias("deliveries"),
-        F.col("time_ns").alias("first_delivered_ns"),
-        F.col("other_ns").alias("last_delivered_ns"),
-    )
-
-
-def losses(findings: DataFrame) -> DataFrame:
-    """In: findings, and run_id. Out: `LOSSES`."""
-    return findings.where(F.col("what") == LOSS).select(
-        "run_id",
-        F.col("process").alias("target"),
-        "sender",
-        "sequence",
-        F.col("time_ns").alias("submitted_ns"),
-    )
-
-
-def inventions(findings: DataFrame) -> DataFrame:
-    """In: findings, and run_id. Out: `INVENTIONS`."""
-    return findings.where(F.col("what") == INVENTION).select(
-        "run_id", "process", "sender", "sequence", F.col("time_ns").alias("delivered_ns")
-    )
 
 
 def doubts(findings: DataFrame) -> DataFrame:
