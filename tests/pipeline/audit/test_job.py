@@ -18,7 +18,7 @@ from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.pipeline.audit.inputs import find_source
 from antecede.pipeline.audit.job import audit
-from antecede.pipeline.audit.verdict import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
+from antecede.pipeline.audit.tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede.pipeline.audit.witnesses import affordable, with_witnesses
 from antecede.pipeline.schemas import EVENTS
 from antecede.sim.run import simulate

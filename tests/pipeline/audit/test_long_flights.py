@@ -18,7 +18,7 @@ from antecede.pipeline.audit.copies import (
     Integers,
     gather,
 )
-from antecede.pipeline.audit.long_flights import judge_long_flights
+from antecede.pipeline.audit.long_flights import judged_groups
 from tests.audit.random_traffic import hectic, in_traces
 from tests.pipeline.audit.rows_of_events import rows_of
 from tests.pipeline.audit.test_slices import Row, judged_apart, violations
@@ -104,8 +104,8 @@ def test_the_size_of_chunks_changes_nothing(chunk: int, monkeypatch: pytest.Monk
         parts = [around(begun, group) for group in groups]
 
         rows: list[Row] = []
-        for batch in judge_long_flights(batches_of(parts, random), ORDERS, {}):
-            rows += batch.to_pylist()
+        for table in judged_groups(batches_of(parts, random), ORDERS, {}):
+            rows += table.to_pylist()
 
         apart = judged_apart(events, long)
         for order in ORDERS:
