@@ -1,0 +1,138 @@
+"""Logs in pieces: what is counted, cut and packed is what the whole log has. No Spark is needed."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit.copies import ROW_FIELDS, Rows, gather
+from antecede.pipeline.audit.cutting import PARCELS, parcels_of
+from antecede.pipeline.audit.facts import facts_of, flights_of, look
+from antecede.pipeline.audit.findings import in_parcels, violations_in
+from antecede.pipeline.audit.log_columns import LogColumns
+from antecede.pipeline.audit.pieces import read_here
+from antecede.pipeline.audit.plan import RunExtent, plan_slices
+from antecede.pipeline.audit.sequential import judged
+from antecede.pipeline.audit.summary import Figures
+from antecede.pipeline.audit.tables import Columns, chosen, columns_of, early_messages
+from tests.audit.random_traffic import hectic, in_traces
+from tests.pipeline.audit.logs_on_disk import write_runs
+from tests.pipeline.audit.rows_of_events import joined
+
+
+def piece_of(path: str, part: int = 0, of: int = 1) -> object:
+    """A part of a file, as workers are told of it."""
+    return pa.record_batch(
+        {"source": [0], "run_id": ["only"], "file": [path], "part": [part], "of": [of]}
+    )
+
+
+def many_rows(path: Path) -> tuple[str, Rows]:
+    """A file with several runs, and its rows."""
+    random = Random(5)
+    runs = {f"run-{number}": in_traces(hectic(random), random) for number in range(40)}
+    name = write_runs(path / "log.parquet", runs)
+    (table,) = read_here(piece_of(name))
+    return name, LogColumns(table).rows()
+
+
+def in_order(rows: Rows) -> list[tuple[int, ...]]:
+    """Rows as tuples, for comparing."""
+    return sorted(zip(*(getattr(rows, name).tolist() for name in ROW_FIELDS), strict=True))
+
+
+def test_parts_of_a_file_are_the_file(tmp_path: Path) -> None:
+    name, rows = many_rows(tmp_path)
+    (table,) = read_here(piece_of(name))
+    numbers = {key: number for number, key in enumerate(LogColumns(table).runs)}
+    pq.write_table(pq.read_table(name), name, row_group_size=100)
+    parts = [
+        LogColumns(table).rows(numbers)
+        for part in range(3)
+        for table in read_here(piece_of(name, part, 3))
+    ]
+    assert in_order(joined(parts)) == in_order(rows)
+
+
+def test_a_file_that_lacks_a_column_is_no_event_log(tmp_path: Path) -> None:
+    name, _ = many_rows(tmp_path)
+    table = pq.read_table(name)
+    pq.write_table(table.drop_columns("position"), name)
+    (lacking,) = read_here(piece_of(name))
+    with pytest.raises(LocalError, match=f"{len(table)} rows lack one of process, position"):
+        facts_of(LogColumns(lacking))
+
+
+def test_a_look_sets_aside_what_all_flights_are_found_by(tmp_path: Path) -> None:
+    """Of a small piece that is every message."""
+    name, rows = many_rows(tmp_path)
+    seen = pa.Table.from_batches(list(look(iter([piece_of(name)]), read_here)))
+    aside = Rows.of_parcels(content for content in seen["content"] if content.is_valid)
+    assert len(np.unique(aside.run)) == len(np.unique(rows.run))
+    assert sorted(flights_of(aside).tolist()) == sorted(flights_of(rows).tolist())
+    assert sum(filter(None, seen["deliveries"].to_pylist())) == int(rows.delivered.sum())
+
+
+def test_slices_get_what_their_stretches_have(tmp_path: Path) -> None:
+    _, rows = many_rows(tmp_path)
+    moved = replace(rows, clock_ns=rows.clock_ns + rows.run)
+    extents = {
+        run: RunExtent(
+            copies=int((moved.run == run).sum()),
+            first_ns=int(moved.clock_ns[moved.run == run].min()),
+            last_ns=int(moved.clock_ns[moved.run == run].max()),
+            sample=flights_of(rows.chosen(rows.run == run))[:, :2] + run,
+        )
+        for run in np.unique(rows.run).tolist()[1:]
+    }
+    plan = plan_slices(extents, 10)
+    batches = [batch for batch in parcels_of(moved, plan) if batch.schema.names == PARCELS.names]
+    found: dict[int, list[Rows]] = {}
+    for batch in batches:
+        for number, content in zip(batch["slice"].to_pylist(), batch["content"], strict=True):
+            found.setdefault(number, []).append(Rows.of_parcels([content]))
+    assert len(plan.slices) > 20
+    for number, stretch in plan.slices.items():
+        inside = (moved.clock_ns >= stretch.start_ns) & (moved.clock_ns < stretch.end_ns)
+        seen = joined(found[number])
+        (run,) = np.unique(seen.run)
+        assert in_order(seen) == in_order(moved.chosen(inside & (moved.run == run)))
+
+
+def early_in(path: Path) -> tuple[Columns, Columns]:
+    """Violations, and the early messages among them."""
+    _, rows = many_rows(path)
+    findings = judged(rows, 0, None, ("process",))
+    batches = [batch for batch in in_parcels(findings, 3) if batch["content"].null_count == 0]
+    assert len(batches) == 3
+    assert gather(rows).copies.run.max() > 3
+    packed = violations_in([content for batch in batches for content in batch["content"]])
+    columns = columns_of(findings)
+    which = columns["what"] == 0
+    assert len(packed["run"]) == int(which.sum())
+    return chosen(columns, which), packed
+
+
+def test_what_is_packed_in_buckets_is_what_was_found(tmp_path: Path) -> None:
+    plain, packed = early_in(tmp_path)
+    found, unpacked = (early_messages(rows, {1: {0: -5}, 2: {1: 7}}) for rows in (plain, packed))
+    assert {name: values.tolist() for name, values in found.items()} == {
+        name: values.tolist() for name, values in unpacked.items()
+    }
+
+
+def test_figures_of_parts_are_those_of_the_whole(tmp_path: Path) -> None:
+    plain, _ = early_in(tmp_path)
+    early = early_messages(plain, {})
+    names = [f"run {number % 7} {number}" for number in range(40)]
+    parts = [Figures.of(chosen(early, early["process"] % 3 == part), names) for part in range(3)]
+    again = Figures.joined([Figures.unpacked(part.packed()) for part in parts])
+    whole = Figures.of(early, names)
+    assert again == whole
+    assert again.quantiles() == whole.quantiles()
+    assert Figures.joined([]).quantiles() is None
