@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from rich.table import Table
@@ -11,9 +11,6 @@ from antecede.cli.console import plain_table, signed_text, wide_console
 from antecede.cli.spark_progress import spark_progress
 from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
 from antecede.link.notation import three_digits
-
-if TYPE_CHECKING:
-    from antecede.pipeline.session import SparkSession
 
 RUNS_SHOWN: Final = 40
 
@@ -58,16 +55,28 @@ def command(
     Spark, as is everything if --master is given; the figures are the same.
     """
     need_spark()
+    from antecede.pipeline.evaluate.outputs import write_rows
+    from antecede.pipeline.metrics.job import measure_logs
+    from antecede.pipeline.metrics.small_job import measure_small
+    from antecede.pipeline.places import Places, is_plain
+
     check_readable(*events)
     check_writable(out)
     with spark_progress() as progress:
-        runs = measured_here(events, out, non_causal) if master is None else None
+        runs = None
+        if master is None and (out is None or is_plain(out)):
+            runs = measure_small(events, non_causal=non_causal)
+        if runs is not None and out is not None:
+            write_rows(Path(out), "metrics", runs)
         if runs is None:
             progress.tell("starting Spark")
             with spark_session(context, master) as session:
                 progress.watch(session)
                 progress.tell("measuring")
-                runs = measured_on(session, events, out, non_causal)
+                runs = measure_logs(session, events, non_causal=non_causal).to_pylist()
+                if out is not None:
+                    with Places(session) as places, places.sending(out) as folder:
+                        write_rows(folder, "metrics", runs)
     if as_json:
         click.echo(json.dumps(runs, indent=2))
         return
@@ -79,37 +88,6 @@ def command(
         console.print(line, markup=False)
     if out is not None:
         console.print(f"The figures are in {out}/metrics.csv and beside it.", markup=False)
-
-
-def measured_here(
-    events: tuple[str, ...], out: str | None, non_causal: bool
-) -> list[dict[str, Any]] | None:
-    """The figures of logs that are small and here; None if they are not."""
-    from antecede.pipeline.evaluate.outputs import write_rows
-    from antecede.pipeline.metrics.small_job import measure_small
-    from antecede.pipeline.places import is_plain
-
-    if out is not None and not is_plain(out):
-        return None
-    runs = measure_small(events, non_causal=non_causal)
-    if runs is not None and out is not None:
-        write_rows(Path(out), "metrics", runs)
-    return runs
-
-
-def measured_on(
-    session: "SparkSession", events: tuple[str, ...], out: str | None, non_causal: bool
-) -> list[dict[str, Any]]:
-    """The figures of any logs."""
-    from antecede.pipeline.evaluate.outputs import write_rows
-    from antecede.pipeline.metrics.job import measure_logs
-    from antecede.pipeline.places import Places
-
-    runs: list[dict[str, Any]] = measure_logs(session, events, non_causal=non_causal).to_pylist()
-    if out is not None:
-        with Places(session) as places, places.sending(out) as folder:
-            write_rows(folder, "metrics", runs)
-    return runs
 
 
 def runs_table(runs: list[dict[str, Any]]) -> Table:
