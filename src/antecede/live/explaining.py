@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import duration_text, messages_text
 from antecede.link.session import Session
-from antecede.live.undelivered import messages_buffered, messages_owed
 
 SHOWN = 20
 """Held-back messages told one by one; of the rest only the number."""
@@ -123,6 +122,26 @@ def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
         dead_owing=tuple(dead),
     )
+
+
+def messages_buffered(endpoint: Endpoint) -> int:
+    """How many of our messages somebody has not acknowledged.
+
+    The core counts the parts of a large one, and so does the limit of the buffer; an application
+    counts it once.
+    """
+    if not endpoint.sending.in_parts():
+        return endpoint.buffered()
+    numbers: set[int] = set()
+    for session in endpoint.sessions():
+        numbers.update(endpoint.sending.numbers_owed(session))
+    return len(numbers)
+
+
+def messages_owed(endpoint: Endpoint, session: Session) -> int:
+    """How many of them a peer has not acknowledged."""
+    sending = endpoint.sending
+    return len(sending.numbers_owed(session)) if sending.in_parts() else endpoint.owes(session)
 
 
 def held_messages(endpoint: Endpoint) -> tuple[Held, ...]:

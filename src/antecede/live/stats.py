@@ -14,11 +14,11 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
+from antecede.live.explaining import messages_buffered, messages_owed
 from antecede.live.keeping import JournalStats, Keeper
 from antecede.live.listeners import Listeners
 from antecede.live.settings import Settings
 from antecede.live.transport import Transport
-from antecede.live.undelivered import messages_buffered, messages_owed
 from antecede.live.waiting import one_turn
 from antecede.trace.datasets import listing
 

@@ -12,9 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any, Final, Self, TypeAlias, final
 
 from antecede.core.errors import AntecedeError
@@ -223,3 +225,25 @@ class Child:
         ending = "" if status is None else f" (exit status {status})"
         said = self.said()
         return ChildFailed(f"{self.name} {what}{ending}" + (f":\n{said}" if said else ""))
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C that comes within the block take effect at its end.
+
+    Between the start of a process and the moment when somebody is charged with ending it, an
+    exception would leave the process without an owner. Not done by blocking the signal: the new
+    process would inherit that, and ignore Ctrl-C for good.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield  # Interrupts are raised in the main thread only; or they are ignored anyway.
+        return
+    came: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _, frame: came.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        handler(signal.SIGINT, came[0])

@@ -54,16 +54,11 @@ class Conversation(Workload):
     def start(self, agenda: Agenda) -> None:
         agenda.wake(0, 0)
 
-    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:  # noqa: ARG002 it speaks now
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
         self._speak(token, agenda)
 
     def delivered(
-        self,
-        process: i64,
-        message: Message,  # noqa: ARG002 the tag says enough
-        tag: i64,
-        now_ns: i64,  # noqa: ARG002 it answers at once
-        agenda: Agenda,
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
     ) -> None:
         if tag == WORD:
             self._speak(process, agenda)

@@ -55,12 +55,7 @@ class CopyTimes(Observer):
         self._unsent[process] += len(targets)
 
     def transmitted(
-        self,
-        process: i64,
-        target: i64,
-        packet: Packet,
-        number: i64,  # noqa: ARG002 copies count, not packets
-        now_ns: i64,
+        self, process: i64, target: i64, packet: Packet, number: i64, now_ns: i64
     ) -> None:
         message = packet.message
         if message is None or message.sender != process:
@@ -79,14 +74,7 @@ class CopyTimes(Observer):
             copy.left_ns = now_ns
             self._unsent[copy.sender] -= 1
 
-    def arrived(
-        self,
-        process: i64,
-        source: i64,  # noqa: ARG002 a relay may have sent it
-        packet: Packet,
-        number: i64,  # noqa: ARG002 copies count, not packets
-        now_ns: i64,
-    ) -> None:
+    def arrived(self, process: i64, source: i64, packet: Packet, number: i64, now_ns: i64) -> None:
         message = packet.message
         if message is None:
             return

@@ -63,7 +63,7 @@ class Stream(Workload):
     def start(self, agenda: Agenda) -> None:
         agenda.wake(0, 0)
 
-    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:  # noqa: ARG002 only sends wake
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
         self._left -= 1
         agenda.submit(0, [1], 0)
         if self._left > 0:

@@ -74,22 +74,11 @@ class Weigher(Observer):
         self.bytes_max: i64 = 0
         self.control: Final[dict[str, int]] = {}
 
-    def submitted(
-        self,
-        process: i64,  # noqa: ARG002 whoever it is
-        message: Message,  # noqa: ARG002 whatever it says
-        targets: list[int],  # noqa: ARG002 a multicast is one message
-        now_ns: i64,  # noqa: ARG002 whenever
-    ) -> None:
+    def submitted(self, process: i64, message: Message, targets: list[int], now_ns: i64) -> None:
         self.messages += 1
 
     def transmitted(
-        self,
-        process: i64,  # noqa: ARG002 whoever it is
-        target: i64,  # noqa: ARG002 wherever it goes
-        packet: Packet,
-        number: i64,  # noqa: ARG002 copies are counted here
-        now_ns: i64,  # noqa: ARG002 whenever
+        self, process: i64, target: i64, packet: Packet, number: i64, now_ns: i64
     ) -> None:
         if packet.message is None:
             self.control[packet.kind] = self.control.get(packet.kind, 0) + 1

@@ -97,12 +97,7 @@ class LogWeigher(Observer):
         self._integers: Final = [0, 0]
 
     def transmitted(
-        self,
-        process: i64,  # noqa: ARG002 whoever it is
-        target: i64,  # noqa: ARG002 wherever it goes
-        packet: Packet,
-        number: i64,  # noqa: ARG002 copies are counted here
-        now_ns: i64,
+        self, process: i64, target: i64, packet: Packet, number: i64, now_ns: i64
     ) -> None:
         if now_ns >= self._start_ns and isinstance(packet, KsPacket):
             half = 1 if now_ns >= self._middle_ns else 0

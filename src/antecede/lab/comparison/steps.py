@@ -94,10 +94,10 @@ class Tally:
         sys.settrace(None)
         return self._lines
 
-    def _on_call(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":  # noqa: ARG002 every call counts
+    def _on_call(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":
         return self._on_line
 
-    def _on_line(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":  # noqa: ARG002 every line counts
+    def _on_line(self, frame: FrameType, event: str, argument: object) -> "TraceFunction | None":
         if event == "line":
             self._lines += 1
         return self._on_line

@@ -94,12 +94,7 @@ class Groups(Workload):
             self._wait(token, now_ns, agenda)
 
     def delivered(
-        self,
-        process: i64,
-        message: Message,
-        tag: i64,
-        now_ns: i64,  # noqa: ARG002 who answers, answers at once
-        agenda: Agenda,
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
     ) -> None:
         if tag < 0:
             return

@@ -45,12 +45,7 @@ class Pipeline(Workload):
             self._wait(now_ns, agenda)
 
     def delivered(
-        self,
-        process: i64,
-        message: Message,
-        tag: i64,
-        now_ns: i64,  # noqa: ARG002 a stage hands on at once
-        agenda: Agenda,
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
     ) -> None:
         if tag >= 0 and process + 1 < self.processes:
             agenda.submit(process, [process + 1], len(message.payload), tag)

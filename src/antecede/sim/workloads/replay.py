@@ -97,12 +97,7 @@ class Replay(Workload):
         agenda.submit(planned.sender, planned.targets, planned.payload_bytes, token)
 
     def delivered(
-        self,
-        process: i64,
-        message: Message,  # noqa: ARG002 the tag is the row
-        tag: i64,
-        now_ns: i64,
-        agenda: Agenda,
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
     ) -> None:
         self._ended_ns[self._conversation_of[tag]] = int(now_ns)
         for number in self._effects.pop((int(tag), int(process)), []):

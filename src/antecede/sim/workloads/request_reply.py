@@ -66,7 +66,7 @@ class RequestReply(Workload):
             self._think(client, 0, agenda)
             client += 1
 
-    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:  # noqa: ARG002 it asks now
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
         self._chance.key(token, self._quota[token], SERVER)
         self._quota[token] -= 1
         agenda.submit(token, [self._chance.below(self._servers)], self._payload_bytes, REQUEST)

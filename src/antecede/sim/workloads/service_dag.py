@@ -72,7 +72,7 @@ class ServiceDag(Workload):
     def start(self, agenda: Agenda) -> None:
         self._wait(0, agenda)
 
-    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:  # noqa: ARG002 only requests wake
+    def woken(self, token: i64, now_ns: i64, agenda: Agenda) -> None:
         self._left -= 1
         self._entered += 1
         self._work(self._open(NOBODY, ROOT), agenda)
@@ -80,12 +80,7 @@ class ServiceDag(Workload):
             self._wait(now_ns, agenda)
 
     def delivered(
-        self,
-        process: i64,  # noqa: ARG002 the call knows
-        message: Message,  # noqa: ARG002 the tag says it all
-        tag: i64,
-        now_ns: i64,  # noqa: ARG002 a service works in no time
-        agenda: Agenda,
+        self, process: i64, message: Message, tag: i64, now_ns: i64, agenda: Agenda
     ) -> None:
         number = tag >> 1
         call = self._calls.get(number)

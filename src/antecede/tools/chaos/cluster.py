@@ -14,10 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Final, Self, TypeAlias, final
 
 from antecede.audit.departures import Judgement, judge
-from antecede.live.interrupts import interrupts_held
 from antecede.tools.chaos.lives import Counts, Life, Witness, start_node
 from antecede.tools.chaos.schedule import CUT, EXPEL, KILL, NETWORK, PAUSE, RESTART, Fault
-from antecede.tools.child import Child, ChildFailed
+from antecede.tools.child import Child, ChildFailed, interrupts_held
 from antecede.tools.proxy import Conditions, Proxy
 
 START_S: Final = 120.0

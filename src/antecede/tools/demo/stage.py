@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import AntecedeError
-from antecede.live.interrupts import interrupts_held
-from antecede.tools.child import Child, Line
+from antecede.tools.child import Child, Line, interrupts_held
 from antecede.tools.demo.services import GATEWAY, SERVICES, copies_per_order
 from antecede.tools.proxy import Conditions, Counters, Proxy
 

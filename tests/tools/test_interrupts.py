@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from antecede.live.interrupts import interrupts_held
+from antecede.tools.child import interrupts_held
 
 
 @pytest.fixture(autouse=True)
