@@ -33,6 +33,7 @@ class MixedCasts(OpenLoop):
 
     def targets(self, process: i64) -> list[int]:
         """So many others, any set of them equally likely (a shuffle that stops early)."""
+        self._key_targets(process)
         count: i64 = 1
         if self.processes > MULTICAST_MIN + 1 and self._chance.unit() < self._share:
             count = MULTICAST_MIN + self._chance.below(self.processes - MULTICAST_MIN)

@@ -39,7 +39,7 @@ class OpenLoop(Workload):
 
     @abstractmethod
     def targets(self, process: i64) -> list[int]:
-        """Whom the next message of a process goes to; chance is keyed for this draw."""
+        """Whom the next message of a process goes to; `_key_targets` keys what is drawn for it."""
 
     def remaining(self) -> int:
         return self._left
@@ -55,10 +55,12 @@ class OpenLoop(Workload):
             return
         self._left -= 1
         self._sent[token] += 1
-        self._chance.key(token, self._sent[token], TARGETS)
         agenda.submit(token, self.targets(token), self._payload_bytes)
         if self._left > 0:
             self._wait(token, now_ns, agenda)
+
+    def _key_targets(self, process: i64) -> None:
+        self._chance.key(process, self._sent[process], TARGETS)
 
     def _wait(self, process: i64, now_ns: i64, agenda: Agenda) -> None:
         self._chance.key(process, self._sent[process])

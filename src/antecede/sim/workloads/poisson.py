@@ -50,6 +50,7 @@ class Poisson(OpenLoop):
         return self._multicast > 0 and self._fan_out > 1
 
     def targets(self, process: i64) -> list[int]:
+        self._key_targets(process)
         if self._multicast > 0 and self._chance.unit() < self._multicast:
             return self._several(process)
         return [self._peer(process)]
