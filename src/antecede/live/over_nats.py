@@ -23,13 +23,10 @@ from antecede.live.addresses import (
     parse_address,
 )
 from antecede.live.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.live.loop_timer import LoopTimer
-from antecede.live.transport import Receiver, Transport
+from antecede.live.transport import CarriedTransport
 
 CARRIER: Final = "nats"
 
-NEAR_DATAGRAM: Final = 60_000
-FAR_DATAGRAM: Final = 16_384
 PENDING_BYTES: Final = 8 << 20
 """What may have come from the broker and not been looked at; beyond that the client drops."""
 
@@ -50,30 +47,21 @@ def subject_of(prefix: str, name: str) -> str:
 
 
 @final
-class NatsTransport(Transport):
+class NatsTransport(CarriedTransport):
     """One node's connection with a broker."""
-
-    now_ns = staticmethod(monotonic_ns)
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, name: str, mtu: int | str, local_only: bool
     ) -> None:
-        self._loop: Final = loop
+        super().__init__(loop, mtu, local_only, CarriedAddress(CARRIER, "127.0.0.1", 0, PREFIX))
         self._name: Final = name
-        self._mtu: Final = mtu
-        self._local_only: Final = local_only
-        self._timer: Final = LoopTimer(loop, self._on_time)
-        self._address = CarriedAddress(CARRIER, "127.0.0.1", 0, PREFIX)
         self._subject = ""
         self._client: Any = None  # nats-py is an extra.
-        self._receiver: Receiver | None = None
         self._backlog: Final[deque[Datagram]] = deque()
         self._publishing: asyncio.Task[None] | None = None
         self._leaving: asyncio.Task[None] | None = None
         self._input_end_planned = False
         self._trouble = ""
-        self._closed = False
-        self.unsendable = 0
 
     async def connect(self, bind: Address) -> None:
         """Reach the broker and listen there; `CannotBind` says why not."""
@@ -112,15 +100,8 @@ class NatsTransport(Transport):
         await self._client.flush()
 
     @property
-    def address(self) -> Address:
-        return self._address
-
-    @property
     def socket_bytes(self) -> int:
         return PENDING_BYTES
-
-    def start(self, receiver: Receiver) -> None:
-        self._receiver = receiver
 
     def resolve(self, address: object) -> object:
         return None if address is None else self._checked(address).path
@@ -132,11 +113,6 @@ class NatsTransport(Transport):
     def trouble(self, address: object) -> str:  # noqa: ARG002 - one broker for all
         return self._trouble
 
-    def datagram_size(self, address: object) -> int:  # noqa: ARG002 - one broker for all
-        if isinstance(self._mtu, int):
-            return self._mtu
-        return NEAR_DATAGRAM if is_loopback(self._address.host) else FAR_DATAGRAM
-
     def send(self, datagrams: list[Datagram]) -> None:
         room = BACKLOG_MAX - len(self._backlog)
         self._backlog.extend(datagrams[:room])
@@ -144,9 +120,6 @@ class NatsTransport(Transport):
         datagrams.clear()
         if self._publishing is None and self._backlog:
             self._publishing = self._loop.create_task(self._publish())
-
-    def wake_at(self, time_ns: int) -> None:
-        self._timer.wake_at(time_ns)
 
     def close(self) -> None:
         if not self._closed:
@@ -224,7 +197,3 @@ class NatsTransport(Transport):
 
     async def _on_error(self, error: Exception) -> None:
         log.debug("%s: %s", self._name, error)
-
-    def _on_time(self) -> None:
-        if self._receiver is not None and not self._closed:
-            self._receiver.on_time(monotonic_ns())

@@ -21,8 +21,7 @@ from antecede.live.addresses import (
     parse_address,
 )
 from antecede.live.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.live.loop_timer import LoopTimer
-from antecede.live.transport import Receiver, Transport
+from antecede.live.transport import CarriedTransport
 
 CARRIER: Final = "tcp"
 
@@ -30,8 +29,6 @@ LENGTH_BYTES: Final = 4
 DATAGRAM_MAX: Final = 65_535
 """A longer one is no datagram: whoever announces it is no node."""
 
-NEAR_DATAGRAM: Final = 60_000
-FAR_DATAGRAM: Final = 16_384
 SOCKET_BYTES: Final = 4 << 20
 """What a peer may have under way to us before it would fill every buffer on the way."""
 
@@ -126,23 +123,14 @@ class Dialling:
 
 
 @final
-class TcpTransport(Transport):
+class TcpTransport(CarriedTransport):
     """All connections of one node."""
 
-    now_ns = staticmethod(monotonic_ns)
-
     def __init__(self, loop: asyncio.AbstractEventLoop, mtu: int | str, local_only: bool) -> None:
-        self._loop: Final = loop
-        self._mtu: Final = mtu
-        self._local_only: Final = local_only
-        self._timer: Final = LoopTimer(loop, self._on_time)
+        super().__init__(loop, mtu, local_only, CarriedAddress(CARRIER, "127.0.0.1", 0))
         self._roads: Final[dict[object, Road]] = {}
         self._dialled: Final[dict[object, Dialling]] = {}
         self._server: asyncio.Server | None = None
-        self._address = CarriedAddress(CARRIER, "127.0.0.1", 0)
-        self._receiver: Receiver | None = None
-        self._closed = False
-        self.unsendable = 0
         self.dropped = 0
         """Datagrams for which a connection had no room."""
 
@@ -160,15 +148,8 @@ class TcpTransport(Transport):
             raise KeyNeeded(f"it listens at {bind}")
 
     @property
-    def address(self) -> Address:
-        return self._address
-
-    @property
     def socket_bytes(self) -> int:
         return SOCKET_BYTES
-
-    def start(self, receiver: Receiver) -> None:
-        self._receiver = receiver
 
     def resolve(self, address: object) -> object:
         if address is None:
@@ -186,11 +167,6 @@ class TcpTransport(Transport):
         dialling = self._dialled.get(address)
         return "" if dialling is None else dialling.trouble
 
-    def datagram_size(self, address: object) -> int:  # noqa: ARG002 - streams have no size of theirs
-        if isinstance(self._mtu, int):
-            return self._mtu
-        return NEAR_DATAGRAM if is_loopback(self._address.host) else FAR_DATAGRAM
-
     def send(self, datagrams: list[Datagram]) -> None:
         by_place: dict[object, list[bytes]] = {}
         for datagram in datagrams:
@@ -204,9 +180,6 @@ class TcpTransport(Transport):
                 self._dial(place, some)
             else:
                 self.unsendable += len(some)  # It had called us, and has hung up.
-
-    def wake_at(self, time_ns: int) -> None:
-        self._timer.wake_at(time_ns)
 
     def close(self) -> None:
         self._closed = True
@@ -283,7 +256,3 @@ class TcpTransport(Transport):
                     pause = min(2 * pause, AGAIN_SECONDS_MAX)
         finally:
             dialling.task = None
-
-    def _on_time(self) -> None:
-        if self._receiver is not None and not self._closed:
-            self._receiver.on_time(monotonic_ns())

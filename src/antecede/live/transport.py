@@ -3,11 +3,18 @@
 `UdpTransport` is the usual one; TCP, a broker and the network in memory for tests are others.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
-from typing import Protocol
+from time import monotonic_ns
+from typing import Final, Protocol
 
 from antecede.link.writer import Datagram
-from antecede.live.addresses import Address
+from antecede.live.addresses import Address, CarriedAddress, is_loopback
+from antecede.live.loop_timer import LoopTimer
+
+NEAR_DATAGRAM: Final = 60_000
+FAR_DATAGRAM: Final = 16_384
+"""Over connections datagrams have no size of their own: what suits this machine, and beyond it."""
 
 
 class Receiver(Protocol):
@@ -89,3 +96,43 @@ class Transport(ABC):
 
     async def gone(self) -> None:  # noqa: B027 - where closing takes no time
         """Wait until what was sent before `close` has left, or cannot."""
+
+
+class CarriedTransport(Transport):
+    """What ways over connections have in common: TCP, and a broker."""
+
+    now_ns = staticmethod(monotonic_ns)
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        mtu: int | str,
+        local_only: bool,
+        address: CarriedAddress,
+    ) -> None:
+        self._loop: Final = loop
+        self._mtu: Final = mtu
+        self._local_only: Final = local_only
+        self._timer: Final = LoopTimer(loop, self._on_time)
+        self._address = address
+        self._receiver: Receiver | None = None
+        self._closed = False
+
+    @property
+    def address(self) -> Address:
+        return self._address
+
+    def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    def datagram_size(self, address: object) -> int:  # noqa: ARG002 - by where this node is
+        if isinstance(self._mtu, int):
+            return self._mtu
+        return NEAR_DATAGRAM if is_loopback(self._address.host) else FAR_DATAGRAM
+
+    def wake_at(self, time_ns: int) -> None:
+        self._timer.wake_at(time_ns)
+
+    def _on_time(self) -> None:
+        if self._receiver is not None and not self._closed:
+            self._receiver.on_time(monotonic_ns())
