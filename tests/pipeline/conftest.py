@@ -35,9 +35,9 @@ def spark() -> Iterator[SparkSession]:
         # Commands that are run as a user would run them keep all of this.
         "spark.sql.adaptive.enabled": "false",
         # With one compiler Java keeps 48 MB for code, which Spark has filled after a minute. With
-        # room for classes, and for what lives shortly, a third less is spent on garbage.
+        # room for its classes from the beginning it need not look whether some have gone.
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
-        " -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=300m -Xmn500m",
+        " -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=300m",
         # Filters that Spark could think up itself would save rows, and there are few.
         "spark.sql.constraintPropagation.enabled": "false",
         # Python workers are forked with their imports, instead of importing for a second each.
