@@ -1,6 +1,6 @@
 """A scenario as a report: all its acts, two of them side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from antecede.lab.scenarios.catalogue import Act, Scenario
@@ -27,23 +27,19 @@ def story_report(
     scenario: Scenario, acts: Sequence[Act], performances: Sequence[Performance]
 ) -> Report:
     """The acts that were played, with their diagrams and what the oracle thinks of them."""
-    diagrams = [
-        act_diagram(scenario, act, performance)
-        for act, performance in zip(acts, performances, strict=True)
-    ]
-    verdicts = {
-        act.label: performance.verdict
-        for act, performance in zip(acts, performances, strict=True)
+    played = list(zip(acts, performances, strict=True))
+    diagrams = [act_diagram(scenario, act, performance) for act, performance in played]
+    audits = [
+        audited({act.label: performance.verdict}, act.label)
+        for act, performance in played
         if performance.verdict.findings
-    }
+    ]
     people = {diagram.run.name: diagram.run.people for diagram in diagrams}
     sections: list[Section | None] = [
         spacetime_section(diagrams, pair_of(acts)),
-        summary_section(scenario, acts, performances),
+        summary_section(scenario, played),
+        audit_section(audits, people, diagrams) if audits else None,
     ]
-    if verdicts:
-        audits = [audited({label: verdict}, label) for label, verdict in verdicts.items()]
-        sections.append(audit_section(audits, people, diagrams))
     return Report(
         title=scenario.title,
         subtitle=scenario.lesson,
@@ -91,21 +87,16 @@ def pair_of(acts: Sequence[Act]) -> list[int]:
     return [0, own[0] if own else len(acts) - 1]
 
 
-def summary_section(
-    scenario: Scenario, acts: Sequence[Act], performances: Sequence[Performance]
-) -> Section:
+def summary_section(scenario: Scenario, played: Sequence[tuple[Act, Performance]]) -> Section:
     """When the messages that the story is about left and were delivered."""
     rows: list[list[Markup | str]] = []
-    for act, performance in zip(acts, performances, strict=True):
+    for act, performance in played:
         for message in scenario.watched:
             wanted = performance.when("submitted", message)
             if wanted:
-                times: Mapping[str, list[float]] = {
-                    what: performance.when(what, message) for what in ("transmitted", "delivered")
-                }
+                later = [performance.when(what, message) for what in ("transmitted", "delivered")]
                 kept = "no" if performance.verdict.violations else "yes"
-                cells = [moments(wanted[:1]), *[moments(times[what]) for what in times], kept]
-                rows.append([act.label, message, *cells])
+                rows.append([act.label, message, *map(moments, [wanted[:1], *later]), kept])
     head = ["act", "message", "wanted", "left", "delivered", "causal"]
     note = element(
         "p", f"Times are in units of the usual delay, {UNIT_NS / 1e6:g} ms.", class_="quiet"

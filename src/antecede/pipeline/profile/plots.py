@@ -67,8 +67,7 @@ def degrees(run: RunProfile) -> Figure:
     )
     draw_shares(axes, [("sends to", sends), ("hears from", hears)], reverse=True)
     counting_axis(axes, max(sends.greatest, hears.greatest))
-    axes.set_xlabel("other processes (at least)")
-    axes.set_ylabel("share of processes")
+    axes.set(xlabel="other processes (at least)", ylabel="share of processes")
     return figure
 
 
@@ -132,8 +131,10 @@ def conversations(run: RunProfile) -> Figure:
     axes.set_yscale("log")
     axes.set_ylim(0.7 / run.conversations, 1.3)
     percent_axis(axes)
-    axes.set_xlabel("messages or processes in a conversation (at least)")
-    axes.set_ylabel("share of conversations (logarithmic)")
+    axes.set(
+        xlabel="messages or processes in a conversation (at least)",
+        ylabel="share of conversations (logarithmic)",
+    )
     return figure
 
 
@@ -147,8 +148,7 @@ def times(run: RunProfile) -> Figure:
     figure, [axes] = panels(times_title(run))
     draw_shares(axes, named)
     log_durations(axes, [distribution for _, distribution in named])
-    axes.set_xlabel("duration (logarithmic)")
-    axes.set_ylabel("share that takes no longer")
+    axes.set(xlabel="duration (logarithmic)", ylabel="share that takes no longer")
     return figure
 
 
@@ -206,8 +206,7 @@ def sizes(run: RunProfile) -> Figure:
     )
     draw_shares(axes, [("", payloads)])
     counting_axis(axes, payloads.greatest)
-    axes.set_xlabel("payload (bytes)")
-    axes.set_ylabel("share of messages that are no larger")
+    axes.set(xlabel="payload (bytes)", ylabel="share of messages that are no larger")
     return figure
 
 

@@ -29,16 +29,16 @@ def process_totals(channels: DataFrame, workload: DataFrame, names: DataFrame) -
          bytes_sent, bytes_received (per copy).
     """
     key = ["run_id", "process"]
-    another = F.col("sender") != F.col("target")
-    sent = channels.groupBy("run_id", F.col("sender").alias("process")).agg(
-        F.sum("copies").alias("copies_sent"),
-        F.count_if(another).alias("out_degree"),
-        F.sum("payload_bytes").alias("bytes_sent"),
-    )
-    received = channels.groupBy("run_id", F.col("target").alias("process")).agg(
-        F.sum("copies").alias("copies_received"),
-        F.count_if(another).alias("in_degree"),
-        F.sum("payload_bytes").alias("bytes_received"),
+    sent, received = (
+        channels.groupBy("run_id", F.col(end).alias("process")).agg(
+            F.sum("copies").alias(f"copies_{way}"),
+            F.count_if(F.col("sender") != F.col("target")).alias(degree),
+            F.sum("payload_bytes").alias(f"bytes_{way}"),
+        )
+        for end, way, degree in (
+            ("sender", "sent", "out_degree"),
+            ("target", "received", "in_degree"),
+        )
     )
     messages = workload.groupBy("run_id", F.col("sender").alias("process")).agg(
         F.count("*").alias("messages")

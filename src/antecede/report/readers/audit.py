@@ -230,14 +230,9 @@ def median_of(sample: ArrowTable, channel: Mapping[str, Any]) -> int:
 
 def quantiles_of(found: Gathered) -> tuple[tuple[float, float], ...]:
     """How long causal order would have held violations back; the longest is that of all."""
-    count = len(found.sample)
-    if count == 0:
-        return ()
-    pc = load("pyarrow.compute")
-    ranks = [rank_of(share, count) for share in QUANTILES]
-    values = found.sample[HELD_BACK].combine_chunks().sort().take(ranks).to_pylist()
-    values[-1] = pc.max(found.channels["longest_ns"]).as_py()
-    return tuple(zip(QUANTILES, map(float, values), strict=True))
+    steps = steps_of(found.sample[HELD_BACK].to_pylist())
+    longest_ns = load("pyarrow.compute").max(found.channels["longest_ns"]).as_py()
+    return (*steps[:-1], (1.0, float(longest_ns))) if steps else ()
 
 
 def worst_by_run(worst: ArrowTable) -> dict[str, list[Violation]]:

@@ -6,7 +6,7 @@ from typing import Final
 from antecede.report.charts.scale import percent_text, plain, time_text
 from antecede.report.charts.spec import Axis, LineChart, Series, look_of
 from antecede.report.page.markup import Markup, element, joined
-from antecede.report.readers.evaluation import Answer, Evaluation, ReplayedTrace
+from antecede.report.readers.evaluation import Evaluation, ReplayedTrace
 from antecede.report.readers.sweep import Setting
 from antecede.report.sections.growth import protocols_legend
 from antecede.report.sections.section import Section, chart_grid, code, folded, paragraph, table
@@ -112,18 +112,10 @@ def answer_rows(evaluation: Evaluation) -> Iterator[list[str]]:
     for setting in evaluation.settings():
         where = [setting.scenario, setting.network, f"{setting.processes:,}"]
         for answer in evaluation.of_setting(setting):
-            yield [*where, name_of(answer), *figures_of(answer)]
+            name = answer.protocol if answer.finished else f"{answer.protocol} (unfinished)"
+            figures = [figure_text(answer.figures.get(key), write) for _, key, write in COLUMNS]
+            yield [*where, name, *figures]
             where = ["", "", ""]
-
-
-def name_of(answer: Answer) -> str:
-    """The protocol, and whether its runs came to an end."""
-    return answer.protocol if answer.finished else f"{answer.protocol} (unfinished)"
-
-
-def figures_of(answer: Answer) -> list[str]:
-    """The figures of a row."""
-    return [figure_text(answer.figures.get(name), write) for _, name, write in COLUMNS]
 
 
 def traces_table(traces: list[ReplayedTrace]) -> Markup:

@@ -36,16 +36,17 @@ COSTS: Final = (
     (measured.SENDER, "Work at the sender", "steps per copy"),
     (measured.RECEIVER, "Work at the receiver", "steps per copy"),
 )
+FLOWS: Final = (
+    (measured.RATE, "Throughput", "deliveries/s"),
+    (measured.FLYING, "Under way at once, of one sender", "messages"),
+)
+"""Quantity, title, and unit of a chart."""
 
 
 def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -> Section | None:
     """Metadata and cost against n, on logarithmic axes."""
-    charts: list[LineChart] = []
-    names: list[str] = []
-    for comparison in comparisons:
-        for quantity, title, unit in COSTS:
-            charts += quantity_charts(comparison, quantity, title, unit)
-        names += comparison.protocols
+    charts = charts_of_all(comparisons, COSTS)
+    names = [name for comparison in comparisons for name in comparison.protocols]
     for sweep in sweeps:
         charts += sweep_charts(sweep)
         names += sweep.protocols()
@@ -62,15 +63,8 @@ def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -
 
 def throughput_section(comparisons: Sequence[Comparison]) -> Section | None:
     """Throughput and messages under way against the round-trip time."""
-    charts: list[LineChart] = []
-    names: list[str] = []
-    for comparison in comparisons:
-        for quantity, title, unit in (
-            (measured.RATE, "Throughput", "deliveries/s"),
-            (measured.FLYING, "Under way at once, of one sender", "messages"),
-        ):
-            charts += quantity_charts(comparison, quantity, title, unit)
-        names += comparison.protocols
+    charts = charts_of_all(comparisons, FLOWS)
+    names = [name for comparison in comparisons for name in comparison.protocols]
     if not charts:
         return None
     return Section(
@@ -80,6 +74,18 @@ def throughput_section(comparisons: Sequence[Comparison]) -> Section | None:
         "pays a round trip for every message. What does not wait does not care how far it is.",
         body=joined([protocols_legend(names, charts), chart_grid(charts)]),
     )
+
+
+def charts_of_all(
+    comparisons: Sequence[Comparison], quantities: Sequence[tuple[Quantity, str, str]]
+) -> list[LineChart]:
+    """The charts of these quantities in all comparisons."""
+    return [
+        chart
+        for comparison in comparisons
+        for quantity, title, unit in quantities
+        for chart in quantity_charts(comparison, quantity, title, unit)
+    ]
 
 
 def quantity_charts(

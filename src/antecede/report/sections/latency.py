@@ -22,7 +22,7 @@ from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.comparison import Comparison
 from antecede.report.readers.recordings import Recording
 from antecede.report.readers.sweep import Group, Setting, Sweep, thinned
-from antecede.report.sections.growth import protocols_legend, quantity_charts
+from antecede.report.sections.growth import charts_of_all, protocols_legend
 from antecede.report.sections.section import (
     Section,
     chart_grid,
@@ -44,6 +44,11 @@ QUICKEST: Final = 0.001
 FEW: Final = 200
 """With so few messages a smooth line would promise more than is known: steps are drawn."""
 
+LOADED: Final = (
+    (measured.LATENCY, "Mean latency", "one-way delays"),
+    (measured.LATE, "Mean latency beyond what causal order asks", "round trips"),
+    (measured.REPORTED, "Longest wait, two talk and report", "round trips"),
+)
 PARTS: Final = ("sender_wait_mean_ns", "channel_mean_ns", "receiver_wait_mean_ns")
 
 
@@ -198,15 +203,7 @@ def bar_of(group: Group) -> Bar | None:
 
 def loaded_latencies(comparison: Comparison) -> Markup:
     """Latency against load, and how much of it causal order does not ask for."""
-    charts = [
-        *quantity_charts(comparison, measured.LATENCY, "Mean latency", "one-way delays"),
-        *quantity_charts(
-            comparison, measured.LATE, "Mean latency beyond what causal order asks", "round trips"
-        ),
-        *quantity_charts(
-            comparison, measured.REPORTED, "Longest wait, two talk and report", "round trips"
-        ),
-    ]
+    charts = charts_of_all([comparison], LOADED)
     if not charts:
         return Markup()
     return joined(

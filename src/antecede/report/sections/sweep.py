@@ -6,7 +6,7 @@ from typing import Final
 from antecede.lab.comparison.intervals import Estimate
 from antecede.report.charts.scale import plain, time_text
 from antecede.report.page.markup import Markup, joined
-from antecede.report.readers.sweep import Group, Sweep
+from antecede.report.readers.sweep import Sweep
 from antecede.report.sections.section import Section, folded, paragraph, table
 
 ROWS_OPEN: Final = 60
@@ -44,18 +44,12 @@ def sweep_section(sweep: Sweep, name: str, number: int) -> Section:
 
 def rows_of(sweep: Sweep) -> Iterator[list[str | int]]:
     """A row for each protocol in each setting; what is the same as above is left out."""
-    before: tuple[str, str, int] | None = None
-    for group in sweep.groups:
-        scenario, network, processes = group.setting
-        same = before == group.setting
-        before = group.setting
-        where: list[str | int] = ["", "", ""] if same else [scenario, network, processes]
-        yield [*where, group.protocol, group.seeds, *figures_of(group)]
-
-
-def figures_of(group: Group) -> list[str]:
-    """The figures of a row."""
-    return [figure_text(group.figure(name), write) for _, name, write in COLUMNS]
+    for setting in sweep.settings():
+        where: list[str | int] = list(setting)
+        for group in sweep.of_setting(setting):
+            figures = [figure_text(group.figure(name), write) for _, name, write in COLUMNS]
+            yield [*where, group.protocol, group.seeds, *figures]
+            where = ["", "", ""]
 
 
 def figure_text(figure: Estimate | None, write: Callable[[float], str]) -> str:

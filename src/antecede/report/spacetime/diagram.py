@@ -118,17 +118,9 @@ def packet_object(run: Run) -> dict[str, object]:
 
 def known_instants(run: Run) -> list[int]:
     """For each copy, which of the four instants the log has: 1, 2, 4 and 8, added up."""
-    copies = run.copies
-    columns = zip(
-        copies.submitted_ns,
-        copies.transmitted_ns,
-        copies.arrived_ns,
-        copies.delivered_ns,
-        strict=True,
-    )
     return [
         sum(1 << bit for bit, time_ns in enumerate(instants) if time_ns != MISSING)
-        for instants in columns
+        for instants in run.copies.instants()
     ]
 
 

@@ -4,6 +4,7 @@ Times count from the start of the run, processes are numbered by the row they ar
 `MISSING` stands for what the log does not say. Copies and packets are sorted by when they begin.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +30,12 @@ class Copies:
 
     def __len__(self) -> int:
         return len(self.sender)
+
+    def instants(self) -> Iterator[tuple[int, int, int, int]]:
+        """For each copy: when it was submitted, transmitted, arrived, and delivered."""
+        return zip(
+            self.submitted_ns, self.transmitted_ns, self.arrived_ns, self.delivered_ns, strict=True
+        )
 
     def first_ns(self, copy: int) -> int:
         """When the copy is first heard of."""

@@ -87,16 +87,11 @@ def parts_of(run: Run) -> Parts | None:
     copies = run.copies
     split = sorted(
         (delivered - submitted, transmitted - submitted, arrived - transmitted, delivered - arrived)
-        for sender, target, submitted, transmitted, arrived, delivered in zip(
-            copies.sender,
-            copies.target,
-            copies.submitted_ns,
-            copies.transmitted_ns,
-            copies.arrived_ns,
-            copies.delivered_ns,
-            strict=True,
+        for sender, target, instants in zip(
+            copies.sender, copies.target, copies.instants(), strict=True
         )
-        if sender != target and MISSING not in (submitted, transmitted, arrived, delivered)
+        if sender != target and MISSING not in instants
+        for submitted, transmitted, arrived, delivered in (instants,)
     )
     if not split:
         return None
