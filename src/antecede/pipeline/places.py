@@ -52,8 +52,7 @@ def scheme_of(path: str) -> str:
 
 def is_plain(path: str) -> bool:
     """Whether a path is one of this machine for certain, before any Spark has started."""
-    scheme = scheme_of(path)
-    if scheme:
+    if scheme_of(path):
         return False
     lent = SparkSession.getActiveSession()
     if lent is not None:
@@ -80,10 +79,7 @@ class Places(ExitStack):
 
     def local(self, path: str) -> Path | None:
         """The path on this machine's disk; None if it is elsewhere."""
-        scheme = scheme_of(path)
-        if not scheme:
-            default = urlsplit(self._default()).scheme
-            return path_here(path) if default == THIS_MACHINE else None
+        scheme = scheme_of(path) or urlsplit(self._default()).scheme
         return path_here(path) if scheme == THIS_MACHINE else None
 
     def address(self, path: str) -> str:

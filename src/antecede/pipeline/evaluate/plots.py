@@ -175,21 +175,20 @@ def metadata_plot(found: Sequence[Answer]) -> Figure:
     axes = figure.subplots()
     names = list(dict.fromkeys(one.protocol for one in found))
     sizes = sorted({one.setting.processes for one in found})
+    run = {(one.protocol, one.setting.processes) for one in found}
     for protocol in names:
         ours = [one for one in found if one.protocol == protocol]
-        there = [
-            [name for name in names if (name, one.setting.processes) in carried(found)]
-            for one in ours
-        ]
+        columns = []
+        for size in (one.setting.processes for one in ours):
+            beside = [name for name in names if (name, size) in run]
+            place = spread_over(beside.index(protocol), len(beside))
+            columns.append(sizes.index(size) + place)
+        look = look_of(protocol, names)
         axes.plot(
-            [
-                sizes.index(one.setting.processes)
-                + spread_over(beside.index(protocol), len(beside))
-                for one, beside in zip(ours, there, strict=True)
-            ],
+            columns,
             [one.metadata_bytes.mean for one in ours],
-            look_of(protocol, names).shape,
-            color=look_of(protocol, names).colour,
+            look.shape,
+            color=look.colour,
             label=protocol,
             markersize=6,
             markeredgecolor=EDGE,
@@ -206,11 +205,6 @@ def metadata_plot(found: Sequence[Answer]) -> Figure:
     axes.set_ylabel("bytes of metadata per message (logarithmic)")
     figure.legend(loc="outside right upper", frameon=False)
     return figure
-
-
-def carried(found: Sequence[Answer]) -> set[tuple[str, int]]:
-    """Which protocols were run with which numbers of processes."""
-    return {(one.protocol, one.setting.processes) for one in found}
 
 
 def spread_plot(groups: Sequence[Group], network: str) -> Figure | None:

@@ -15,7 +15,7 @@ from antecede.lab.comparison.intervals import Estimate
 from antecede.lab.comparison.observations import Observation, observe
 from antecede.lab.comparison.readings import QUANTITIES, Quantity, Reading, Readings
 from antecede.lab.comparison.verdicts import Verdict, verdicts_on
-from antecede.report.readers.sources import COMPARISON_FILE, KS_FILE, read_json
+from antecede.report.readers.sources import COMPARISON_FILE, KS_FILE, objects_in, read_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +82,7 @@ def read_comparison(folder: Path) -> Comparison:
 
 def listed(content: Mapping[str, object], key: str) -> list[dict[str, object]]:
     """A list of objects, which may be missing."""
-    values = content.get(key, [])
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise TypeError(f"{key} is not a list of objects")
-    return values
+    return objects_in(content.get(key, []), key)
 
 
 def reading_of(fields: Mapping[str, object]) -> Reading:

@@ -12,7 +12,7 @@ from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.lab.comparison.intervals import Estimate
-from antecede.report.readers.sources import EVALUATION_FILE, read_json
+from antecede.report.readers.sources import EVALUATION_FILE, objects_in, read_json
 from antecede.report.readers.sweep import Setting, rank
 
 TABLES: Final = "tables"
@@ -94,14 +94,11 @@ def read_evaluation(folder: Path) -> Evaluation:
     )
 
 
-def read_rows(file: Path) -> list[Mapping[str, object]]:
+def read_rows(file: Path) -> list[dict[str, object]]:
     """The rows of a table; none if it is not there, because it would have been empty."""
     if not file.is_file():
         return []
-    rows = json.loads(file.read_text(encoding="utf-8"))
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TypeError(f"{file.name} is not a list of objects")
-    return rows
+    return objects_in(json.loads(file.read_text(encoding="utf-8")), file.name)
 
 
 def answer_of(row: Mapping[str, object]) -> Answer:

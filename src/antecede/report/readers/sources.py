@@ -184,6 +184,13 @@ def has_columns(file: Path, columns: Sequence[str]) -> bool:
     return set(columns) <= set(first)
 
 
+def objects_in(value: object, what: str) -> list[dict[str, object]]:
+    """The value, which must be a list of objects; `TypeError` says what is not."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise TypeError(f"{what} is not a list of objects")
+    return value
+
+
 def read_json(file: Path) -> dict[str, object]:
     """The object in a file; `LocalError` if it is none."""
     try:

@@ -70,7 +70,7 @@ def audit_markup(
     pieces: list[Markup] = [
         *([element("h3", one.title)] if titled else []),
         paragraph(f"Judged by {one.judge}: {looked_at(one)}.", class_="quiet"),
-        element("div", *[card(*figure) for figure in counts(one)], class_="cards"),
+        element("div", *cards(one), class_="cards"),
     ]
     if one.order == "trace":
         pieces.append(orders_table(one))
@@ -136,8 +136,8 @@ def looked_at(one: Audited) -> str:
     return ", ".join(known) or "a log"
 
 
-def counts(one: Audited) -> list[tuple[str, str, str]]:
-    """Figure, what it counts, and whether that is good."""
+def cards(one: Audited) -> list[Markup]:
+    """Figures in large letters, what they count in small ones, and whether that is good."""
     found = [
         ("delivered too early", one.violations),
         ("lost", one.losses),
@@ -145,21 +145,17 @@ def counts(one: Audited) -> list[tuple[str, str, str]]:
     ]
     if one.inventions:
         found.append(("delivered where nobody sent them", one.inventions))
-    cards = [(f"{count:,}", what, "bad" if count else "good") for what, count in found]
+    shown = [(what, count, "card bad" if count else "card good") for what, count in found]
     for kind, words in (
         ("fifo", "of one sender, out of order"),
         ("transitive", "effects before causes of others"),
     ):
         if one.by_kind.get(kind):
-            cards.append((f"{one.by_kind[kind]:,}", words, ""))
-    return cards
-
-
-def card(figure: str, words: str, class_: str = "") -> Markup:
-    """A figure in large letters, and what it means in small ones."""
-    return element(
-        "div", element("b", figure), element("span", words), class_=f"card {class_}".rstrip()
-    )
+            shown.append((words, one.by_kind[kind], "card"))
+    return [
+        element("div", element("b", f"{count:,}"), element("span", what), class_=class_)
+        for what, count, class_ in shown
+    ]
 
 
 def channels_table(one: Audited, names: Names) -> Markup:
