@@ -4,6 +4,7 @@ Rows may come in any order between processes: a delivery may stand before its su
 is known by its id and its target; an arrival belongs to the last transmission before it.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -260,15 +261,8 @@ def ordered(processes: Iterable[int], names: Mapping[int, str]) -> tuple[int, ..
 
 def parts_of(name: str) -> list[tuple[bool, int, str]]:
     """A name cut into digits and the rest, so that node-2 comes before node-10."""
-    parts: list[tuple[bool, int, str]] = []
-    text = ""
-    for letter in [*name, ""]:
-        if text and (not letter or letter.isdecimal() != text[-1].isdecimal()):
-            number = text.isdecimal()
-            parts.append((not number, int(text) if number else 0, text))
-            text = ""
-        text += letter
-    return parts
+    parts = [(part.isdecimal(), part) for part in re.split(r"(\d+)", name) if part]
+    return [(not number, int(part) if number else 0, part) for number, part in parts]
 
 
 def placed_labels(
