@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.trace.events import KINDS
@@ -28,16 +28,16 @@ def message_instants(events: DataFrame) -> DataFrame:
         .select(*COPY, "kind", "time_ns")
         .repartition("run_id", "sender", "sequence")
         .groupBy(*COPY)
-        .agg(*(first_time(kind).alias(f"{kind}_ns") for kind in KINDS))
+        .agg(
+            *(
+                F.min(F.when(F.col("kind") == kind, F.col("time_ns"))).alias(f"{kind}_ns")
+                for kind in KINDS
+            )
+        )
     )
     # A relay has copies too that were never submitted to it.
     submitted = copies.where(F.col("submitted_ns").isNotNull())
     return submitted.select(*COPY, *(f"{kind}_ns" for kind in KINDS))
-
-
-def first_time(kind: str) -> Column:
-    """When something of this kind first happened to a copy."""
-    return F.min(F.when(F.col("kind") == kind, F.col("time_ns")))
 
 
 def travelling(instants: DataFrame) -> DataFrame:

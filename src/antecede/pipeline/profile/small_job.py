@@ -96,7 +96,8 @@ def profile_small(
         copies = nominal_times(structure)
         if logs:
             # A run without a log is one in which nothing has happened.
-            copies = recorded_times(logs[run]) if run in logs else copies.slice(0, 0)
+            recorded = instants_of(read(logs[run], EVENT_COLUMNS)) if run in logs else None
+            copies = copies.slice(0, 0) if recorded is None else recorded
         called = read(names[run], ["process", "name"]).to_pylist() if run in names else []
         people = {one["process"]: one["name"] for one in called}
         found, written = profiled(run, structure, copies, people, RECORDED if logs else NOMINAL)
@@ -186,13 +187,8 @@ def profiled(
 # Times.
 
 
-def recorded_times(files: Sequence[Path]) -> ArrowTable:
-    """When each copy that was submitted was so, and when delivered, the first time."""
-    return instants_of(read(files, EVENT_COLUMNS))
-
-
 def nominal_times(structure: ArrowTable) -> ArrowTable:
-    """The same for a workload, as over a network that takes no time."""
+    """When each copy is submitted and delivered, as over a network that takes no time."""
     ready = structure.filter(pc.is_valid(structure["ready_ns"])).combine_chunks()
     copies = ready.take(pc.list_parent_indices(ready["targets"]))
     return pa.table(

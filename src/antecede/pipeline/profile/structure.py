@@ -33,7 +33,7 @@ from antecede.pipeline.profile.causal_graph import (
     linked,
     ranks,
 )
-from antecede.pipeline.profile.errands import Errands, errands
+from antecede.pipeline.profile.errands import errands
 from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable
 from antecede.trace.workload import WORKLOAD_COLUMNS
 
@@ -126,6 +126,7 @@ def structured(run_id: str, table: ArrowTable) -> ArrowTable:
     places = ranks(messages, standing)
     tasks = errands(messages, links, places)
     never = standing.depths == NEVER
+    answers = pa.array(places[tasks.answered], mask=tasks.answered < 0)
     columns = {
         "run_id": pa.repeat(run_id, len(messages.ids)),
         "message_id": messages.ids,
@@ -141,7 +142,7 @@ def structured(run_id: str, table: ArrowTable) -> ArrowTable:
         "begun_ns": least_of(groups, standing.ready_ns),
         "errand": tasks.sent,
         "target_errands": lists(messages.target_counts, tasks.received),
-        "target_answers": lists(messages.target_counts, answer_ranks(tasks, places)),
+        "target_answers": lists(messages.target_counts, answers),
         "target_effects": lists(
             messages.target_counts, np.bincount(links.copies, minlength=len(messages.targets))
         ),
@@ -175,11 +176,6 @@ def cause_ranks(links: Links, places: Integers) -> ArrowArray:
     causes = places[links.causes]
     order = np.lexsort((causes, links.effects))
     return lists(np.bincount(links.effects, minlength=len(places)), causes[order])
-
-
-def answer_ranks(tasks: Errands, places: Integers) -> ArrowArray:
-    """For each copy the rank of the message that it answers, or null."""
-    return pa.array(places[tasks.answered], mask=tasks.answered < 0)
 
 
 def lists(counts: Integers, values: Any) -> ArrowArray:  # noqa: ANN401 an array of any type

@@ -24,12 +24,11 @@ from antecede.audit.progress import Progress
 from antecede.pipeline.ingest.library import spans_to_events
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS
 from antecede.pipeline.persisting import persisted
-from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import PROCESSES, with_run_id
 from antecede.pipeline.watch.judging import findings_about
 from antecede.pipeline.watch.progress import write_progress
 from antecede.pipeline.watch.settings import Settings
-from antecede.pipeline.watch.state import MARK_COLUMNS, MARKS
+from antecede.pipeline.watch.state import MARK_COLUMNS, MARKS, forget_state
 from antecede.pipeline.watch.window import NEVER, advanced, marks_of
 from antecede.trace.processes import FOLDER as NAMES_FOLDER
 
@@ -89,8 +88,7 @@ class SpanWatching:
             self._write_progress(session, number, marks, events, early)
             after = SpanState(self._recent(spans, marks), names, marks)
             self._write(session, number, after)
-        if number >= 2:
-            Places(session).remove(f"{self._states}/{number - 2}")
+        forget_state(session, self._states, number)
 
     def _marks(self, last: list[Row]) -> dict[str, int]:
         """Up to when each run can be judged."""

@@ -79,10 +79,12 @@ class Audited:
 
 def read_audit(folder: Path, sample_max: int = SAMPLE_MAX) -> Audited:
     """The results of `antecede audit` in this folder."""
+    place = folder.absolute()
     summary = read_json(folder / SUMMARY_FILE)
     found = gather_violations(folder / VIOLATIONS_FOLDER, sample_max)
     return Audited(
-        title=title_of(folder.absolute()),
+        # Called after its folder, or after the one that all of it belongs to.
+        title=place.parent.name if place.name == AUDIT else place.name,
         judge="antecede audit",
         messages=count_in(summary, "messages"),
         deliveries=count_in(summary, "deliveries"),
@@ -109,11 +111,6 @@ def by_order_of(summary: Mapping[str, object]) -> dict[str, int]:
     if not isinstance(counts, dict):
         return {}
     return {name: count for name, count in counts.items() if isinstance(count, int)}
-
-
-def title_of(folder: Path) -> str:
-    """What an audit is called: after its folder, or after the one that all of it belongs to."""
-    return folder.parent.name if folder.name == AUDIT else folder.name
 
 
 def count_in(summary: Mapping[str, object], key: str) -> int | None:
