@@ -8,15 +8,14 @@ all events. The files are made first, and Spark has ingested a few spans before 
 The peer is `spark.read.json` of the same files with a written schema, and a count of the spans in
 them: that is decoding alone, without messages, clocks or order, by code that is compiled.
 
-`--stages` measures what Python workers do, without Spark, in processor time: in columns, as they do
-it, and span by span, as they do it where something is odd.
+`--stages` measures what Python workers do, without Spark, in processor time: reading in columns, as
+they do it, and span by span, as they do it where something is odd; and finding messages.
 """
 
 import argparse
 import json
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -26,15 +25,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.ingest.arrow_rows import Row, batches_of, groups_of, rows_of
-from antecede.pipeline.ingest.calls import calls_of_trace
 from antecede.pipeline.ingest.formats import otlp
 from antecede.pipeline.ingest.formats.json_text import documents
-from antecede.pipeline.ingest.formats.records import Span
 from antecede.pipeline.ingest.job import ingest
-from antecede.pipeline.ingest.layouts import COPIES, PARTS, SPAN
+from antecede.pipeline.ingest.layouts import PARTS
 from antecede.pipeline.ingest.messages import found_messages
-from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, SPAN_SORT, STORED
+from antecede.pipeline.ingest.packing import MOVED_SPANS, SPAN_SORT
 from antecede.pipeline.ingest.parcels import chunks_of
 from antecede.pipeline.ingest.reading import Manner, Numbered, packed_parts, record_batches
 from antecede.pipeline.ingest.sources import WHOLE
@@ -195,15 +191,14 @@ def stages(spans: int) -> dict[str, Any]:
         _, by_rows = timed(lambda: [*record_batches(in_rows(files))], count)
     packed = pa.Table.from_batches(read)
     moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
-    stored = packed.filter(pa.compute.equal(packed["sort"], STORED)).to_batches()
-    batches = [one.sort_by("trace") for _, one in chunks_of(stored, ALL_OF_A_SPAN)]
-    keys = sorted({key for one in batches for key in one["process"].to_pylist()})
+    keys = sorted(
+        {one for _, some in chunks_of(moved, MOVED_SPANS) for one in some["process"].to_pylist()}
+    )
     _, calling = timed(lambda: [*found_messages(moved, keys, 0.0)], count)
-    _, call_by_call = timed(lambda: [*batches_of(calls_in_rows(batches), COPIES)], count)
     return {
         "spans": count,
         "reading_us": {"columns": reading, "rows": by_rows},
-        "messages_us": {"columns": calling, "rows": call_by_call},
+        "messages_us": calling,
     }
 
 
@@ -221,12 +216,6 @@ def in_rows(files: list[Path]) -> Iterator[Numbered]:
             for where, document in documents(stream):
                 for record in otlp.spans_in(document, where):
                     yield 0, 0, str(file), record
-
-
-def calls_in_rows(batches: list[Any]) -> Iterator[Row]:
-    """The messages of traces, one after the other."""
-    for _, group in groups_of(rows_of(batches, SPAN.names), 1):
-        yield from calls_of_trace([Span(*row) for row in group], Counter())
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from antecede.audit.oracle import check_log
 from antecede.cli.main import main
 from antecede.core.errors import LocalError
-from antecede.pipeline.ingest import job as large_job
+from antecede.pipeline.ingest import steps
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.ingest.small_job import ingest_small
 from antecede.pipeline.ingest.summary import Summary
@@ -193,7 +193,7 @@ def test_a_batch_that_fails_leaves_what_was_there(
     def full(*_: object) -> None:
         raise LocalError("no space left")
 
-    monkeypatch.setattr(large_job, "write_workload", full)
+    monkeypatch.setattr(steps, "write_workload", full)
     with pytest.raises(LocalError, match="no space left"):
         ingest(spark, [str(tmp_path / "1.csv")], str(out), append=True, run_id="run")
 

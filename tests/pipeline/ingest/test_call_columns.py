@@ -8,12 +8,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antecede.pipeline.ingest.arrow_rows import Batch, Row, arrow_schema, rows_of
-from antecede.pipeline.ingest.call_columns import Forest, calls_among, messages_of
-from antecede.pipeline.ingest.calls import calls_of_trace
+from antecede.pipeline.ingest.arrow_rows import Batch, Row, batch_of_rows, rows_of
+from antecede.pipeline.ingest.call_columns import calls_among
 from antecede.pipeline.ingest.formats.records import Span
 from antecede.pipeline.ingest.layouts import MESSAGES
 from antecede.pipeline.ingest.packing import CALLING, MOVED_SPANS
+from tests.pipeline.ingest.call_oracle import calls_of_trace, messages_of
 from tests.pipeline.ingest.samples import span
 
 KEYS = pa.array(["a", "b", "c"])
@@ -44,23 +44,17 @@ def one_by_one(found: list[Span]) -> tuple[list[Row], Counter[str]]:
 
 
 def packed(found: list[Span]) -> Batch:
-    """Spans as a task has them: in any order, with their places."""
+    """Spans as a task has them, with their places."""
     rows = [(*one[: len(CALLING)], 0, place) for place, one in enumerate(found)]
-    columns = zip(*rows, strict=True) if rows else [[]] * len(MOVED_SPANS)
-    schema = arrow_schema(MOVED_SPANS)
-    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
-    return pa.record_batch(arrays, schema=schema)
+    return batch_of_rows(rows, MOVED_SPANS)
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    found=st.one_of(distinct, st.lists(spans, max_size=12)), order=st.randoms(use_true_random=False)
-)
-def test_messages_are_those_of_every_trace_for_itself(found: list[Span], order: Random) -> None:
-    places = list(range(len(found)))
-    order.shuffle(places)
+def check_columns(found: list[Span], places: list[int] | None = None) -> None:
+    """That messages in columns, of spans in any order, are those that are found one by one."""
     tally: Counter[str] = Counter()
-    spread = packed(found).take(pa.array(places, pa.int64()))
+    spread = packed(found)
+    if places is not None:
+        spread = spread.take(pa.array(places, pa.int64()))
     at_once = rows_of(calls_among(spread, KEYS, tally), MESSAGES.names)
     rows, counted = one_by_one(found)
 
@@ -68,17 +62,22 @@ def test_messages_are_those_of_every_trace_for_itself(found: list[Span], order: 
     assert +tally == +counted
 
 
-def test_only_odd_traces_are_left_to_others() -> None:
-    """Or the test above would compare nothing."""
-    found = [
-        span("1", trace="t", end=90),
-        span("2", "1", trace="t", process="b", start=5),
-        span("1", trace="u"),
-        span("1", trace="u", process="b"),
-        span("1", "2", trace="v"),
-        span("2", "1", trace="v"),
-    ]
-    forest = Forest(packed(found), KEYS)
+@settings(max_examples=400, deadline=None)
+@given(
+    found=st.one_of(distinct, st.lists(spans, max_size=12)), order=st.randoms(use_true_random=False)
+)
+def test_messages_are_those_of_every_trace_for_itself(found: list[Span], order: Random) -> None:
+    places = list(range(len(found)))
+    order.shuffle(places)
+    check_columns(found, places)
 
-    assert forest.regular.tolist() == [True, True, False, False, False, False]
-    assert [batch.num_rows for batch in forest.calls()] == [1, 1]
+
+def test_spans_in_a_circle_have_the_handler_that_is_met_again_first() -> None:
+    """Whatever the order in which a task has them."""
+    circle = [span("1", "2"), span("2", "3"), span("3", "2"), span("4", "3")]
+    asked = [span(f"{place}b", one.span, process="b") for place, one in enumerate(circle)]
+    found = circle + asked
+
+    check_columns(found)
+    check_columns(found, [6, 2, 0, 7, 4, 1, 3, 5])
+    check_columns(found[::-1])

@@ -1,17 +1,23 @@
-"""From spans to messages, one trace at a time."""
+"""From spans to messages, one trace at a time.
+
+What is said here of the oracle's messages is true of those in columns: they are compared each time.
+"""
 
 from collections import Counter
 
-from antecede.pipeline.ingest.calls import Call, calls_of_trace
 from antecede.pipeline.ingest.formats.records import TIME_NS_MAX, Span
+from tests.pipeline.ingest.call_oracle import Call, calls_of_trace
 from tests.pipeline.ingest.samples import START_NS, span
+from tests.pipeline.ingest.test_call_columns import check_columns
 
 
 def calls(*spans: Span) -> list[Call]:
+    check_columns(list(spans))
     return list(calls_of_trace(spans, Counter()))
 
 
 def tally(*spans: Span) -> dict[str, int]:
+    check_columns(list(spans))
     counted: Counter[str] = Counter()
     list(calls_of_trace(spans, counted))
     return {name: count for name, count in counted.items() if count}

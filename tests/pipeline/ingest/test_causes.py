@@ -244,7 +244,7 @@ def test_in_columns_all_wait_for_what_they_do_one_by_one(
         for values, kind in zip(zip(*rows, strict=True), GROUPED_TYPES, strict=True)
     ]
     events = pa.record_batch(columns, names=list(GROUPED))
-    found = list(rows_of(planned_batches([events], first_ns=0), PLANNED.names))
+    found = list(rows_of(planned_batches(events, first_ns=0), PLANNED.names))
     regular = Plans(events, RECALLED, CAUSES_MAX).regular
 
     assert sorted(found) == sorted(one_by_one)

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antecede.audit.oracle import check_log
-from antecede.pipeline.ingest.calls import Call, calls_of_trace
 from antecede.pipeline.ingest.formats.records import Reject, Span
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.ingest.reading import Manner, read_part
@@ -21,6 +20,7 @@ from antecede.pipeline.ingest.summary import Summary
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Replay
 from antecede.trace import read_events, read_workload
+from tests.pipeline.ingest.call_oracle import Call, calls_of_trace
 from tests.pipeline.ingest.test_small_job import tables_at
 
 DATA = os.environ.get("ANTECEDE_DATA")

@@ -3,44 +3,41 @@
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from pyarrow import parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import StructType
 
 from antecede.audit.oracle import find_self_causes, find_violations
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
-from antecede.pipeline.ingest.call_columns import messages_of
-from antecede.pipeline.ingest.calls import Call
-from antecede.pipeline.ingest.clocks import MEASURES, gap_rows, gaps_in, instants, with_medians
+from antecede.pipeline.ingest.arrow_rows import Batch, batch_of_rows
+from antecede.pipeline.ingest.clocks import GAP, MEASURES, MESSAGE, gap_rows, instants, repaired
 from antecede.pipeline.ingest.constraints import Gap
-from antecede.pipeline.ingest.job import in_order
-from antecede.pipeline.ingest.messages import (
-    GAP,
-    MESSAGE,
-    linked_among,
-    once_for_each_receiver,
-)
+from antecede.pipeline.ingest.messages import linked_among, once_for_each_receiver
+from antecede.pipeline.ingest.moving import Here, Moving, OnSpark
 from antecede.pipeline.ingest.order import (
     PLACED,
     PLACED_SORT,
     SENT,
     SENT_SORT,
     Stretches,
-    sequenced,
+    sequencing,
     stretches,
 )
 from antecede.pipeline.ingest.outputs import Outputs
 from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
-from antecede.pipeline.ingest.parcels import parcels_of, parcels_of_one, rows_in, unpacked
+from antecede.pipeline.ingest.parcels import parcels_of, parcels_of_one, unpacked
+from antecede.pipeline.ingest.steps import in_order
 from antecede.pipeline.ingest.xxhash import xxhash64
 from antecede.pipeline.schemas import EVENTS
 from antecede.trace.events import Event
 from antecede.trace.restore import log_of
+from tests.pipeline.ingest.call_oracle import Call, messages_of
 from tests.pipeline.ingest.samples import START_NS, span
 
 Row = tuple[object, ...]
@@ -71,38 +68,45 @@ def copies(*calls: Call) -> Batch:
     return messages_of(calls, pa.array(KEYS))
 
 
-def batch(rows: list[Row], schema: StructType) -> Batch:
-    """Rows in columns."""
-    target = arrow_schema(schema)
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, target, strict=True)]
-    return pa.record_batch(arrays, schema=target)
+def on_spark(spark: SparkSession, parcels: Iterator[Batch]) -> OnSpark:
+    """Parcels that Spark has."""
+    return OnSpark(spark.createDataFrame(pa.Table.from_batches(parcels)))
 
 
-def frame(spark: SparkSession, parcels: Iterator[Batch]) -> DataFrame:
-    """Parcels as Spark has them."""
-    return spark.createDataFrame(pa.Table.from_batches(parcels))
+@pytest.fixture(params=["on Spark", "here"])
+def moving(request: pytest.FixtureRequest) -> type[Moving]:
+    """Once each way."""
+    return OnSpark if request.param == "on Spark" else Here
 
 
-def test_gaps_are_measured_for_every_ordered_pair(spark: SparkSession) -> None:
+def test_gaps_are_measured_for_every_ordered_pair(
+    request: pytest.FixtureRequest, moving: type[Moving]
+) -> None:
+    """Medians where they contradict each other: of an even number the lower one."""
     table = copies(
         copy("a", "b", 0, 5),
         copy("a", "b", 10, 8),
         copy("a", "b", 20, 29),
-        copy("b", "a", 0, 7),
+        copy("b", "a", 0, -7),
+        copy("b", "a", 1, -2),
         copy("b", "a", 3, None),
         copy("a", "a", 0, -4),
     )
-    measures = (
-        one for some in (table[:2], table[2:]) for one in parcels_of_one(GAP, gap_rows(some))
-    )
-    found = gaps_in(rows_in(frame(spark, measures), GAP, MEASURES), KEYS)
-    measured = with_medians(found, frame(spark, parcels_of_one(MESSAGE, table)), KEYS)
-
-    assert sorted(measured, key=lambda gap: gap.sender) == [
-        Gap(sender="a", receiver="b", smallest_ns=-2, median_ns=5, copies=3, negative=1),
-        Gap(sender="b", receiver="a", smallest_ns=7, median_ns=7, copies=1, negative=0),
+    parcels = [
+        *(one for some in (table[:2], table[2:]) for one in parcels_of_one(GAP, gap_rows(some))),
+        *parcels_of_one(MESSAGE, table),
     ]
+    if moving is Here:
+        gaps, clocks = repaired(Here([parcels[:1], parcels[1:]]), KEYS)
+    else:
+        spark = request.getfixturevalue("spark")
+        gaps, clocks = repaired(on_spark(spark, iter(parcels)), KEYS)
+
+    assert sorted(gaps, key=lambda gap: gap.sender) == [
+        Gap(sender="a", receiver="b", smallest_ns=-2, median_ns=5, copies=3, negative=1),
+        Gap(sender="b", receiver="a", smallest_ns=-7, median_ns=-7, copies=2, negative=2),
+    ]
+    assert sorted(clocks.contradictory) == [("a", "b"), ("b", "a")]
 
 
 def test_instants_are_moved_chosen_within_their_ranges_and_clamped() -> None:
@@ -161,7 +165,7 @@ def test_links_between_traces_are_one_way_messages() -> None:
         span("4", trace="x", start=2, end=6),
         span("5", trace="w", links=["x/4"]),
     ]
-    table = batch([(*one, 0, place) for place, one in enumerate(spans)], ALL_OF_A_SPAN)
+    table = batch_of_rows([(*one, 0, place) for place, one in enumerate(spans)], ALL_OF_A_SPAN)
     moved = table.select(MOVED_SPANS.names)
     [messages] = linked_among(moved, effects_in(table), pa.array(KEYS))
     found = {row["message"]: row for row in messages.to_pylist()}
@@ -190,9 +194,9 @@ def placed(message: int, sender: int, receiver: int, submitted: int, delivered: 
     return tuple(known.get(name) for name in PLACED.names)
 
 
-def cut(spark: SparkSession, rows: list[Row], tasks: int) -> tuple[DataFrame, int, Stretches]:
+def cut(rows: list[Row], tasks: int) -> tuple[Iterator[Batch], int, Stretches]:
     """The rows in parcels for so many tasks, how many of these there are, and cuts for events."""
-    table = batch(rows, PLACED)
+    table = batch_of_rows(rows, PLACED)
     sender, receiver, submitted, delivered = (
         table[name].to_numpy() for name in ("sender", "receiver", "submitted_ns", "delivered_ns")
     )
@@ -200,7 +204,7 @@ def cut(spark: SparkSession, rows: list[Row], tasks: int) -> tuple[DataFrame, in
     times = np.append(submitted, delivered)
     by_process = stretches(np.append(sender, receiver), times, tasks)
     parcels = parcels_of(PLACED_SORT, table, by_sender.task(sender, submitted))
-    return frame(spark, parcels), by_sender.tasks, by_process
+    return parcels, by_sender.tasks, by_process
 
 
 def random_world(number: int, flights: int) -> list[Row]:
@@ -219,13 +223,14 @@ def random_world(number: int, flights: int) -> list[Row]:
     return list(rows.values())
 
 
-def events_of(spark: SparkSession, rows: list[Row]) -> list[Event]:
-    """The event log that the stages make of copies with known instants."""
+def events_of(rows: list[Row]) -> list[Event]:
+    """The event log that the stages make of copies with known instants, in three tasks."""
+    parcels, tasks, by_process = cut(rows, 3)
     with ExitStack() as stack:
-        found = in_order(*cut(spark, rows, 3), stack)
-        log = [Event(**row.asDict()) for row in found.log().select(*EVENTS.names).collect()]
-        placing = found.placing
+        found = in_order(Here([[*parcels]]), tasks, by_process, stack)
+    log = [Event(**row) for row in found.moved().gathered(found.stage(), EVENTS).to_pylist()]
     submitted = {(event.sender, event.sequence) for event in log}
+    placing = found.placing
     assert (placing.messages, sum(placing.copies.values())) == (len(submitted), len(rows))
     return log
 
@@ -237,13 +242,11 @@ def by_world(events: list[Event]) -> list[list[Event]]:
     return worlds
 
 
-def test_ties_never_make_a_message_its_own_cause_nor_look_like_overtaking(
-    spark: SparkSession,
-) -> None:
+def test_ties_never_make_a_message_its_own_cause_nor_look_like_overtaking() -> None:
     """Against the oracle: worlds full of equal times, half of them without flight times."""
     rows = [row for number in range(WORLDS) for row in random_world(number, 0)]
     rows += [row for number in range(WORLDS, 2 * WORLDS) for row in random_world(number, 2)]
-    worlds = by_world(events_of(spark, rows))
+    worlds = by_world(events_of(rows))
 
     assert sum(len(world) for world in worlds) == 2 * len(rows)
     for world in worlds:
@@ -252,9 +255,8 @@ def test_ties_never_make_a_message_its_own_cause_nor_look_like_overtaking(
     assert [find_violations(world) for world in worlds[:WORLDS]] == [[]] * WORLDS
 
 
-def test_deliveries_come_before_submissions_at_one_time(spark: SparkSession) -> None:
+def test_deliveries_come_before_submissions_at_one_time() -> None:
     events = events_of(
-        spark,
         [
             placed(1, 0, 1, 5, 5),
             placed(2, 1, 2, 5, 5),
@@ -276,10 +278,9 @@ def test_deliveries_come_before_submissions_at_one_time(spark: SparkSession) -> 
     ]
 
 
-def test_messages_are_numbered_by_sender_and_multicasts_once(spark: SparkSession) -> None:
+def test_messages_are_numbered_by_sender_and_multicasts_once() -> None:
     """A multicast takes as many numbers as it has copies, and goes by the first of them."""
     events = events_of(
-        spark,
         [
             placed(12, 0, 1, 7, 8),
             placed(11, 0, 1, 7, 8),
@@ -303,17 +304,23 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     """Half of all copies are sent by one process: windows by process had made that one task."""
     copies = 6_000
     rows = [placed(n, 0 if n % 2 else n % 7, 1 + n % 5, n // 3, n // 3 + 9) for n in range(copies)]
-    parcels, tasks, by_process = cut(spark, rows, 8)
-    sent = rows_in(sequenced(parcels, tasks, by_process), SENT_SORT, SENT)
+    packed, tasks, by_process = cut(rows, 8)
+    parcels = on_spark(spark, packed)
+    sending = partial(sequencing, by_process=by_process)
+    sent = parcels.moved([PLACED_SORT], tasks).through(sending).only(SENT_SORT)
     with ExitStack() as stack:
-        log = in_order(parcels, tasks, by_process, stack).log()
-        for table, total in ((sent, copies), (log, 2 * copies)):
+        events = in_order(parcels, tasks, by_process, stack)
+        moved = events.moved()
+        assert isinstance(moved, OnSpark)
+        copies_sent = sent.rows(partial(unpacked, schema=SENT), SENT)
+        log = moved.rows(events.stage(), EVENTS)
+        for table, total in ((copies_sent, copies), (log, 2 * copies)):
             spread = table.groupBy(F.spark_partition_id()).count().collect()
             sizes = [row["count"] for row in spread]
             assert sum(sizes) == total
             assert len(sizes) == 8
             assert max(sizes) < total // 4
-    plan = sent._jdf.queryExecution().executedPlan().toString()
+    plan = copies_sent._jdf.queryExecution().executedPlan().toString()
     assert plan.count("Exchange") == 1, "the copies of a message are together already"
 
 
@@ -339,12 +346,11 @@ def test_a_table_has_the_files_of_finished_tasks_alone(spark: SparkSession, tmp_
         (folder / ".part-00000.zstd.parquet.7").touch()
         return unpacked(batches, MEASURES)
 
-    rows = batch([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
-    parcels = frame(spark, parcels_of_one(GAP, rows))
+    rows = batch_of_rows([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
+    parcels = on_spark(spark, parcels_of_one(GAP, rows))
     columns = StructType(MEASURES.fields[:4])
-    sums = Outputs(spark, str(tmp_path), "r").write_stage(
-        "gaps", parcels, stage, columns, ["negative"]
-    )
+    outputs = Outputs(spark, str(tmp_path), "r")
+    sums = outputs.write_stage(outputs.of_run("gaps"), parcels, stage, columns, ["negative"])
 
     assert sums == {"negative": 5}
     [file] = folder.iterdir()

@@ -1,15 +1,17 @@
-"""Between Spark's Arrow batches and plain rows: what every stage that runs in Python needs.
+"""Between Arrow's columns and plain rows: what every stage that runs in Python needs.
 
-Only columns cross into a Python worker. A stage there reads tuples, group by group where its input
-is sorted by a key, and writes tuples; nothing is kept but the group at hand and one batch.
+Only columns cross into a Python worker. Where a stage has to look at rows there, it reads tuples,
+group by group if its input is sorted by a key, and writes tuples.
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby, islice
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
@@ -25,6 +27,12 @@ from pyspark.sql.types import (
 
 Batch: TypeAlias = Any
 """A `pyarrow.RecordBatch`; pyarrow has no types."""
+ArrowTable: TypeAlias = Any
+"""A `pyarrow.Table`."""
+Column: TypeAlias = Any
+"""A `pyarrow.Array`."""
+Integers: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 Row: TypeAlias = tuple[Any, ...]
 
 BATCH_ROWS: Final = 1 << 13
@@ -53,12 +61,6 @@ def collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def at_rest(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """The batches, made while the collector is at rest."""
-    with collector_at_rest():
-        yield from batches
-
-
 def arrow_type(kind: DataType) -> Any:  # noqa: ANN401 pyarrow has no types
     """The Arrow type that Spark expects for one of its own."""
     if isinstance(kind, ArrayType):
@@ -75,6 +77,45 @@ def arrow_schema(schema: StructType) -> Any:  # noqa: ANN401 pyarrow has no type
     return pa.schema([(field.name, arrow_type(field.dataType)) for field in schema.fields])
 
 
+def shaped(schema: StructType, known: Mapping[str, Any], others: Batch | None = None) -> Batch:
+    """A batch of this schema: of columns that are known, in Arrow's form or numpy's; or else those
+    of other rows; or else of nulls."""
+    count = len(next(iter(known.values()))) if others is None else others.num_rows
+    there = () if others is None else others.schema.names
+    target = arrow_schema(schema)
+    columns = []
+    for field in target:
+        if field.name in known:
+            value = known[field.name]
+            is_plain = isinstance(value, np.ndarray)
+            columns.append(pa.array(value, field.type) if is_plain else value)
+        elif field.name in there:
+            assert others is not None, "it has this column"
+            columns.append(others[field.name])
+        else:
+            columns.append(pa.nulls(count, field.type))
+    return pa.record_batch(columns, schema=target)
+
+
+def batch_of_columns(columns: Iterable[Any], schema: StructType) -> Batch:
+    """A batch of values that Python or numpy has, column by column."""
+    target = arrow_schema(schema)
+    arrays = [pa.array(one, field.type) for one, field in zip(columns, target, strict=True)]
+    return pa.record_batch(arrays, schema=target)
+
+
+def batch_of_rows(rows: Sequence[Row], schema: StructType) -> Batch:
+    """The same of rows."""
+    return batch_of_columns(zip(*rows, strict=True) if rows else [[]] * len(schema), schema)
+
+
+def batches_of(rows: Iterable[Row], schema: StructType) -> Iterator[Batch]:
+    """These rows, a batch at a time."""
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, BATCH_ROWS)):
+        yield batch_of_rows(chunk, schema)
+
+
 def rows_of(batches: Iterable[Batch], columns: Sequence[str]) -> Iterator[Row]:
     """The rows of all the batches, with these columns in this order."""
     for batch in batches:
@@ -86,13 +127,15 @@ def groups_of(rows: Iterable[Row], width: int) -> Iterator[tuple[Row, Iterator[R
     return groupby(rows, key=lambda row: row[:width])
 
 
-def batches_of(rows: Iterable[Row], schema: StructType) -> Iterator[Batch]:
-    """These rows, a batch at a time."""
-    target = arrow_schema(schema)
-    remaining = iter(rows)
-    while chunk := list(islice(remaining, BATCH_ROWS)):
-        columns = zip(*chunk, strict=True)
-        arrays = [
-            pa.array(values, field.type) for values, field in zip(columns, target, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=target)
+def are_valid(column: Column) -> Flags:
+    """Which values are not null."""
+    valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def together(batches: Sequence[Batch], schema: StructType) -> Batch:
+    """All rows of some batches in one."""
+    if len(batches) == 1:
+        return batches[0]
+    joined = pa.Table.from_batches(batches, arrow_schema(schema)).combine_chunks().to_batches()
+    return joined[0] if joined else batch_of_rows([], schema)

@@ -11,23 +11,23 @@ implied. So a chain of calls has one cause each, and a join has as many as it jo
 """
 
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, StructType
 
 from antecede.pipeline.ingest.arrow_rows import (
     Batch,
+    Column,
+    Integers,
     Row,
     arrow_schema,
-    at_rest,
     batches_of,
     groups_of,
     rows_of,
+    shaped,
 )
 from antecede.pipeline.ingest.call_columns import hashes_or_null
 from antecede.pipeline.ingest.layouts import LONG, table
@@ -36,12 +36,11 @@ from antecede.pipeline.ingest.order import (
     NUMBERED,
     SENDING,
     Numbering,
-    Numbers,
     ends_of,
     in_order_of,
     numbered,
 )
-from antecede.pipeline.ingest.parcels import PARCELS, all_of, moved, parcels_of
+from antecede.pipeline.ingest.parcels import all_of, parcels_of
 from antecede.pipeline.ingest.plans import Plans
 from antecede.pipeline.schemas import WORKLOAD
 
@@ -76,9 +75,6 @@ WORK_SORT: Final = "work"
 SENT_HERE: Final = 1
 RECEIVED_HERE: Final = 2
 
-
-ArrowColumn: TypeAlias = Any
-"""An array of pyarrow's, which has no types."""
 
 Name: TypeAlias = int | str
 """What a message, a trace or a span goes by: its name, or a hash of that."""
@@ -198,44 +194,33 @@ def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
         yield memory.submit(copies)
 
 
-def work_moved(copies: DataFrame, numbering: Numbering | None, tasks: int) -> DataFrame:
-    """The copies, each where the others of its trace are; without one, where its process is.
+def work_parcels(
+    batches: Iterable[Batch], numbering: Numbering | None, tasks: int
+) -> Iterator[Batch]:
+    """The copies, each where the others of its trace are, or of its process, if it has none: packed
+    for the task of either end, or once for both.
 
     In:  parcels for `order.numbered`.
     Out: parcels of `WORK`.
     """
-    stage = partial(work_parcels, numbering=numbering, tasks=tasks)
-    return moved(copies.mapInArrow(stage, PARCELS), [WORK_SORT], tasks)
-
-
-def work_parcels(
-    batches: Iterable[Batch], numbering: Numbering | None, tasks: int
-) -> Iterator[Batch]:
-    """The copies, packed for the task of either end, or once for both."""
-    schema = arrow_schema(WORK)
     for copies in numbered(batches, numbering):
-        scopes = {"sent_scope": hashes_or_null(copies["sent_in"])}
-        received_in = hashes_or_null(copies["received_in"])
-        scopes["received_scope"] = pc.coalesce(received_in, scopes["sent_scope"])
-        rows = pa.record_batch(
-            [scopes[name] if name in scopes else copies[name] for name in WORK.names[:-1]],
-            names=WORK.names[:-1],
-        )
-        sent = bucket_of(rows["sent_scope"], rows["sender"], tasks)
-        received = bucket_of(rows["received_scope"], rows["receiver"], tasks)
-        both = np.where(sent == received, SENT_HERE | RECEIVED_HERE, SENT_HERE)
-        apart = np.flatnonzero(sent != received)
-        for some, bucket, here in (
-            (rows, sent, both),
-            (rows.take(pa.array(apart)), received[apart], np.full(len(apart), RECEIVED_HERE)),
-        ):
-            moved_rows = [*some.columns, pa.array(here, pa.int32())]
-            yield from parcels_of(WORK_SORT, pa.record_batch(moved_rows, schema=schema), bucket)
+        scope = hashes_or_null(copies["sent_in"])
+        received = pc.coalesce(hashes_or_null(copies["received_in"]), scope)
+        sent_at = bucket_of(scope, copies["sender"], tasks)
+        received_at = bucket_of(received, copies["receiver"], tasks)
+        here = np.where(sent_at == received_at, SENT_HERE | RECEIVED_HERE, SENT_HERE)
+        known = {"sent_scope": scope, "received_scope": received, "here": here}
+        rows = shaped(WORK, known, copies)
+        yield from parcels_of(WORK_SORT, rows, sent_at)
+        apart = np.flatnonzero(sent_at != received_at)
+        there = {"here": np.full(len(apart), RECEIVED_HERE)}
+        others = shaped(WORK, there, rows.take(pa.array(apart)))
+        yield from parcels_of(WORK_SORT, others, received_at[apart])
 
 
-def bucket_of(scope: ArrowColumn, process: ArrowColumn, tasks: int) -> Numbers:
+def bucket_of(scope: Column, process: Column, tasks: int) -> Integers:
     """Where the events of a trace go, or those of a process, if they have none."""
-    found: Numbers = (
+    found: Integers = (
         pc.fill_null(pc.coalesce(scope, process.cast(pa.int64())), 0).to_numpy() % tasks
     )
     return found
@@ -248,12 +233,11 @@ def workload_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]
     Out: the columns of the workload, unknown_causes, causes_cut.
     """
     copies = all_of(batches, {WORK_SORT: WORK})[1][WORK_SORT]
-    if not copies.num_rows:
-        return iter(())
-    return at_rest(planned_batches(local_batches(copies), first_ns))
+    if copies.num_rows:
+        yield from planned_batches(local_events(copies), first_ns)
 
 
-def local_batches(copies: Batch) -> Iterator[Batch]:
+def local_events(copies: Batch) -> Batch:
     """The events of these copies that are here, sorted by process, trace and order.
 
     In:  `WORK`.
@@ -284,25 +268,28 @@ def local_batches(copies: Batch) -> Iterator[Batch]:
         },
     }
     columns = [known[name] if name in known else copies[name].take(place) for name in GROUPED]
-    yield pa.record_batch(columns, names=list(GROUPED))
+    return pa.record_batch(columns, names=list(GROUPED))
 
 
-def planned_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]:
-    """The workload of events that are sorted by group, process and order; groups are whole."""
+def planned_batches(events: Batch, first_ns: int) -> Iterator[Batch]:
+    """The workload of events that are sorted by group, process and order; groups are whole.
+
+    In:  `GROUPED`.
+    Out: `PLANNED`.
+    """
+    plans = Plans(events, RECALLED, CAUSES_MAX)
+    columns = plans.columns(first_ns)
+    nothing = pa.array(np.zeros(len(columns[0]), np.int64))
     schema = arrow_schema(PLANNED)
-    for events in batches:
-        plans = Plans(events, RECALLED, CAUSES_MAX)
-        columns = plans.columns(first_ns)
-        nothing = pa.array(np.zeros(len(columns[0]), np.int64))
-        arrays = [
-            column.cast(field.type)
-            for column, field in zip([*columns, nothing, nothing], schema, strict=True)
-        ]
-        yield pa.record_batch(arrays, schema=schema)
-        rows = rows_of([events.filter(pa.array(~plans.regular))], LOCAL)
-        others = (
-            row
-            for _, group in groups_of(rows, 2)
-            for row in planned_messages(map(Local._make, group), first_ns)
-        )
-        yield from batches_of(others, PLANNED)
+    arrays = [
+        column.cast(field.type)
+        for column, field in zip([*columns, nothing, nothing], schema, strict=True)
+    ]
+    yield pa.record_batch(arrays, schema=schema)
+    rows = rows_of([events.filter(pa.array(~plans.regular))], LOCAL)
+    others = (
+        row
+        for _, group in groups_of(rows, 2)
+        for row in planned_messages(map(Local._make, group), first_ns)
+    )
+    yield from batches_of(others, PLANNED)

@@ -2,24 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import IntegerType, StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
+from antecede.pipeline.ingest.arrow_rows import Batch, Column, Integers, arrow_schema
 from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
 from antecede.pipeline.ingest.layouts import LONG, MESSAGES, table
-from antecede.pipeline.ingest.parcels import chunks_of
+from antecede.pipeline.ingest.moving import LEAST, MEDIAN, SUM, Moving
+from antecede.pipeline.ingest.parcels import unpacked
 
-Column: TypeAlias = Any
-"""An array of pyarrow's, which has no types."""
-Integers: TypeAlias = npt.NDArray[np.int64]
+MESSAGE: Final = "message"
+GAP: Final = "gap"
+PAIR: Final = ("sender", "receiver")
 
 MEASURES: Final = table(
     sender=IntegerType(), receiver=IntegerType(), smallest_ns=LONG, timed=LONG, negative=LONG
@@ -27,8 +25,6 @@ MEASURES: Final = table(
 """How long messages of one ordered pair of processes seem to take."""
 
 GAPS: Final = StructType([*MEASURES.fields[:2], *table(gap_ns=LONG).fields])
-
-MEDIAN_ACCURACY: Final = 10_000
 
 
 def gaps_of(messages: Batch) -> Batch:
@@ -50,24 +46,27 @@ def gap_rows(messages: Batch) -> Batch:
     told = pa.Table.from_batches([gaps_of(messages)])
     told = told.append_column("backwards", pc.less(told["gap_ns"], 0).cast(pa.int64()))
     measures = [("gap_ns", "min"), ("gap_ns", "count"), ("backwards", "sum")]
-    grouped = told.group_by(["sender", "receiver"], use_threads=False).aggregate(measures)
-    columns = [*GAPS.names[:2], "gap_ns_min", "gap_ns_count", "backwards_sum"]
+    grouped = told.group_by([*PAIR], use_threads=False).aggregate(measures)
+    columns = [*PAIR, "gap_ns_min", "gap_ns_count", "backwards_sum"]
     arrays = [grouped[name].combine_chunks() for name in columns]
     return pa.record_batch(arrays, schema=arrow_schema(MEASURES))
 
 
-def gaps_in(measures: DataFrame, keys: Sequence[str]) -> list[Gap]:
-    """The gaps of all pairs, from what was measured in many places; their medians are for those who
-    need them.
+def gap_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The gaps of messages in parcels."""
+    return (gaps_of(messages) for messages in unpacked(batches, MESSAGES))
 
-    In: `MEASURES`.
+
+def repaired(messages: Moving, keys: Sequence[str]) -> tuple[list[Gap], Clocks]:
+    """The gaps of all pairs of processes with these names, and clocks that satisfy them; medians
+    are looked at only where gaps contradict each other.
+
+    In: parcels of `MEASURES` and `MESSAGES`.
     """
-    rows = measures.groupBy("sender", "receiver").agg(
-        F.min("smallest_ns").alias("smallest_ns"),
-        F.sum("timed").alias("timed"),
-        F.sum("negative").alias("negative"),
-    )
-    return [
+    how = {"smallest_ns": LEAST, "timed": SUM, "negative": SUM}
+    measures = partial(unpacked, schema=MEASURES)
+    rows = messages.only(GAP).grouped(measures, MEASURES, PAIR, how)
+    gaps = [
         Gap(
             sender=keys[row["sender"]],
             receiver=keys[row["receiver"]],
@@ -76,33 +75,15 @@ def gaps_in(measures: DataFrame, keys: Sequence[str]) -> list[Gap]:
             copies=row["timed"],
             negative=row["negative"],
         )
-        for row in rows.collect()
+        for row in rows
     ]
-
-
-def with_medians(found: Iterable[Gap], messages: DataFrame, keys: Sequence[str]) -> list[Gap]:
-    """The gaps of messages in these parcels with their medians."""
-    gaps = messages.mapInArrow(gap_batches, GAPS)
-    median = F.percentile_approx("gap_ns", 0.5, MEDIAN_ACCURACY).alias("median_ns")
-    rows = gaps.groupBy("sender", "receiver").agg(median).collect()
-    medians = {(keys[row["sender"]], keys[row["receiver"]]): row["median_ns"] for row in rows}
-    return [replace(gap, median_ns=medians[gap.sender, gap.receiver]) for gap in found]
-
-
-def gap_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The gaps of messages in parcels."""
-    return (gaps_of(messages) for _, messages in chunks_of(batches, MESSAGES))
-
-
-def repaired(
-    found: list[Gap], messages: DataFrame, keys: Sequence[str]
-) -> tuple[list[Gap], Clocks]:
-    """Clocks that satisfy the gaps; medians are looked at only where gaps contradict each other."""
-    clocks = repaired_clocks(found)
+    clocks = repaired_clocks(gaps)
     if not clocks.contradictory:
-        return found, clocks
-    measured = with_medians(found, messages, keys)
-    return measured, repaired_clocks(measured)
+        return gaps, clocks
+    rows = messages.only(MESSAGE).grouped(gap_batches, GAPS, PAIR, {"gap_ns": MEDIAN})
+    medians = {(keys[row["sender"]], keys[row["receiver"]]): row["gap_ns"] for row in rows}
+    gaps = [replace(gap, median_ns=medians[gap.sender, gap.receiver]) for gap in gaps]
+    return gaps, repaired_clocks(gaps)
 
 
 def instants(messages: Batch, offsets: Integers) -> dict[str, Column]:

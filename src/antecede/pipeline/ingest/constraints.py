@@ -67,6 +67,10 @@ class Clocks:
     basis: dict[Pair, str]
     """For every pair: SMALLEST, or, where gaps contradict each other, MEDIAN or NONE."""
 
+    def by_number(self, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+        """What is added to the clocks of these processes, in their order."""
+        return np.array([self.offsets_ns.get(key, 0) for key in keys], np.int64)
+
     @property
     def contradictory(self) -> list[Pair]:
         """The pairs for which no offsets make every message arrive after it was sent."""

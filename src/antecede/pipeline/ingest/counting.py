@@ -1,43 +1,35 @@
 """Counts what the stages went through: the only actions of the job besides writing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
-from antecede.pipeline.ingest.clocks import MEASURES, gaps_in
-from antecede.pipeline.ingest.known import BACKWARDS, CLAMPED, MUTUAL, Calling, Placing, Reading
-from antecede.pipeline.ingest.layouts import FILES, LONG, table
-from antecede.pipeline.ingest.messages import FOUND, GAP, SAMPLE, SAMPLED, TALLIES, TALLY
+from antecede.pipeline.ingest.arrow_rows import Batch
+from antecede.pipeline.ingest.known import BACKWARDS, CLAMPED, MUTUAL, Placing, Reading
+from antecede.pipeline.ingest.layouts import FILES
+from antecede.pipeline.ingest.messages import SAMPLE, SAMPLED, TALLIES, TALLY
+from antecede.pipeline.ingest.moving import SUM, Moving
 from antecede.pipeline.ingest.order import (
     HAVING,
     HAVINGS,
-    NUMBERED,
     SENDING_SORT,
     SENDINGS,
     Offsets,
     offsets_of,
 )
 from antecede.pipeline.ingest.packing import COPIED, FACT, FACTS, INVOLVED, RAN, READ, WHY_NOT
-from antecede.pipeline.ingest.parcels import chunks_of, collected, rows_in
+from antecede.pipeline.ingest.parcels import unpacked
 from antecede.pipeline.ingest.reading import KNOWN
 from antecede.pipeline.ingest.summary import FormatCount
 
-MUTUALS: Final = table(mutual=LONG)
 
-
-def counted_reading(records: DataFrame) -> tuple[Reading, Batch]:
+def counted_reading(records: Moving) -> tuple[Reading, Batch]:
     """The counts of what was read, and the files; this is what makes Spark read them.
 
     In:  parcels of `packing`.
-    Out: also `FILES`, without those that were known.
+    Out: also `FILES`.
     """
-    found = collected(records, {FACT: FACTS, READ: FILES})
+    found = records.collected({FACT: FACTS, READ: FILES})
     counts: Counter[tuple[str, str]] = Counter()
     for row in found[FACT].to_pylist():
         counts[row["fact"], row["name"]] += row["count"]
@@ -67,59 +59,45 @@ def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
     ]
 
 
-def counted_messages(messages: DataFrame, keys: Sequence[str]) -> tuple[Calling, Batch]:
-    """The counts of what spans and lines came to, between processes with these names, and a sample.
+def counted_messages(messages: Moving) -> tuple[Counter[str], Batch]:
+    """The counts of what spans and lines came to, and a sample.
 
-    In:  parcels of `messages_in`.
+    In:  parcels of `found_messages`.
     Out: also `SAMPLED`.
     """
-    found = collected(messages, {TALLY: TALLIES, SAMPLE: SAMPLED})
+    found = messages.collected({TALLY: TALLIES, SAMPLE: SAMPLED})
     tallies: Counter[str] = Counter()
     for row in found[TALLY].to_pylist():
         tallies[row["tally"]] += row["count"]
-    copies = tallies.pop(FOUND, 0)
-    gaps = gaps_in(rows_in(messages, GAP, MEASURES), keys)
-    return Calling(copies=copies, tallies=dict(tallies), gaps=gaps), found[SAMPLE]
+    return tallies, found[SAMPLE]
 
 
-def counted_sending(sent: DataFrame) -> tuple[Placing, Offsets, Offsets, int]:
+def counted_sending(sent: Moving) -> tuple[Placing, Offsets, Offsets, int]:
     """The counts of copies, the offsets of the sequences of messages and of the positions of
     events, and how many copies take no time.
 
-    This is what makes Spark put them in order. In: parcels of `order.sequenced`.
+    This is what makes Spark put them in order. In: parcels of `order.sequencing`.
     """
-    rows = collected(sent, {SENDING_SORT: SENDINGS})[SENDING_SORT].to_pylist()
+    rows = sent.collected({SENDING_SORT: SENDINGS})[SENDING_SORT].to_pylist()
     copies: Counter[int] = Counter()
     for row in rows:
         copies[row["sender"]] += row["copies"]
-    flags = {BACKWARDS: "backwards", CLAMPED: "clamped"}
     placing = Placing(
         messages=sum(row["messages"] for row in rows),
         copies=dict(copies),
         first_ns=min((row["first_ns"] for row in rows), default=None),
         last_ns=max((row["last_ns"] for row in rows), default=None),
         counts={
-            **{name: sum(row[flag] for row in rows) for name, flag in flags.items()},
+            BACKWARDS: sum(row["backwards"] for row in rows),
+            CLAMPED: sum(row["clamped"] for row in rows),
             MUTUAL: 0,
         },
     )
-    having = rows_in(sent, HAVING, HAVINGS).groupBy("task", "process").agg(F.sum("count"))
+    havings = partial(unpacked, schema=HAVINGS)
+    having = sent.only(HAVING).grouped(havings, HAVINGS, HAVINGS.names[:2], {"count": SUM})
     return (
         placing,
         offsets_of((row["task"], row["sender"], row["copies"]) for row in rows),
-        offsets_of(tuple(row) for row in having.collect()),
+        offsets_of((row["task"], row["process"], row["count"]) for row in having),
         sum(row["at_once"] for row in rows),
     )
-
-
-def counted_mutual(tied: DataFrame) -> int:
-    """How many copies are delivered among mutual ones. In: parcels of `ties.ranked`."""
-    found = tied.mapInArrow(mutual_counts, MUTUALS).agg(F.sum("mutual")).collect()
-    return int(found[0][0] or 0)
-
-
-def mutual_counts(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """How many of the copies in these parcels are."""
-    schema = arrow_schema(MUTUALS)
-    for _, copies in chunks_of(batches, NUMBERED):
-        yield pa.record_batch([pa.array([pc.sum(copies["mutual"]).as_py() or 0])], schema=schema)

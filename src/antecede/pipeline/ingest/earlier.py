@@ -6,20 +6,19 @@ can tell from the results in how many batches they came.
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import pyarrow as pa
 from pyarrow import parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame, SparkSession
 
 from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
-from antecede.pipeline.ingest.formats.records import Copy, Reject, Span
+from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, shaped
 from antecede.pipeline.ingest.layouts import (
     COPY,
     FILE,
@@ -32,7 +31,6 @@ from antecede.pipeline.ingest.layouts import (
     STORED_LINES,
     STORED_SPANS,
 )
-from antecede.pipeline.ingest.reading import FileRead, Numbered
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.places import Places
 from antecede.trace.atomic import blaming
@@ -63,18 +61,9 @@ class Earlier:
 
     def place_of(self, sort: str) -> str:
         """Where the records of a sort are; tables of spans and lines are datasets of runs."""
-        name = STORED[sort][0]
+        name = Path(STORED[sort][0])
         by_run = sort in ("span", "copy")
-        return f"{self.folder}/{stored_folder(name, self.summary.run_id) if by_run else name}"
-
-    def unchanged(self, skipped: list[str]) -> Summary:
-        """What there is to say if all files of a batch were known."""
-        return replace(self.summary, skipped=skipped)
-
-
-def stored_folder(table: str, run_id: str) -> str:
-    """The folder of a run in a dataset of runs."""
-    return str(partition_folder(Path(table), run_id))
+        return f"{self.folder}/{partition_folder(name, self.summary.run_id) if by_run else name}"
 
 
 def known_files(earlier: Earlier | None) -> frozenset[str]:
@@ -138,46 +127,32 @@ def earlier_of(
     )
 
 
-def stored_records(spark: SparkSession, places: Places, earlier: Earlier) -> DataFrame:
-    """The records of all earlier batches.
-
-    Out: `RECORDS`.
-    """
+def records_anywhere(spark: SparkSession, places: Places, earlier: Earlier) -> list[DataFrame]:
+    """The records of all earlier batches, read by Spark: tables of `RECORDS`."""
     tables = []
-    for sort, (_, columns, fields) in STORED.items():
+    for sort, (_, columns, _) in STORED.items():
         place = earlier.place_of(sort)
         here = places.local(place)
         if places.exists(place) if here is None else here.is_dir():
             stored = spark.read.schema(columns).parquet(place)
-            tables.append(stored.select(*columns_of_records(stored, sort, fields)))
-    return reduce(DataFrame.unionByName, tables)
+            tables.append(stored.mapInArrow(partial(as_records, sort=sort), RECORDS))
+    return tables
 
 
-def columns_of_records(stored: DataFrame, sort: str, fields: StructType) -> list[Column]:
-    """The columns of `RECORDS`, from those of a table of one sort of them."""
-    names = stored_names(sort, fields)
-    record = F.struct(
-        *(F.col(stored).alias(one) for stored, one in zip(names, fields.names, strict=True))
-    )
-    known = {**{name: F.col(name) for name in stored.columns}, sort: record}
-    return [
-        known.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name)
-        for one in RECORDS.fields
-    ]
-
-
-def stored_names(sort: str, fields: StructType) -> list[str]:
-    """The columns in which the fields of a record are stored."""
-    return [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
-
-
-def stored_here(earlier: Earlier) -> Iterator[Numbered]:
-    """The records of all earlier batches, read without Spark, in the order of their files."""
-    makers: dict[str, Any] = {"span": Span, "copy": Copy, "reject": Reject, "file": FileRead}
-    for sort, (_, _, fields) in STORED.items():
+def records_here(earlier: Earlier) -> Iterator[Batch]:
+    """The same, read without Spark, in the order of their files."""
+    for sort, (_, columns, _) in STORED.items():
         place = Path(earlier.place_of(sort))
-        rows = pq.read_table(place).to_pylist() if place.is_dir() else []
-        names = stored_names(sort, fields)
-        for row in sorted(rows, key=lambda row: (row.get("part", 0), row.get("ordinal", 0))):
-            record = makers[sort](*(row[name] for name in names))
-            yield row.get("part", 0), row.get("ordinal", 0), row.get("source", ""), record
+        if place.is_dir():
+            stored = pq.read_table(place, schema=arrow_schema(columns))
+            order = [(name, "ascending") for name in ("part", "ordinal") if name in columns.names]
+            yield from as_records((stored.sort_by(order) if order else stored).to_batches(), sort)
+
+
+def as_records(batches: Iterable[Batch], sort: str) -> Iterator[Batch]:
+    """The rows of a table of one sort of records, in the columns of `RECORDS`."""
+    fields = STORED[sort][2]
+    names = [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
+    for batch in batches:
+        record = pa.record_batch(batch.select(names).columns, schema=arrow_schema(fields))
+        yield shaped(RECORDS, {sort: record.to_struct_array()}, batch)

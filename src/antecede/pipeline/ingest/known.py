@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from antecede.pipeline.ingest.calls import TALLIES
+from antecede.pipeline.ingest.call_columns import TALLIES
 from antecede.pipeline.ingest.constraints import Clocks, Gap
 from antecede.pipeline.ingest.sources import Found
 from antecede.pipeline.ingest.summary import FormatCount, Summary, contradictions_of
@@ -30,16 +30,6 @@ class Reading:
     """Everything that a span ran in, or that sent or received something."""
     skipped: list[str]
     """Files that were known already."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calling:
-    """What spans came to."""
-
-    copies: int
-    """Also those that turn out to be received twice."""
-    tallies: dict[str, int]
-    gaps: list[Gap]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +63,6 @@ class Known:
     names: dict[str, str]
     gaps: list[Gap]
     clocks: Clocks
-
-    def clock_rows(self) -> list[tuple[str, int, int]]:
-        """The rows of `CLOCKS`: what records call a process, its number and its offset."""
-        offsets = self.clocks.offsets_ns
-        return [(key, number, offsets.get(key, 0)) for number, key in enumerate(self.names)]
 
 
 def summary_of(

@@ -2,18 +2,23 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
 from antecede.pipeline.ingest.counting import counted_reading
-from antecede.pipeline.ingest.job import ordered, persisted_on_disk, tasks_wanted, understood
+from antecede.pipeline.ingest.job import event_log
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN, STORED_AS
-from antecede.pipeline.ingest.packing import packed_records
-from antecede.pipeline.persisting import PersistedTables
+from antecede.pipeline.ingest.moving import OnSpark, tasks_wanted
+from antecede.pipeline.ingest.packing import packing
+from antecede.pipeline.ingest.parcels import PARCELS
+from antecede.pipeline.ingest.steps import ordered, understood
+from antecede.pipeline.persisting import PersistedTables, persisted
 from antecede.pipeline.schemas import PROCESSES
 from antecede.pipeline.spark_settings import UNWEIGHED, WEIGHED, configured
 
@@ -50,14 +55,15 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
     with ExitStack() as stack, configured(session, WEIGHED):
         with configured(session, UNWEIGHED):
-            records = persisted_on_disk(packed_records(as_records(spans), buckets), stack)
+            packed = as_records(spans).mapInArrow(partial(packing, buckets=buckets), PARCELS)
+            records = OnSpark(packed).kept(stack)
             reading, _ = counted_reading(records)
         traffic = understood(records, buckets, reading, repair, stack)
         known = traffic.known
-        events = persisted_on_disk(ordered(traffic, stack).log(), stack)
-        rows = [(number, known.names[key]) for key, number, _ in known.clock_rows()]
+        log = event_log(ordered(traffic, stack))
+        rows = list(enumerate(known.names.values()))
         return Traffic(
-            events=events,
+            events=persisted(log, stack, StorageLevel.DISK_ONLY),
             processes=session.createDataFrame(rows, PROCESSES),
             clocks=known.clocks,
             _stack=stack.pop_all(),

@@ -6,34 +6,22 @@ messages within traces and between them are found in one go, and whatever was re
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import IntegerType, StructType
+from pyspark.sql.types import StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, at_rest
-from antecede.pipeline.ingest.call_columns import Column, calls_among, compacted
-from antecede.pipeline.ingest.clocks import gap_rows
+from antecede.pipeline.ingest.arrow_rows import Batch, Column, batch_of_rows, together
+from antecede.pipeline.ingest.call_columns import calls_among, compacted
+from antecede.pipeline.ingest.clocks import GAP, MESSAGE, gap_rows
 from antecede.pipeline.ingest.formats.records import CONSUMER, PRODUCER
 from antecede.pipeline.ingest.formats.records import LINE as LINE_LABEL
 from antecede.pipeline.ingest.layouts import LONG, MESSAGES, STORED_LINES, TEXT, table
 from antecede.pipeline.ingest.packing import EFFECT, EFFECTS, LINE, MOVED_SPANS, SPAN_SORT
-from antecede.pipeline.ingest.parcels import (
-    PARCELS,
-    all_of,
-    moved,
-    parcels_of_one,
-    parcels_of_rows,
-    together,
-)
+from antecede.pipeline.ingest.parcels import all_of, parcels_of_one
 
-MESSAGE: Final = "message"
-GAP: Final = "gap"
 SAMPLE: Final = "sample"
 TALLY: Final = "tally"
 
@@ -59,41 +47,26 @@ sender: then who is chosen must not depend on how Spark has spread them."""
 NULL_NS: Final = -(1 << 63)
 
 
-def messages_in(
-    records: DataFrame, keys: Sequence[str], buckets: int, tasks: int, sampled: float
-) -> DataFrame:
-    """The messages in records, between processes that are called so, found in so many tasks.
-
-    In:  parcels of `packing`, in so many buckets.
-    Out: parcels of `MESSAGES`, `MEASURES`, `TALLIES` and, of this part of all messages, `SAMPLED`.
-    """
-    task = (F.col("bucket") * tasks / buckets).cast(IntegerType())
-    spread = moved(records.withColumn("bucket", task), (SPAN_SORT, EFFECT, LINE), tasks)
-    stage = partial(found_messages, keys=keys, sampled=sampled)
-    return spread.mapInArrow(stage, PARCELS)
-
-
 def found_messages(
     batches: Iterable[Batch], keys: Sequence[str], sampled: float
 ) -> Iterator[Batch]:
-    """The messages of all spans and lines in these parcels."""
-    return at_rest(messages_and_facts(batches, pa.array(keys, pa.string()), sampled))
+    """The messages of all spans and lines, between processes that are called so.
 
-
-def messages_and_facts(batches: Iterable[Batch], keys: Column, sampled: float) -> Iterator[Batch]:
-    """The messages, and what is told about them."""
+    In:  parcels of `packing`.
+    Out: parcels of `MESSAGES`, `MEASURES`, `TALLIES` and, of this part of all messages, `SAMPLED`.
+    """
+    names = pa.array(keys, pa.string())
     sorts = {SPAN_SORT: MOVED_SPANS, EFFECT: EFFECTS, LINE: STORED_LINES}
     bucket, found = all_of(batches, sorts)
     spans, effects, lines = found.values()
     tally: Counter[str] = Counter()
-    schema = arrow_schema(MESSAGES)
-    calls = [*calls_among(spans, keys, tally), *linked_among(spans, effects, keys)]
+    calls = [*calls_among(spans, names, tally), *linked_among(spans, effects, names)]
     tally[FOUND] = lines.num_rows + sum(one.num_rows for one in calls)
-    heard = once_for_each_receiver(together(calls, schema))
-    messages = together([heard, *lines_as_messages(lines, keys)], schema)
+    heard = once_for_each_receiver(together(calls, MESSAGES))
+    messages = together([heard, *lines_as_messages(lines, names)], MESSAGES)
     yield from parcels_of_one(MESSAGE, messages, bucket)
     yield from parcels_of_one(GAP, gap_rows(messages))
-    yield from parcels_of_rows(TALLY, tally.items(), TALLIES)
+    yield from parcels_of_one(TALLY, batch_of_rows([*tally.items()], TALLIES))
     chance = np.random.default_rng(bucket)
     some = np.flatnonzero(chance.random(messages.num_rows) < sampled)
     yield from parcels_of_one(SAMPLE, messages.select(SAMPLED.names).take(pa.array(some)))
@@ -172,7 +145,7 @@ def once_for_each_receiver(messages: Batch) -> Batch:
     for name in ("message", "receiver"):
         first[1:] |= np.diff(ordered[name].to_numpy()) != 0
     kept = ordered.filter(pa.array(first))
-    return together([messages.filter(pc.invert(one_way)), kept], messages.schema)
+    return together([messages.filter(pc.invert(one_way)), kept], MESSAGES)
 
 
 def lines_as_messages(lines: Batch, keys: Column) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""Numbers messages, and puts the events of each process in order.
+"""Integers messages, and puts the events of each process in order.
 
 A process may have half of all events, so no task gets all of one. Rows are spread by stretches of
 process and time instead, cut where a sample says that they are about equal, and sorted in each. A
@@ -9,28 +9,30 @@ are counted before anything is moved, as the stretches are known by then.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import BooleanType, IntegerType, StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, at_rest
+from antecede.pipeline.ingest.arrow_rows import (
+    Batch,
+    Column,
+    Flags,
+    Integers,
+    arrow_schema,
+    batch_of_columns,
+    shaped,
+)
 from antecede.pipeline.ingest.clocks import instants
 from antecede.pipeline.ingest.layouts import LONG, MESSAGES, TEXT, table
-from antecede.pipeline.ingest.messages import MESSAGE
 from antecede.pipeline.ingest.parcels import (
-    PARCELS,
     all_of,
     chunks_of,
-    moved,
     parcels_of,
     parcels_of_one,
+    unpacked,
 )
 from antecede.pipeline.schemas import EVENTS
 from antecede.trace.events import KINDS
@@ -55,10 +57,6 @@ KEY_BITS: Final = 62
 
 TIME_NS_LIMIT: Final = 1 << 61
 """Times beyond this are told apart by comparison only: differences have to fit."""
-
-Numbers: TypeAlias = npt.NDArray[np.int64]
-Column: TypeAlias = Any
-"""An array of pyarrow's, which has no types."""
 
 Count: TypeAlias = tuple[int, int, int]
 """A task, a process, and how many rows of that process it has."""
@@ -138,16 +136,16 @@ class Stretches:
     """Of the number those that are the time."""
     shift: int
     """How many bits of the time are too many."""
-    cuts: Numbers
+    cuts: Integers
     """The first number of every task but the first."""
 
-    def key(self, process: Numbers, time_ns: Numbers) -> Numbers:
+    def key(self, process: Integers, time_ns: Integers) -> Integers:
         """Process and time, in one number; times outside are taken for the first or the last."""
         moment = (np.clip(time_ns, self.first_ns, self.last_ns) - self.first_ns) >> self.shift
-        key: Numbers = (process.astype(np.int64) << self.bits) + moment
+        key: Integers = (process.astype(np.int64) << self.bits) + moment
         return key
 
-    def task(self, process: Numbers, time_ns: Numbers) -> Numbers:
+    def task(self, process: Integers, time_ns: Integers) -> Integers:
         """The task that each row falls to."""
         return np.searchsorted(self.cuts, self.key(process, time_ns), side="right")
 
@@ -157,7 +155,7 @@ class Stretches:
         return len(self.cuts) + 1
 
 
-def stretches(process: Numbers, time_ns: Numbers, tasks: int) -> Stretches:
+def stretches(process: Integers, time_ns: Integers, tasks: int) -> Stretches:
     """Where to cut so that every one of `tasks` tasks has as much of this sample."""
     bits = KEY_BITS - int(process.max(initial=0)).bit_length()
     first_ns = max(int(time_ns.min(initial=TIME_NS_LIMIT)), -TIME_NS_LIMIT)
@@ -171,10 +169,10 @@ def stretches(process: Numbers, time_ns: Numbers, tasks: int) -> Stretches:
     return replace(uncut, cuts=np.unique(keys[places])) if len(keys) else uncut
 
 
-def in_order_of(keys: Sequence[Numbers], telling: int = 2) -> Numbers:
+def in_order_of(keys: Sequence[Integers], telling: int = 2) -> Integers:
     """How rows are sorted by these keys; beyond the first few, which tell most rows apart, they are
     looked at where rows tie."""
-    order: Numbers = np.lexsort(keys[:telling][::-1])
+    order: Integers = np.lexsort(keys[:telling][::-1])
     same = np.all([np.diff(key[order]) == 0 for key in keys[:telling]], axis=0)
     if same.any():
         tied = np.append(same, False)
@@ -188,13 +186,13 @@ def in_order_of(keys: Sequence[Numbers], telling: int = 2) -> Numbers:
 class Offsets:
     """What to add to the place of a row in its task to get its number at its process."""
 
-    by_task: dict[int, tuple[Numbers, Numbers]]
+    by_task: dict[int, tuple[Integers, Integers]]
     """By task: its processes, in order, and what to add for each of them."""
 
-    def of(self, task: int, process: Numbers) -> Numbers:
+    def of(self, task: int, process: Integers) -> Integers:
         """What to add for rows of these processes."""
         processes, offsets = self.by_task[task]
-        found: Numbers = offsets[np.searchsorted(processes, process)]
+        found: Integers = offsets[np.searchsorted(processes, process)]
         return found
 
 
@@ -214,40 +212,26 @@ def offsets_of(counts: Iterable[Count]) -> Offsets:
     return Offsets({task: (np.array(one), np.array(two)) for task, (one, two) in found.items()})
 
 
-def placed(messages: DataFrame, offsets: Numbers, by_sender: Stretches) -> DataFrame:
+def placing(batches: Iterable[Batch], offsets: Integers, by_sender: Stretches) -> Iterator[Batch]:
     """The messages on one clock for all, packed for the tasks of their senders.
 
     In:  parcels of `MESSAGES`; what to add to the clock of each process.
     Out: parcels of `PLACED`.
     """
-    stage = partial(placing, offsets=offsets, by_sender=by_sender)
-    return messages.where(F.col("sort") == MESSAGE).mapInArrow(stage, PARCELS)
-
-
-def placing(batches: Iterable[Batch], offsets: Numbers, by_sender: Stretches) -> Iterator[Batch]:
-    """The messages in these parcels on one clock."""
-    for _, messages in chunks_of(batches, MESSAGES):
-        known = instants(messages, offsets)
-        columns = [known[name] if name in known else messages[name] for name in PLACED.names]
-        rows = pa.record_batch(columns, schema=arrow_schema(PLACED))
+    for messages in unpacked(batches, MESSAGES):
+        rows = shaped(PLACED, instants(messages, offsets), messages)
         task = by_sender.task(rows["sender"].to_numpy(), rows["submitted_ns"].to_numpy())
         yield from parcels_of(PLACED_SORT, rows, task)
 
 
-def sequenced(copies: DataFrame, tasks: int, by_process: Stretches) -> DataFrame:
-    """The copies in the order of their senders.
+def sequencing(batches: Iterable[Batch], by_process: Stretches) -> Iterator[Batch]:
+    """The copies of one task in the order of their senders, and what is told about them.
 
     A message's sequence is how many copies its sender had sent before it, and one.
 
-    In:  parcels of `PLACED`, for so many tasks.
+    In:  parcels of `PLACED`.
     Out: parcels of `SENT`, `SENDINGS`, `HAVINGS` and `EDGES`.
     """
-    stage = partial(sequencing, by_process=by_process)
-    return moved(copies, [PLACED_SORT], tasks).mapInArrow(stage, PARCELS)
-
-
-def sequencing(batches: Iterable[Batch], by_process: Stretches) -> Iterator[Batch]:
-    """The copies of one task in order, and what is told about them."""
     task, found = all_of(batches, {PLACED_SORT: PLACED})
     copies = found[PLACED_SORT]
     if not copies.num_rows:
@@ -258,14 +242,13 @@ def sequencing(batches: Iterable[Batch], by_process: Stretches) -> Iterator[Batc
     changes = np.ones(len(order), np.bool_)
     changes[1:] = np.any([np.diff(key[order]) != 0 for key in keys[:3]], axis=0)
     place = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
-    columns = [pa.array(place) if name == "place" else copies[name] for name in SENT.names]
-    yield from parcels_of_one(SENT_SORT, pa.record_batch(columns, schema=arrow_schema(SENT)), task)
+    yield from parcels_of_one(SENT_SORT, shaped(SENT, {"place": place}, copies), task)
     yield from parcels_of_one(SENDING_SORT, sendings_of(copies, changes, task))
     yield from parcels_of_one(HAVING, havings_of(copies, by_process))
     yield from parcels_of_one(EDGE, edges_of(copies))
 
 
-def sendings_of(copies: Batch, leads: npt.NDArray[np.bool_], task: int) -> Batch:
+def sendings_of(copies: Batch, leads: Flags, task: int) -> Batch:
     """What a task has of each sender, if its copies are sorted."""
     sender, first, last = (
         copies[name].to_numpy() for name in ("sender", "submitted_ns", "delivered_ns")
@@ -281,9 +264,7 @@ def sendings_of(copies: Batch, leads: npt.NDArray[np.bool_], task: int) -> Batch
         np.maximum.reduceat(last, starts),
         *(np.add.reduceat(one.astype(np.int64), starts) for one in (*flags, first == last)),
     ]
-    schema = arrow_schema(SENDINGS)
-    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
-    return pa.record_batch(arrays, schema=schema)
+    return batch_of_columns(columns, SENDINGS)
 
 
 def havings_of(copies: Batch, by_process: Stretches) -> Batch:
@@ -296,10 +277,7 @@ def havings_of(copies: Batch, by_process: Stretches) -> Batch:
     found, counts = np.unique(
         by_process.task(process, time_ns) * width + process, return_counts=True
     )
-    columns = [found // width, found % width, counts]
-    schema = arrow_schema(HAVINGS)
-    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
-    return pa.record_batch(arrays, schema=schema)
+    return batch_of_columns([found // width, found % width, counts], HAVINGS)
 
 
 def edges_of(copies: Batch) -> Batch:
@@ -314,7 +292,7 @@ class Numbering:
     """How messages get their numbers."""
 
     offsets: Offsets
-    first_ids: Numbers
+    first_ids: Integers
     """By sender: the number of its first message among those of all."""
 
     def numbered(self, task: int, sent: Batch) -> Batch:
@@ -325,15 +303,13 @@ class Numbering:
         """
         sender = sent["sender"].to_numpy()
         place = sent["place"].to_numpy() + self.offsets.of(task, sender)
-        count = sent.num_rows
         known = {
-            "sequence": pa.array(place + 1),
-            "message_id": pa.array(place + self.first_ids[sender]),
-            "rank": pa.array(np.zeros(count, np.int32)),
-            "mutual": pa.array(np.zeros(count, np.bool_)),
+            "sequence": place + 1,
+            "message_id": place + self.first_ids[sender],
+            "rank": np.zeros(len(place), np.int32),
+            "mutual": np.zeros(len(place), np.bool_),
         }
-        columns = [known[name] if name in known else sent[name] for name in NUMBERED.names]
-        return pa.record_batch(columns, schema=arrow_schema(NUMBERED))
+        return shaped(NUMBERED, known, sent)
 
 
 def numbered(batches: Iterable[Batch], numbering: Numbering | None) -> Iterator[Batch]:
@@ -343,7 +319,7 @@ def numbered(batches: Iterable[Batch], numbering: Numbering | None) -> Iterator[
     Out: `NUMBERED`.
     """
     if numbering is None:
-        yield from (copies for _, copies in chunks_of(batches, NUMBERED))
+        yield from unpacked(batches, NUMBERED)
     else:
         for task, sent in chunks_of(batches, SENT):
             yield numbering.numbered(task, sent)
@@ -370,40 +346,24 @@ def ends_of(copies: Batch) -> dict[str, Column]:
     }
 
 
-def events_moved(
-    copies: DataFrame, numbering: Numbering | None, by_process: Stretches
-) -> DataFrame:
-    """The two ends of every copy, in the task that has this stretch of its process.
+def end_parcels(
+    batches: Iterable[Batch], numbering: Numbering | None, by_process: Stretches
+) -> Iterator[Batch]:
+    """The two ends of every copy, packed for the task that has this stretch of its process.
 
     In:  parcels for `numbered`.
     Out: parcels of `ENDS`.
     """
-    stage = partial(end_parcels, numbering=numbering, by_process=by_process)
-    return moved(copies.mapInArrow(stage, PARCELS), [END], by_process.tasks)
-
-
-def end_parcels(
-    batches: Iterable[Batch], numbering: Numbering | None, by_process: Stretches
-) -> Iterator[Batch]:
-    """The two ends of every copy, packed."""
-    schema = arrow_schema(ENDS)
     for copies in numbered(batches, numbering):
         ends = ends_of(copies)
-        sent_in = copies["sent_in"]
-        received_in = pc.coalesce(copies["received_in"], sent_in)
-        known = {
-            **{name: pa.array(column, schema.field(name).type) for name, column in ends.items()},
-            "payload_bytes": joined(copies["payload_bytes"], copies["payload_bytes"]),
-            "trace_id": joined(sent_in, received_in),
-            "span_id": joined(copies["sent_span"], copies["received_span"]),
+        pairs = {
+            "payload_bytes": [copies["payload_bytes"]] * 2,
+            "trace_id": [copies["sent_in"], pc.coalesce(copies["received_in"], copies["sent_in"])],
+            "span_id": [copies["sent_span"], copies["received_span"]],
         }
-        rows = pa.record_batch([known[name] for name in ENDS.names], schema=schema)
-        yield from parcels_of(END, rows, by_process.task(ends["process"], ends["time_ns"]))
-
-
-def joined(first: Column, second: Column) -> Column:
-    """One column after the other."""
-    return pa.concat_arrays([first, second])
+        joined = {name: pa.concat_arrays(pair) for name, pair in pairs.items()}
+        task = by_process.task(ends["process"], ends["time_ns"])
+        yield from parcels_of(END, shaped(ENDS, ends | joined), task)
 
 
 def event_batches(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]:
@@ -412,11 +372,6 @@ def event_batches(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]
     In:  parcels of `ENDS`.
     Out: the columns of the event log.
     """
-    return at_rest(sorted_events(batches, offsets))
-
-
-def sorted_events(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]:
-    """The same."""
     task, found = all_of(batches, {END: ENDS})
     ends = found[END]
     count = ends.num_rows
@@ -424,21 +379,9 @@ def sorted_events(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]
         return
     order = in_order_of([ends[name].to_numpy() for name in ("process", *ALONG)])
     ends = ends.take(pa.array(order))
-    process = ends["process"].to_numpy()
-    phase = pc.equal(ends["phase"], SENDING)
-    schema = arrow_schema(EVENTS)
     known = {
-        "position": pa.array(np.arange(count) + offsets.of(task, process)),
-        "kind": pc.if_else(phase, SUBMITTED, DELIVERED),
-        "metadata_bytes": pa.array(np.zeros(count, np.int32)),
+        "position": np.arange(count) + offsets.of(task, ends["process"].to_numpy()),
+        "kind": pc.if_else(pc.equal(ends["phase"], SENDING), SUBMITTED, DELIVERED),
+        "metadata_bytes": np.zeros(count, np.int32),
     }
-    unknown = ("packet", "packet_kind")
-    columns = [
-        pa.nulls(count, field.type)
-        if field.name in unknown
-        else known[field.name]
-        if field.name in known
-        else ends[field.name]
-        for field in schema
-    ]
-    yield pa.record_batch(columns, schema=schema)
+    yield shaped(EVENTS, known, ends)

@@ -1,10 +1,11 @@
 """Where the tables of an ingest go, wherever Spark can write."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
+from antecede.pipeline.ingest.arrow_rows import ArrowTable, Batch, arrow_schema, batch_of_columns
+from antecede.pipeline.ingest.moving import Moving, OnSpark, Stage
 from antecede.pipeline.places import Places
 from antecede.trace.datasets import partition_folder
 from antecede.trace.processes import FOLDER as BESIDE_EVENTS
@@ -26,12 +28,6 @@ from antecede.trace.processes import processes_schema
 TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects", "files")
 REPLACED: Final = (*TABLES, SUMMARY)
 """What an ingest replaces, all together; the summary last."""
-
-
-ArrowTable: TypeAlias = Any
-"""A `pyarrow.Table`; pyarrow has no types."""
-Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
-"""What a task does with its parcels."""
 
 SELDOM_REPEATED: Final = ("span_id", "parent_id", "targets", "causes")
 
@@ -55,6 +51,11 @@ def encodings(schema: Any) -> dict[str, Any]:  # noqa: ANN401 pyarrow has no typ
     }
 
 
+def write_table(folder: Path, rows: ArrowTable) -> None:
+    """Write a small table into a folder."""
+    pq.write_table(rows, folder / part_name(0), compression="zstd")
+
+
 def written(
     batches: Iterable[Batch],
     stage: Stage,
@@ -67,9 +68,12 @@ def written(
     A task that is done again replaces its file.
     """
     context = TaskContext.get()
-    assert context is not None, "only tasks write"
-    target = Path(folder) / part_name(context.partitionId())
-    unfinished = target.with_name(f".{target.name}.{context.taskAttemptId()}")
+    if context is None:  # Here tasks come one after the other.
+        task, attempt = len(list(Path(folder).iterdir())), 0
+    else:
+        task, attempt = context.partitionId(), context.taskAttemptId()
+    target = Path(folder) / part_name(task)
+    unfinished = target.with_name(f".{target.name}.{attempt}")
     sums = dict.fromkeys(counted, 0)
     writer = None
     try:
@@ -85,8 +89,16 @@ def written(
             writer.close()
     if writer is not None:
         unfinished.replace(target)
-    columns = [pa.array(list(sums), pa.string()), pa.array(list(sums.values()), pa.int64())]
-    yield pa.record_batch(columns, names=SUMS.names)
+    yield batch_of_columns([list(sums), list(sums.values())], SUMS)
+
+
+@contextmanager
+def blaming_spark(table: str) -> Iterator[None]:
+    """Turn what Spark says into a `LocalError` that names the table."""
+    try:
+        yield
+    except PySparkException as error:
+        raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
 
 
 def check_apart(out: str, files: Iterable[str]) -> None:
@@ -99,32 +111,36 @@ def check_apart(out: str, files: Iterable[str]) -> None:
 
 @final
 class Outputs:
-    """The folder of one ingest, which holds one run, while it is written."""
+    """The folder of one ingest, which holds one run, while it is written.
 
-    def __init__(self, session: SparkSession, stage: str, run_id: str) -> None:
+    Without a session it is on this machine's disk.
+    """
+
+    def __init__(self, session: SparkSession | None, stage: str, run_id: str) -> None:
         self._session: Final = session
-        self._places: Final = Places(session)
         self._stage: Final = stage
         self._folder: Final = partition_folder(Path(), run_id).name
 
-    def write_run(self, table: str, rows: DataFrame) -> None:
-        """Write the rows of the run into a dataset of runs, in the order they are in.
+    def of_run(self, table: str) -> str:
+        """The folder of the run in a dataset of runs.
 
-        The folder is named here instead of by Spark, which would sort the rows once more for that.
+        It is named here instead of by Spark, which would sort the rows once more for that.
         """
-        self.write(f"{table}/{self._folder}", rows)
+        return f"{table}/{self._folder}"
+
+    def write_run(self, table: str, rows: DataFrame) -> None:
+        """Write the rows of the run into a dataset of runs, in the order they are in."""
+        self.write(self.of_run(table), rows)
 
     def write(self, table: str, rows: DataFrame) -> None:
-        """Write a table."""
-        try:
+        """Write a table that Spark has."""
+        with blaming_spark(table):
             rows.write.mode("overwrite").parquet(f"{self._stage}/{table}")
-        except PySparkException as error:
-            raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
 
     def write_stage(
         self,
         table: str,
-        parcels: DataFrame,
+        parcels: Moving,
         stage: Stage,
         schema: StructType,
         counted: Sequence[str] = (),
@@ -133,29 +149,26 @@ class Outputs:
 
         On this machine Python writes the rows as it makes them; elsewhere they are handed to Spark.
         """
-        columns = StructType([*schema.fields, *(StructField(name, LongType()) for name in counted)])
-        here = self._places.local(f"{self._stage}/{table}/{self._folder}")
+        here = self._local(table)
         if here is None:
+            assert isinstance(parcels, OnSpark), "nobody else writes elsewhere"
+            columns = [*schema.fields, *(StructField(name, LongType()) for name in counted)]
             seen = Observation()
             totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
-            rows = parcels.mapInArrow(stage, columns)
+            rows = parcels.rows(stage, StructType(columns))
             observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"), *totals)
-            self.write_run(table, observed.select(*schema.names))
+            self.write(table, observed.select(*schema.names))
             return {name: int(seen.get[name]) for name in counted}
         here.mkdir(parents=True)
         writing = partial(
             written, stage=stage, folder=str(here), names=schema.names, counted=counted
         )
-        try:
-            sums = parcels.mapInArrow(writing, SUMS).collect()
-        except PySparkException as error:
-            raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
+        with blaming_spark(table):
+            sums = parcels.gathered(writing, SUMS).to_pylist()
         for left in here.glob(".*"):
             left.unlink()  # by tasks that failed and were done again
         if not any(here.iterdir()):
-            pq.write_table(
-                arrow_schema(schema).empty_table(), here / part_name(0), compression="zstd"
-            )
+            write_table(here, arrow_schema(schema).empty_table())
         return {name: sum(row["sum"] for row in sums if row["name"] == name) for name in counted}
 
     def write_processes(self, names: Iterable[str]) -> None:
@@ -164,18 +177,27 @@ class Outputs:
         columns = [pa.array(range(len(called)), pa.int32()), pa.array(called, pa.string())]
         rows = pa.table(columns, schema=processes_schema())
         for table in ("processes", f"events/{BESIDE_EVENTS}"):
-            self.write_few(f"{table}/{self._folder}", rows)
+            self.write_few(self.of_run(table), rows)
 
     def write_few(self, table: str, rows: ArrowTable) -> None:
         """Write a table that is here already."""
-        here = self._places.local(f"{self._stage}/{table}")
+        here = self._local(table)
         if here is None:
+            assert self._session is not None, "nobody else writes elsewhere"
             self.write(table, self._session.createDataFrame(rows).coalesce(1))
         else:
             here.mkdir(parents=True)
-            pq.write_table(rows, here / part_name(0), compression="zstd")
+            write_table(here, rows)
 
     def write_summary(self, summary: Mapping[str, object]) -> None:
         """Write the summary, which says that all is done."""
-        text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
-        self._places.write(f"{self._stage}/{SUMMARY}", text.encode())
+        data = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()
+        if self._session is None:
+            (Path(self._stage) / SUMMARY).write_bytes(data)
+        else:
+            Places(self._session).write(f"{self._stage}/{SUMMARY}", data)
+
+    def _local(self, table: str) -> Path | None:
+        """Where a table goes, if that is on this machine's disk."""
+        place = f"{self._stage}/{table}"
+        return Path(place) if self._session is None else Places(self._session).local(place)

@@ -6,16 +6,21 @@ Every record becomes part of a table that is written as it is (`STORED`, `LINE`,
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, at_rest
+from antecede.pipeline.ingest.arrow_rows import (
+    Batch,
+    Column,
+    Integers,
+    arrow_schema,
+    batch_of_rows,
+    together,
+)
 from antecede.pipeline.ingest.layouts import (
     FILES,
     LONG,
@@ -26,15 +31,7 @@ from antecede.pipeline.ingest.layouts import (
     TEXT,
     table,
 )
-from antecede.pipeline.ingest.parcels import (
-    CHUNK_ROWS,
-    PARCELS,
-    Integers,
-    parcels_of,
-    parcels_of_one,
-    parcels_of_rows,
-    together,
-)
+from antecede.pipeline.ingest.parcels import CHUNK_ROWS, parcels_of, parcels_of_one
 from antecede.pipeline.ingest.xxhash import hashes_of
 
 CALLING: Final = ("trace", "span", "parent", "follows", "kind", "process", "start_ns", "end_ns")
@@ -67,18 +64,13 @@ SPREAD_ROWS: Final = 1 << 13
 SLASH: Final = "/"
 
 
-def packed_records(records: DataFrame, buckets: int) -> DataFrame:
-    """Records that Spark has, packed.
+def packing(batches: Iterable[Batch], buckets: int) -> Iterator[Batch]:
+    """The records of these batches in parcels, those for messages spread over so many buckets.
 
     In:  `RECORDS`.
     Out: `PARCELS`.
     """
-    return records.select(*RECORDS.names).mapInArrow(partial(packing, buckets=buckets), PARCELS)
-
-
-def packing(batches: Iterable[Batch], buckets: int) -> Iterator[Batch]:
-    """The records of these batches in parcels, those for messages spread over so many buckets."""
-    return at_rest(Packing(buckets).parcels(batches))
+    return Packing(buckets).parcels(batches)
 
 
 class Packing:
@@ -108,13 +100,13 @@ class Packing:
             yield from parcels_of_one(REJECTED, rejects)
             yield from parcels_of_one(READ, fields_of(batch, "file", FILES))
         yield from self._packed_spans()
-        rows = ((*about, count) for about, count in self._facts.items())
-        yield from parcels_of_rows(FACT, rows, FACTS)
+        facts = [(*about, count) for about, count in self._facts.items()]
+        yield from parcels_of_one(FACT, batch_of_rows(facts, FACTS))
 
     def _packed_spans(self) -> Iterator[Batch]:
         """The spans that have been waiting."""
         if self._spans:
-            spans = together(self._spans, arrow_schema(MOVED_SPANS))
+            spans = together(self._spans, MOVED_SPANS)
             self._spans, self._rows = [], 0
             yield from parcels_of(SPAN_SORT, spans, self._buckets_of(spans["trace"]))
 
@@ -132,14 +124,14 @@ class Packing:
             part, ordinal = (lines[name].to_numpy().astype(np.int64) for name in PLACES.names)
             yield from parcels_of(LINE, lines, (part + ordinal // SPREAD_ROWS) % self._buckets)
 
-    def _buckets_of(self, traces: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
+    def _buckets_of(self, traces: Column) -> Integers:
         """Where traces go, and what is linked to them: to which is not said by what follows a
         slash, since that stands between the ids of trace and span."""
         if pc.any(pc.match_substring(traces, SLASH)).as_py():
             traces = pc.list_element(pc.split_pattern(traces, SLASH, max_splits=1), 0)
         return hashes_of(traces) % self._buckets
 
-    def _count(self, fact: str, names: Any) -> None:  # noqa: ANN401 pyarrow has no types
+    def _count(self, fact: str, names: Column) -> None:
         for one in pc.value_counts(names).to_pylist():
             self._facts[fact, one["values"]] += one["counts"]
 
@@ -148,7 +140,7 @@ def fields_of(batch: Batch, column: str, schema: StructType) -> Batch:
     """The records of one sort in a batch of `RECORDS`, in these columns."""
     records = batch[column]
     if records.null_count == len(records):
-        return pa.RecordBatch.from_pylist([], schema=arrow_schema(schema))
+        return batch_of_rows([], schema)
     if records.null_count:
         valid = records.is_valid()
         batch, records = batch.filter(valid), records.filter(valid)

@@ -3,27 +3,19 @@
 Spark moves rows. Turning columns into its rows, sorting and hashing these, and turning them back
 into columns for Python costs more than everything an ingest does with them. So a stage packs
 thousands of rows into one: a parcel says what sort of rows it holds and which task of the next
-stage they are for, and its content is Arrow's own. Spark shuffles, keeps and recovers parcels as it
-would any row, and what is in them is nobody's business but that of the stages.
+stage they are for, and its content is Arrow's own. Whoever moves, keeps and recovers parcels
+(`moving`) looks into none: what is in them is nobody's business but that of the stages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import BinaryType, IntegerType, StructType
 
-from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
+from antecede.pipeline.ingest.arrow_rows import Batch, Integers, arrow_schema, together
 from antecede.pipeline.ingest.layouts import TEXT, table
-
-Integers: TypeAlias = npt.NDArray[np.int64]
-ArrowTable: TypeAlias = Any
-"""A `pyarrow.Table`; pyarrow has no types."""
 
 PARCELS: Final = table(sort=TEXT, bucket=IntegerType(), content=BinaryType())
 """Rows of one sort for one task of the next stage; what is not for a task is in bucket 0."""
@@ -86,20 +78,6 @@ def rows_of_content(content: Any, schema: Any) -> Batch:  # noqa: ANN401 pyarrow
     return pa.ipc.read_record_batch(whole, schema)
 
 
-def parcels_of_rows(
-    sort: str, rows: Iterable[tuple[Any, ...]], schema: StructType
-) -> Iterator[Batch]:
-    """These rows, which are not for any task."""
-    target = arrow_schema(schema)
-    found = list(rows)
-    if found:
-        columns = [
-            pa.array(one, field.type)
-            for one, field in zip(zip(*found, strict=True), target, strict=True)
-        ]
-        yield from parcels_of_one(sort, pa.record_batch(columns, schema=target))
-
-
 def chunks_of(batches: Iterable[Batch], schema: StructType) -> Iterator[tuple[int, Batch]]:
     """The rows in parcels of one sort, many of one bucket at a time, and their bucket."""
     target = arrow_schema(schema)
@@ -109,13 +87,13 @@ def chunks_of(batches: Iterable[Batch], schema: StructType) -> Iterator[tuple[in
     for batch in batches:
         for bucket, content in zip(batch["bucket"].to_pylist(), batch["content"], strict=True):
             if pending and (bucket != current or rows >= CHUNK_ROWS):
-                yield current, together(pending, target)
+                yield current, together(pending, schema)
                 pending, rows = [], 0
             current = bucket
             pending.append(rows_of_content(content, target))
             rows += pending[-1].num_rows
     if pending:
-        yield current, together(pending, target)
+        yield current, together(pending, schema)
 
 
 def all_of(
@@ -130,35 +108,9 @@ def all_of(
         for sort, number, content in zip(*columns, strict=True):
             bucket = number
             found[sort].append(rows_of_content(content, targets[sort]))
-    return bucket, {sort: together(rows, targets[sort]) for sort, rows in found.items()}
-
-
-def together(batches: list[Batch], schema: Any) -> Batch:  # noqa: ANN401 pyarrow has no types
-    """All rows of some batches in one."""
-    if len(batches) == 1:
-        return batches[0]
-    joined = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
-    return joined[0] if joined else pa.RecordBatch.from_pylist([], schema=schema)
-
-
-def rows_in(parcels: DataFrame, sort: str, schema: StructType) -> DataFrame:
-    """The rows of parcels of one sort, as a table of Spark's."""
-    wanted = parcels.where(F.col("sort") == sort).select(*PARCELS.names)
-    return wanted.mapInArrow(partial(unpacked, schema=schema), schema)
+    return bucket, {sort: together(rows, schemas[sort]) for sort, rows in found.items()}
 
 
 def unpacked(batches: Iterable[Batch], schema: StructType) -> Iterator[Batch]:
     """The rows in parcels of one sort."""
     return (rows for _, rows in chunks_of(batches, schema))
-
-
-def moved(parcels: DataFrame, sorts: Iterable[str], tasks: int) -> DataFrame:
-    """The parcels of these sorts, each in the task of the number of its bucket."""
-    wanted = parcels.where(F.col("sort").isin(*sorts))
-    return wanted.repartitionById(tasks, "bucket")
-
-
-def collected(parcels: DataFrame, schemas: Mapping[str, StructType]) -> dict[str, Batch]:
-    """The rows of parcels of these sorts, at the driver: they are known to be few."""
-    wanted = parcels.where(F.col("sort").isin(*schemas)).select(*PARCELS.names)
-    return all_of(wanted.toArrow().to_batches(), schemas)[1]

@@ -7,19 +7,15 @@ same is true of the deliveries that one handler had, among themselves. Groups in
 named or there twice are left to `causes`, which takes them one by one.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede.pipeline.ingest.arrow_rows import Batch
-from antecede.pipeline.ingest.order import SENDING, Numbers
-
-Column: TypeAlias = Any
-"""An array of pyarrow's, which has no types."""
-Flags: TypeAlias = npt.NDArray[np.bool_]
+from antecede.pipeline.ingest.arrow_rows import Batch, Column, Flags, Integers, are_valid
+from antecede.pipeline.ingest.order import SENDING
 
 ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 OTHER: Final = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -36,7 +32,7 @@ class Plans:
     def __init__(self, events: Batch, recalled: int, deliveries_max: int) -> None:
         self._events: Final = events
         self._recalled: Final = recalled
-        self._group: Final[Numbers] = events["group"].to_numpy()
+        self._group: Final[Integers] = events["group"].to_numpy()
         self._sent: Final[Flags] = events["phase"].to_numpy() == SENDING
         is_reply = self._sent & self._valid("answers") & self._valid("handler")
         self._reply: Final = np.flatnonzero(is_reply)
@@ -72,7 +68,7 @@ class Plans:
             row["payload_bytes"],
         ]
 
-    def _since_asked(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def _since_asked(self) -> tuple[Integers, Integers, Integers, Integers]:
         """For messages that are no replies a stretch of deliveries, and all of these."""
         cuts = np.maximum(self._group_starts(), self._asked)
         after = self._ask[self._ask + 1 < len(cuts)]
@@ -83,7 +79,7 @@ class Plans:
             *self._told(self._delivery),
         )
 
-    def _of_handler(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def _of_handler(self) -> tuple[Integers, Integers, Integers, Integers]:
         """For replies a stretch of what their handlers were delivered, and all of that."""
         handled = np.flatnonzero(self._valid("handler") & self._is_delivery_or_reply())
         handler = pc.fill_null(self._events["handler"], 0).to_numpy()
@@ -93,7 +89,7 @@ class Plans:
         changes[1:] = (np.diff(handler[order]) != 0) | (np.diff(self._group[order]) != 0)
         own = np.cumsum(changes) * (len(self._sent) + 1)
         is_delivery = ~self._sent[order]
-        heard: Numbers = np.cumsum(is_delivery, dtype=np.int64)
+        heard: Integers = np.cumsum(is_delivery, dtype=np.int64)
         cuts = np.where(changes, heard - is_delivery, 0)
         # A cut among all deliveries, as one among those of this handler.
         places = own[is_delivery] + self._heard[order[is_delivery]] - 1
@@ -108,7 +104,7 @@ class Plans:
         at = at[self._reply]
         return np.maximum.accumulate(cuts)[at], heard[at], *self._told(order[is_delivery])
 
-    def _cuts(self) -> Numbers:
+    def _cuts(self) -> Integers:
         """For deliveries that answer a request here: how many deliveries came before that."""
         answers, message = (
             pc.fill_null(self._events[name], 0).to_numpy() for name in ("answers", "message")
@@ -128,7 +124,7 @@ class Plans:
         cuts[told[same]] = self._heard[found[same]]
         return cuts
 
-    def _group_starts(self) -> Numbers:
+    def _group_starts(self) -> Integers:
         """At the first event of every group, how many deliveries came before it."""
         starts = np.flatnonzero(np.diff(self._group, prepend=-1))
         found = np.zeros(len(self._group), np.int64)
@@ -155,7 +151,7 @@ class Plans:
             odd[self._group[places[again]]] = True
         return odd
 
-    def _told(self, deliveries: Numbers) -> tuple[Numbers, Numbers]:
+    def _told(self, deliveries: Integers) -> tuple[Integers, Integers]:
         """The messages of deliveries, and their times."""
         ids, times = (self._events[name].to_numpy() for name in ("message_id", "time_ns"))
         return ids[deliveries], times[deliveries]
@@ -166,18 +162,17 @@ class Plans:
         return found
 
     def _valid(self, name: str) -> Flags:
-        valid: Flags = self._events[name].is_valid().to_numpy(zero_copy_only=False)
-        return valid
+        return are_valid(self._events[name])
 
 
-def stirred(group: Numbers, value: Numbers) -> npt.NDArray[np.uint64]:
+def stirred(group: Integers, value: Integers) -> npt.NDArray[np.uint64]:
     """One number for two; equal pairs have equal ones, and others hardly ever."""
     mixed = value.astype(np.uint64) * OTHER
     found: npt.NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))) * ODD
     return found ^ (group.astype(np.uint64) * OTHER)
 
 
-def lists_of(values: Column, start: Numbers, end: Numbers) -> Column:
+def lists_of(values: Column, start: Integers, end: Integers) -> Column:
     """For every pair of places the values between them."""
     sizes = end - start
     ends = np.cumsum(sizes)

@@ -3,19 +3,26 @@
 It reads the spans themselves, without Spark, up to a number of them, and says so if there are more.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from antecede.pipeline.ingest.calls import DUPLICATES, ORPHANS, UNHEARD, Call, calls_of_trace
-from antecede.pipeline.ingest.constraints import Clocks, Gap, repaired_clocks
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antecede.pipeline.ingest.arrow_rows import Batch, Integers, together
+from antecede.pipeline.ingest.call_columns import DUPLICATES, ORPHANS, UNHEARD, calls_among
+from antecede.pipeline.ingest.clocks import GAP, MESSAGE, gap_rows, repaired
+from antecede.pipeline.ingest.constraints import Clocks, Gap
 from antecede.pipeline.ingest.formats.catalogue import AUTO
-from antecede.pipeline.ingest.formats.records import Reject, Span
+from antecede.pipeline.ingest.layouts import MESSAGES, REJECTS
+from antecede.pipeline.ingest.moving import Here
 from antecede.pipeline.ingest.names import names_of
-from antecede.pipeline.ingest.reading import Manner, read_part
-from antecede.pipeline.ingest.small_copies import gaps_among
+from antecede.pipeline.ingest.packing import MOVED_SPANS, fields_of
+from antecede.pipeline.ingest.parcels import parcels_of_one
+from antecede.pipeline.ingest.reading import Manner, read_together, record_batches
 from antecede.pipeline.ingest.sources import find_files, parts_of
 
 SPANS_MAX: Final = 1_000_000
@@ -81,98 +88,82 @@ def quality_of(
 ) -> Quality:
     """What the traces at these paths are like; `LocalError` if there are none."""
     rejects: Counter[str] = Counter()
-    traces: dict[str, list[Span]] = {}
+    batches: list[Batch] = []
     count = 0
-    complete = True
-    for record in records_at(paths, format_name):
-        if isinstance(record, Reject):
-            rejects[record.reason] += 1
-        elif count == spans_max:
-            complete = False
+    manner = Manner(format_name=format_name)
+    parts = parts_of(find_files(paths).files)
+    records = (record for part in parts for record in read_together(part, manner))
+    for batch in record_batches(records):
+        rejects.update(fields_of(batch, "reject", REJECTS)["reason"].to_pylist())
+        batches.append(fields_of(batch, "span", MOVED_SPANS))
+        count += batches[-1].num_rows
+        if count > spans_max:
             break
-        else:
-            traces.setdefault(record.trace, []).append(record)
-            count += 1
-    return described(traces, rejects, count, complete)
+    spans = together(batches, MOVED_SPANS).slice(0, spans_max)
+    return described(spans, rejects, count <= spans_max)
 
 
-def records_at(paths: Sequence[str], format_name: str) -> Iterator[Span | Reject]:
-    """The spans at these paths, and what could not be read."""
-    for part in parts_of(find_files(paths).files):
-        for _, _, _, record in read_part(part, Manner(format_name=format_name)):
-            if isinstance(record, Span | Reject):
-                yield record
-
-
-def described(
-    traces: dict[str, list[Span]], rejects: Counter[str], count: int, complete: bool
-) -> Quality:
-    """The figures of these traces."""
+def described(spans: Batch, rejects: Counter[str], complete: bool) -> Quality:
+    """The figures of these spans, which are rows of `MOVED_SPANS`."""
     tally: Counter[str] = Counter()
-    calls = [call for spans in traces.values() for call in calls_of_trace(spans, tally)]
-    gaps = gaps_among(calls)
-    clocks = repaired_clocks(gaps)
-    spans = [span for group in traces.values() for span in group]
-    names = names_of(span.process for span in spans)
-    moved = clocks.offsets_ns
+    names = names_of(spans["process"].to_pylist())
+    keys = list(names)
+    messages = together([*calls_among(spans, pa.array(keys, pa.string()), tally)], MESSAGES)
+    gaps, clocks = repaired(
+        Here([[*parcels_of_one(MESSAGE, messages), *parcels_of_one(GAP, gap_rows(messages))]]), keys
+    )
     return Quality(
-        spans=count,
+        spans=spans.num_rows,
         complete=complete,
-        traces=len(traces),
+        traces=pc.count_distinct(spans["trace"]).as_py(),
         rejects=dict(rejects.most_common()),
         missing_parents=tally[ORPHANS],
         duplicate_spans=tally[DUPLICATES],
         unreceived_calls=tally[UNHEARD],
-        before_parent=sum(before_parent(group) for group in traces.values()),
-        messages=len(calls),
-        backwards=sum(is_backwards(call, {}) for call in calls),
-        backwards_repaired=sum(is_backwards(call, moved) for call in calls),
+        before_parent=before_parent(spans),
+        messages=messages.num_rows,
+        backwards=backwards(messages, np.zeros(len(keys), np.int64)),
+        backwards_repaired=backwards(messages, clocks.by_number(keys)),
         services=services_of(spans, names, clocks, gaps),
         impossible=impossible_pairs(gaps, clocks, names),
     )
 
 
-def before_parent(spans: Iterable[Span]) -> int:
+def before_parent(spans: Batch) -> int:
     """How many spans start before their parent although both have the same clock."""
-    started = {(span.process, span.span): span.start_ns for span in spans}
-    return sum(
-        span.start_ns < started.get((span.process, span.parent or ""), span.start_ns)
-        for span in spans
-    )
+    names = ["trace", "process", "span"]
+    told = pa.Table.from_batches([spans.select([*names, "parent", "start_ns"])])
+    above = told.group_by(names, use_threads=False).aggregate([("start_ns", "last")])
+    both = told.join(above, ["trace", "process", "parent"], names, "inner")
+    return int(pc.sum(pc.less(both["start_ns"], both["start_ns_last"])).as_py() or 0)
 
 
-def gap_of(call: Call) -> int | None:
-    """How long a message took at most, by the recorded clocks; None if nobody noted it."""
-    return None if call.received_ns is None else call.received_ns - call.sent_ns
-
-
-def is_backwards(call: Call, offsets: dict[str, int]) -> bool:
-    """Whether a message seems to arrive before it was sent, by clocks that are moved so."""
-    gap = gap_of(call)
-    moved = offsets.get(call.receiver, 0) - offsets.get(call.sender, 0)
-    return gap is not None and gap + moved < 0
+def backwards(messages: Batch, offsets: Integers) -> int:
+    """How many messages seem to arrive before they were sent, by clocks that are moved so."""
+    ahead, behind = (offsets[messages[role].to_numpy()] for role in ("sender", "receiver"))
+    gaps = pc.subtract(messages["received_ns"], messages["sent_ns"])
+    return int(pc.sum(pc.less(pc.add(gaps, pa.array(behind - ahead)), 0)).as_py() or 0)
 
 
 def services_of(
-    spans: Sequence[Span], names: dict[str, str], clocks: Clocks, gaps: Sequence[Gap]
+    spans: Batch, names: dict[str, str], clocks: Clocks, gaps: Sequence[Gap]
 ) -> list[Service]:
     """Every process: how many spans, how fine its clock is, how far it is moved."""
-    counts: Counter[str] = Counter()
-    resolution: dict[str, int] = {}
-    for span in spans:
-        counts[span.process] += 1
-        times = math.gcd(span.start_ns, span.end_ns or span.start_ns)
-        resolution[span.process] = math.gcd(resolution.get(span.process, 0), times)
+    process = pc.index_in(spans["process"], pa.array(list(names), pa.string())).to_numpy()
+    ends = pc.coalesce(spans["end_ns"], spans["start_ns"]).to_numpy()
+    counts = np.bincount(process, minlength=len(names)).tolist()
+    resolution = np.zeros(len(names), np.int64)
+    np.gcd.at(resolution, process, np.gcd(spans["start_ns"].to_numpy(), ends))
     uncertain = uncertainties(gaps)
     return [
         Service(
             name=name,
-            spans=counts[key],
-            resolution_ns=rounded_unit(resolution[key]),
+            spans=counts[number],
+            resolution_ns=rounded_unit(int(resolution[number])),
             offset_ns=clocks.offsets_ns.get(key, 0),
             uncertain_ns=uncertain.get(key),
         )
-        for key, name in names.items()
+        for number, (key, name) in enumerate(names.items())
     ]
 
 

@@ -1,17 +1,25 @@
 """The first stage: parts of files in, records out. Python workers open the files themselves."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from typing import IO, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
-from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, at_rest, rows_of
+from antecede.pipeline.ingest.arrow_rows import (
+    BATCH_ROWS,
+    Batch,
+    arrow_schema,
+    batch_of_columns,
+    batch_of_rows,
+    rows_of,
+    shaped,
+)
 from antecede.pipeline.ingest.containers import HEAD_BYTES, Damage, contents
 from antecede.pipeline.ingest.formats import parquet_tables
 from antecede.pipeline.ingest.formats.catalogue import (
@@ -29,9 +37,8 @@ from antecede.pipeline.ingest.formats.catalogue import (
 )
 from antecede.pipeline.ingest.formats.otlp_columns import SpanColumns
 from antecede.pipeline.ingest.formats.records import KEEP_NOTHING, Copy, Reject, Span
-from antecede.pipeline.ingest.layouts import PARTS, RECORDS
+from antecede.pipeline.ingest.layouts import COPY, FILE, PARTS, RECORDS, REJECT, SPAN
 from antecede.pipeline.ingest.packing import packing
-from antecede.pipeline.ingest.parcels import PARCELS
 from antecede.pipeline.ingest.sources import (
     WHOLE,
     Part,
@@ -63,7 +70,15 @@ NumberedTogether: TypeAlias = tuple[int, int, str, FoundTogether | FileRead]
 FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[FoundTogether]]]
 """Each file: its name, its format, and what is found in it."""
 
-COLUMN_OF: Final = {Span: "span", Copy: "copy", Reject: "reject", FileRead: "file"}
+SORTS: Final[dict[type, tuple[str, StructType]]] = {
+    Span: ("span", SPAN),
+    Copy: ("copy", COPY),
+    Reject: ("reject", REJECT),
+    FileRead: ("file", FILE),
+}
+"""Where in `RECORDS` each sort of record stands, and its columns there."""
+
+PLACED: Final = StructType(RECORDS.fields[:3])
 UNRECOGNISED: Final = "unknown"
 
 
@@ -84,45 +99,26 @@ class Manner:
         return detected(head, self.unit) if self.format_name == AUTO else self.format_name
 
 
-def read_parts(parts: DataFrame, manner: Manner, buckets: int) -> DataFrame:
+def packed_parts(batches: Iterable[Batch], manner: Manner, buckets: int) -> Iterator[Batch]:
     """Every record of every part, packed.
 
     In:  number, path, start, end.
     Out: parcels of `packing`.
     """
-    stage = partial(packed_parts, manner=manner, buckets=buckets)
-    return parts.select(*PARTS.names).mapInArrow(stage, PARCELS)
-
-
-def packed_parts(batches: Iterable[Batch], manner: Manner, buckets: int) -> Iterator[Batch]:
-    """The records of the parts in these batches, packed."""
-    return packing(read_batches(batches, manner), buckets)
-
-
-def read_contents(
-    contents: DataFrame, numbers: Mapping[str, int], manner: Manner, buckets: int
-) -> DataFrame:
-    """Every record of files that Spark has read; `numbers` says which part each of them is.
-
-    In:  path, content.
-    Out: as of `read_parts`.
-    """
-    stage = partial(packed_contents, numbers=numbers, manner=manner, buckets=buckets)
-    return contents.select("path", "content").mapInArrow(stage, PARCELS)
+    parts = (Part(*row) for row in rows_of(batches, PARTS.names))
+    records = (record for part in parts for record in read_together(part, manner))
+    return packing(record_batches(records), buckets)
 
 
 def packed_contents(
     batches: Iterable[Batch], numbers: Mapping[str, int], manner: Manner, buckets: int
 ) -> Iterator[Batch]:
-    """The records of files that come in batches, packed."""
-    return packing(content_batches(batches, numbers, manner), buckets)
+    """Every record of files that Spark has read; `numbers` says which part each of them is.
 
-
-def content_batches(
-    batches: Iterable[Batch], numbers: Mapping[str, int], manner: Manner
-) -> Iterator[Batch]:
-    """The records of files that come in batches."""
-    return record_batches(
+    In:  path, content.
+    Out: parcels of `packing`.
+    """
+    records = (
         record
         for path, data in rows_of(batches, ("path", "content"))
         for record in numbered(
@@ -132,13 +128,7 @@ def content_batches(
             partial(found_in_stream, path, io.BytesIO(data), manner),
         )
     )
-
-
-def read_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
-    """The records of the parts in these batches, as batches."""
-    parts = (Part(*row) for row in rows_of(batches, PARTS.names))
-    records = (record for part in parts for record in read_together(part, manner))
-    return at_rest(record_batches(records))
+    return packing(record_batches(records), buckets)
 
 
 def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:
@@ -156,48 +146,25 @@ def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:
 
 
 def alike_batches(chunk: list[Numbered]) -> Iterator[Batch]:
-    """A batch for every sort of records in the chunk."""
-    for kind in COLUMN_OF:
+    """A batch for every sort of records in the chunk, in which all other columns are null."""
+    for kind, (name, fields) in SORTS.items():
         alike = [record for record in chunk if type(record[3]) is kind]
         if alike:
-            yield batch_of(alike, COLUMN_OF[kind])
+            part, ordinal, source, values = zip(*alike, strict=True)
+            places = batch_of_columns([part, ordinal, source], PLACED)
+            yield shaped(RECORDS, {name: batch_of_rows(values, fields).to_struct_array()}, places)
 
 
 def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) -> Batch:
     """Many spans as a batch."""
-    schema = arrow_schema(RECORDS)
     count = len(spans)
     known = {
-        "part": pa.repeat(pa.scalar(number, schema.field("part").type), count),
-        "ordinal": pa.array(np.arange(ordinal, ordinal + count)),
+        "part": np.full(count, number),
+        "ordinal": np.arange(ordinal, ordinal + count),
         "source": pa.repeat(source, count),
-        "span": pa.StructArray.from_arrays(spans.columns, fields=list(schema.field("span").type)),
+        "span": pa.record_batch([*spans.columns], schema=arrow_schema(SPAN)).to_struct_array(),
     }
-    arrays = [known.get(field.name, pa.nulls(count, field.type)) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def batch_of(records: list[Numbered], column: str) -> Batch:
-    """Records of one sort as a batch, in which the other columns are null."""
-    schema = arrow_schema(RECORDS)
-    part, ordinal, source, values = zip(*records, strict=True)
-    arrays = [
-        pa.array(part, schema.field("part").type),
-        pa.array(ordinal, schema.field("ordinal").type),
-        pa.array(source, schema.field("source").type),
-    ]
-    for field in schema:
-        if field.name == column:
-            arrays.append(struct_array([*zip(*values, strict=True)], field.type))
-        elif pa.types.is_struct(field.type):
-            arrays.append(pa.nulls(len(records), field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def struct_array(columns: Sequence[Sequence[object]], kind: Any) -> Any:  # noqa: ANN401 untyped
-    """An Arrow array of structs from the values of their fields."""
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, kind, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+    return shaped(RECORDS, known)
 
 
 def read_part(part: Part, manner: Manner) -> Iterator[Numbered]:

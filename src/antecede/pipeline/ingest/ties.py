@@ -8,17 +8,23 @@ other at one time submit first, all of them, and then deliver what they sent eac
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
 
-from antecede.pipeline.ingest.arrow_rows import Batch, Row, arrow_schema, groups_of
-from antecede.pipeline.ingest.order import NUMBERED, Numbering, Numbers, numbered
-from antecede.pipeline.ingest.parcels import PARCELS, all_of, moved, parcels_of, parcels_of_one
+from antecede.pipeline.ingest.arrow_rows import (
+    Batch,
+    Flags,
+    Integers,
+    Row,
+    batch_of_rows,
+    groups_of,
+    shaped,
+)
+from antecede.pipeline.ingest.layouts import LONG, table
+from antecede.pipeline.ingest.order import NUMBERED, Numbering, numbered
+from antecede.pipeline.ingest.parcels import all_of, parcels_of, parcels_of_one, unpacked
 
 Edge: TypeAlias = tuple[int, int]
 """Sender and receiver of a message that takes no time."""
@@ -27,10 +33,11 @@ EDGES_MAX: Final = 1_000_000
 """So many messages that take no time are looked at before all messages are sorted by time."""
 
 NUMBERED_SORT: Final = "numbered"
+MUTUALS: Final = table(mutual=LONG)
 
 
 def ranks_of(edges: Iterable[Edge]) -> dict[int, int]:
-    """Numbers for processes such that messages go from lower ones to higher.
+    """Integers for processes such that messages go from lower ones to higher.
 
     Processes that reach each other have the same number: they are the strongly connected
     components, found as Kosaraju does, by searching forwards and then backwards.
@@ -88,45 +95,46 @@ def is_tied(edges: Batch) -> bool:
     return any(one in sending for one in zip(time_ns, receiver, strict=True))
 
 
-def ranked(copies: DataFrame, numbering: Numbering, tasks: int) -> DataFrame:
-    """The copies with the rank of the sender, and whether the delivery is among mutual ones.
+def timed_parcels(batches: Iterable[Batch], numbering: Numbering, tasks: int) -> Iterator[Batch]:
+    """The copies, those of one time for one task.
 
     In:  parcels of `SENT`.
     Out: parcels of `NUMBERED`.
     """
-    by_time = copies.mapInArrow(partial(timed_parcels, numbering=numbering, tasks=tasks), PARCELS)
-    return moved(by_time, [NUMBERED_SORT], tasks).mapInArrow(ranked_parcels, PARCELS)
-
-
-def timed_parcels(batches: Iterable[Batch], numbering: Numbering, tasks: int) -> Iterator[Batch]:
-    """The copies, those of one time for one task."""
     for copies in numbered(batches, numbering):
         bucket = stirred(copies["submitted_ns"].to_numpy()) % tasks
         yield from parcels_of(NUMBERED_SORT, copies, bucket)
 
 
-def stirred(times: Numbers) -> Numbers:
-    """Numbers that are spread, also if all times are multiples of something."""
+def stirred(times: Integers) -> Integers:
+    """Integers that are spread, also if all times are multiples of something."""
     mixed = times.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    found: Numbers = (mixed >> np.uint64(33)).view(np.int64)
+    found: Integers = (mixed >> np.uint64(33)).view(np.int64)
     return found
 
 
 def ranked_parcels(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The copies of these times with their ranks."""
+    """The copies with the rank of the sender, and whether the delivery is among mutual ones.
+
+    In, out: parcels of `NUMBERED`.
+    """
     bucket, found = all_of(batches, {NUMBERED_SORT: NUMBERED})
     copies = found[NUMBERED_SORT]
     names = ("sender", "receiver", "submitted_ns", "delivered_ns")
     rank, mutual = ranks_among(*(copies[name].to_numpy() for name in names))
-    known = {"rank": pa.array(rank, pa.int32()), "mutual": pa.array(mutual)}
-    columns = [known[name] if name in known else copies[name] for name in NUMBERED.names]
-    rows = pa.record_batch(columns, schema=arrow_schema(NUMBERED))
+    rows = shaped(NUMBERED, {"rank": rank, "mutual": mutual}, copies)
     yield from parcels_of_one(NUMBERED_SORT, rows, bucket)
 
 
+def mutual_counts(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """How many of the copies in parcels of `NUMBERED` are delivered among mutual ones."""
+    for copies in unpacked(batches, NUMBERED):
+        yield batch_of_rows([(pc.sum(copies["mutual"]).as_py() or 0,)], MUTUALS)
+
+
 def ranks_among(
-    sender: Numbers, receiver: Numbers, submitted: Numbers, delivered: Numbers
-) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    sender: Integers, receiver: Integers, submitted: Integers, delivered: Integers
+) -> tuple[Integers, Flags]:
     """The rank of every copy's sender, and whether its delivery is among mutual ones."""
     at_once = np.flatnonzero(submitted == delivered)
     edges = sorted(

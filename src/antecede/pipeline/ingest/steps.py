@@ -1,0 +1,264 @@
+"""The steps of an ingest between reading and writing, wherever its parcels are.
+
+Records become messages, which clocks are found by; then messages and events are put in order; and
+then all is written. `job` has that done by Spark, `small_job` in this process.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antecede.pipeline.ingest.arrow_rows import Batch, Integers, arrow_schema, shaped
+from antecede.pipeline.ingest.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
+from antecede.pipeline.ingest.clocks import MESSAGE, instants, repaired
+from antecede.pipeline.ingest.constraints import Clocks
+from antecede.pipeline.ingest.counting import counted_messages, counted_reading, counted_sending
+from antecede.pipeline.ingest.earlier import Earlier
+from antecede.pipeline.ingest.known import MUTUAL, Known, Placing, Reading, summary_of
+from antecede.pipeline.ingest.layouts import REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
+from antecede.pipeline.ingest.messages import FOUND, found_messages
+from antecede.pipeline.ingest.moving import Moving, Stage
+from antecede.pipeline.ingest.names import names_of
+from antecede.pipeline.ingest.order import (
+    EDGE,
+    EDGES,
+    END,
+    PLACED_SORT,
+    SENT_SORT,
+    Numbering,
+    Offsets,
+    Stretches,
+    end_parcels,
+    event_batches,
+    placing,
+    sequencing,
+    stretches,
+)
+from antecede.pipeline.ingest.outputs import Outputs
+from antecede.pipeline.ingest.packing import (
+    ALL_OF_A_SPAN,
+    EFFECT,
+    LINE,
+    REJECTED,
+    SPAN_SORT,
+    STORED,
+)
+from antecede.pipeline.ingest.parcels import unpacked
+from antecede.pipeline.ingest.reading import KNOWN
+from antecede.pipeline.ingest.sources import Found
+from antecede.pipeline.ingest.summary import Summary
+from antecede.pipeline.ingest.ties import (
+    EDGES_MAX,
+    MUTUALS,
+    NUMBERED_SORT,
+    is_tied,
+    mutual_counts,
+    ranked_parcels,
+    timed_parcels,
+)
+from antecede.pipeline.schemas import EVENTS, WORKLOAD
+
+SAMPLE_OF_A_TASK: Final = 1 << 11
+"""So many copies are looked at for every task, to find out where to cut."""
+
+SAMPLE_MAX: Final = 1 << 22
+"""And no more than so many in all: they come to the driver, 40 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be ingested, and how."""
+
+    found: Found
+    earlier: Earlier | None
+    run: str
+    repair: bool
+    tell: Callable[[str], None]
+    """Hears what is being done."""
+
+
+def carried_out(
+    asked: Asked,
+    records: Moving,
+    buckets: int,
+    outputs: AbstractContextManager[Outputs],
+    stack: ExitStack,
+) -> tuple[Summary, "Ordered | None"]:
+    """What records come to, written; and the events, unless nothing of it is new.
+
+    In: parcels of `packing`, in so many buckets.
+    """
+    reading, files = counted_reading(records)
+    earlier = None if asked.earlier is None else asked.earlier.summary
+    if earlier is not None and asked.found.count == len(reading.skipped):
+        return replace(earlier, skipped=reading.skipped), None
+    records.weighed(stack)
+    asked.tell("finding messages")
+    traffic = understood(records, buckets, reading, asked.repair, stack)
+    known = traffic.known
+    asked.tell("putting events in order")
+    events = ordered(traffic, stack)
+    asked.tell("writing")
+    tables = stack.enter_context(outputs)
+    tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
+    tables.write_processes(known.names.values())
+    write_records(tables, records, known)
+    tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
+    waiting = write_workload(tables, events)
+    summary = summary_of(
+        asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier
+    )
+    tables.write_summary(summary.as_object())
+    return summary, events
+
+
+def write_records(tables: Outputs, records: Moving, known: Known) -> None:
+    """Write what was read: it has names that findings lead back to, and later batches need it."""
+    if known.reading.spans:
+        stage = partial(stored_spans, keys=list(known.names))
+        tables.write_stage(tables.of_run("spans"), records.only(STORED), stage, STORED_SPANS)
+    if known.reading.copies:
+        stage = partial(unpacked, schema=STORED_LINES)
+        tables.write_stage(tables.of_run("lines"), records.only(LINE), stage, STORED_LINES)
+    if known.reading.rejects_by_reason:
+        stage = partial(unpacked, schema=REJECTS)
+        tables.write_stage("rejects", records.only(REJECTED), stage, REJECTS)
+    else:
+        tables.write_few("rejects", arrow_schema(REJECTS).empty_table())
+
+
+def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batch]:
+    """What each span is called, for findings to lead back to it, and all else that is known of it.
+
+    In:  parcels of `ALL_OF_A_SPAN`; what processes are called, by their numbers.
+    Out: `STORED_SPANS`.
+    """
+    names = pa.array(keys, pa.string())
+    for spans in unpacked(batches, ALL_OF_A_SPAN):
+        renamed = {outside: spans[inside] for inside, outside in STORED_AS.items()}
+        number = pc.index_in(spans["process"], names)
+        yield shaped(
+            STORED_SPANS, renamed | {"process": number, "process_key": spans["process"]}, spans
+        )
+
+
+def write_workload(tables: Outputs, events: "Ordered") -> dict[str, int]:
+    """Write what each message waits for, and count what could not be kept of it."""
+    tasks = events.by_process.tasks
+    packing = partial(work_parcels, numbering=events.numbering, tasks=tasks)
+    moved = events.copies.through(packing).moved([WORK_SORT], tasks)
+    stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
+    return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Messages, and what the clocks say about them."""
+
+    messages: Moving
+    """Parcels of `found_messages`."""
+    sample: Batch
+    """Some of them."""
+    known: Known
+
+
+def understood(
+    records: Moving, buckets: int, reading: Reading, repair: bool, stack: ExitStack
+) -> Traffic:
+    """The messages in records, and clocks that suit them.
+
+    In: parcels of `packing`, in so many buckets.
+    """
+    names = names_of(reading.processes)
+    keys = list(names)
+    count = reading.spans + reading.copies
+    tasks = min(records.tasks_for(count), buckets)
+    sampled = min(1.0, min(2 * tasks * SAMPLE_OF_A_TASK, SAMPLE_MAX) / max(count, 1))
+    stage = partial(found_messages, keys=keys, sampled=sampled)
+    moved = records.moved((SPAN_SORT, EFFECT, LINE), tasks, buckets)
+    messages = moved.through(stage).kept(stack)
+    tallies, sample = counted_messages(messages)
+    gaps, clocks = repaired(messages, keys) if repair else ([], Clocks(offsets_ns={}, basis={}))
+    known = Known(
+        reading=reading,
+        rows=tallies.pop(FOUND, 0),
+        tallies=dict(tallies),
+        names=names,
+        gaps=gaps,
+        clocks=clocks,
+    )
+    return Traffic(messages=messages, sample=sample, known=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The copies of all messages with their numbers, and how to put their events in order."""
+
+    copies: Moving
+    """Parcels for `order.numbered`."""
+    numbering: Numbering | None
+    by_process: Stretches
+    positions: Offsets
+    placing: Placing
+
+    def moved(self) -> Moving:
+        """What `stage` makes the event log of."""
+        ends = partial(end_parcels, numbering=self.numbering, by_process=self.by_process)
+        return self.copies.through(ends).moved([END], self.by_process.tasks)
+
+    def stage(self) -> Stage:
+        """How a task does that."""
+        return partial(event_batches, offsets=self.positions)
+
+
+def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
+    """The events of every process in order."""
+    known, messages = traffic.known, traffic.messages
+    offsets = known.clocks.by_number(list(known.names))
+    tasks = messages.tasks_for(known.rows), messages.tasks_for(2 * known.rows)
+    by_sender, by_process = stretches_of(traffic.sample, offsets, *tasks)
+    stage = partial(placing, offsets=offsets, by_sender=by_sender)
+    return in_order(messages.only(MESSAGE).through(stage), by_sender.tasks, by_process, stack)
+
+
+def in_order(copies: Moving, tasks: int, by_process: Stretches, stack: ExitStack) -> Ordered:
+    """The copies with the numbers of their messages, and where their events belong.
+
+    In: parcels of `PLACED`, for so many tasks.
+    """
+    stage = partial(sequencing, by_process=by_process)
+    sent = copies.moved([PLACED_SORT], tasks).through(stage).kept(stack)
+    placing, sequences, positions, at_once = counted_sending(sent)
+    numbering = Numbering(sequences, placing.first_ids())
+    found = Ordered(
+        copies=sent.only(SENT_SORT),
+        numbering=numbering,
+        by_process=by_process,
+        positions=positions,
+        placing=placing,
+    )
+    if not at_once or (at_once <= EDGES_MAX and not is_tied(sent.collected({EDGE: EDGES})[EDGE])):
+        return found
+    timed = found.copies.through(partial(timed_parcels, numbering=numbering, tasks=tasks))
+    tied = timed.moved([NUMBERED_SORT], tasks).through(ranked_parcels).kept(stack)
+    mutual = pc.sum(tied.gathered(mutual_counts, MUTUALS)["mutual"]).as_py() or 0
+    counts = placing.counts | {MUTUAL: mutual}
+    return replace(found, copies=tied, numbering=None, placing=replace(placing, counts=counts))
+
+
+def stretches_of(
+    sample: Batch, offsets: Integers, sending: int, having: int
+) -> tuple[Stretches, Stretches]:
+    """Where copies are cut by their senders, and their events by their processes, into so many
+    tasks each."""
+    times = instants(sample, offsets)
+    submitted, delivered = (times[name].to_numpy() for name in ("submitted_ns", "delivered_ns"))
+    sender, receiver = (sample[name].to_numpy() for name in ("sender", "receiver"))
+    process, time_ns = np.append(sender, receiver), np.append(submitted, delivered)
+    return stretches(sender, submitted, sending), stretches(process, time_ns, having)
