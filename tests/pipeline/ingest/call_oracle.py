@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, final
 from antecede.pipeline.ingest.arrow_rows import Batch, Column, batch_of_rows
 from antecede.pipeline.ingest.call_columns import compacted
 from antecede.pipeline.ingest.formats.records import Span
-from antecede.pipeline.ingest.layouts import COPIES
+from antecede.pipeline.ingest.layouts import HASHED, MESSAGES, NUMBERED, TEXT, table
 
 CLIENT, SERVER, PRODUCER, CONSUMER, UNKNOWN = "client", "server", "producer", "consumer", ""
 TIME_NS_MAX: Final = 1 << 62
@@ -22,7 +22,7 @@ UNHEARD: Final = "unreceived_calls"
 
 
 class Call(NamedTuple):
-    """A copy of a message, as the table `COPIES` has it."""
+    """A copy of a message, as the table `MESSAGES` has it, but for numbers and hashes."""
 
     message: str
     sender: str
@@ -46,8 +46,10 @@ class Call(NamedTuple):
 
 def messages_of(calls: Sequence[Call], keys: Column) -> Batch:
     """Calls as rows of `MESSAGES`, between processes that are called so."""
-    rows = batch_of_rows(calls, COPIES)
-    return compacted({name: rows[name] for name in COPIES.names}, keys)
+    named = (*HASHED, *NUMBERED)
+    kinds = {one.name: TEXT if one.name in named else one.dataType for one in MESSAGES.fields}
+    rows = batch_of_rows(calls, table(**kinds))
+    return compacted({name: rows[name] for name in kinds}, keys)
 
 
 def span_key(trace: str, span: str) -> str:

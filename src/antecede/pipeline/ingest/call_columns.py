@@ -82,11 +82,7 @@ def in_files(spans: Batch) -> Integers:
 
 
 def compacted(copies: Mapping[str, Column], keys: Column) -> Batch:
-    """Copies with numbers for processes, and hashes for names; columns that are not there are null.
-
-    In:  columns of `COPIES`.
-    Out: `MESSAGES`.
-    """
+    """Rows of `MESSAGES`, from columns in which processes and names are texts."""
     known = dict(copies)
     for name in NUMBERED:
         known[name] = pc.index_in(copies[name], keys)

@@ -1,6 +1,6 @@
 """The tables between the stages of ingest, and those it leaves: written here, never inferred.
 
-`RECORDS` is what reading yields, `COPIES` what messages are known by before they are numbered.
+`RECORDS` is what reading yields, `MESSAGES` what messages are known by before they are in order.
 `STORED_SPANS`, `STORED_LINES`, `REJECTS` and `FILES` together are the records of all batches.
 """
 
@@ -107,19 +107,19 @@ REJECTS: Final = table(source=TEXT, position=TEXT, reason=TEXT, excerpt=TEXT)
 FILES: Final = StructType([*table(part=IntegerType(), source=TEXT).fields, *FILE.fields])
 """Every file that was read, and every file in an archive; large ones part by part."""
 
-COPIES: Final = table(
-    message=TEXT,
-    sender=TEXT,
-    receiver=TEXT,
+MESSAGES: Final = table(
+    message=LONG,
+    sender=IntegerType(),
+    receiver=IntegerType(),
     sent_ns=LONG,
     sent_latest_ns=LONG,
     received_ns=LONG,
     received_earliest_ns=LONG,
     sent_in=TEXT,
-    sent_by=TEXT,
+    sent_by=LONG,
     received_in=TEXT,
-    received_by=TEXT,
-    answers=TEXT,
+    received_by=LONG,
+    answers=LONG,
     one_way=BooleanType(),
     label=TEXT,
     causes=TEXTS,
@@ -132,27 +132,14 @@ COPIES: Final = table(
 `message` names it among those of its sender. It was sent at `sent_ns` exactly, or, where
 `sent_latest_ns` is there, not before the first and not after the second; it was received at
 `received_ns` exactly (null: not recorded) or between `received_earliest_ns` and that. `…_in` is the
-trace, `…_span` the span that the event is the start or the end of, and `…_by` the span whose
-handling of a request it belongs to. A reply `answers` a
+trace (null: received in the one it was sent in), `…_span` the span that the event is the start or
+the end of, and `…_by` the span whose handling of a request it belongs to. A reply `answers` a
 message.
+
+Processes are numbers, and names nobody wants to see again are hashes, which sort and travel faster.
+Should two of 64 bits ever be equal, two messages at one time may count as one, or a message may
+wait for one of another trace.
 """
 
-HASHED: Final = ("message", "sent_by", "received_by", "answers")
 NUMBERED: Final = ("sender", "receiver")
-
-MESSAGES: Final = StructType(
-    [
-        StructField(one.name, LONG)
-        if one.name in HASHED
-        else StructField(one.name, IntegerType())
-        if one.name in NUMBERED
-        else one
-        for one in COPIES.fields
-    ]
-)
-"""The same with numbers for processes, and with hashes for names nobody wants to see again; and
-`received_in` only where it is not `sent_in`.
-
-Hashes sort and travel faster. Should two of 64 bits ever be equal, two messages at one time may
-count as one, or a message may wait for one of another trace.
-"""
+HASHED: Final = ("message", "sent_by", "received_by", "answers")

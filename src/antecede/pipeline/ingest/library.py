@@ -6,18 +6,17 @@ from functools import partial
 from typing import Final
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
-from antecede.pipeline.ingest.counting import counted_reading
 from antecede.pipeline.ingest.job import event_log
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN, STORED_AS
 from antecede.pipeline.ingest.moving import OnSpark, tasks_wanted
 from antecede.pipeline.ingest.packing import packing
 from antecede.pipeline.ingest.parcels import PARCELS
-from antecede.pipeline.ingest.steps import ordered, understood
+from antecede.pipeline.ingest.steps import counted_reading, ordered, understood
 from antecede.pipeline.persisting import PersistedTables, persisted
 from antecede.pipeline.schemas import PROCESSES
 from antecede.pipeline.spark_settings import UNWEIGHED, WEIGHED, configured
@@ -75,25 +74,23 @@ def as_records(spans: DataFrame) -> DataFrame:
 
     Out: `RECORDS`.
     """
-    nameless = spans.where(F.col("trace_id").isNotNull() & F.col("span_id").isNotNull())
+    named = spans.where(F.col("trace_id").isNotNull() & F.col("span_id").isNotNull())
     columns = {NAMES.get(name, name): F.col(name) for name in spans.columns}
-    defaults: dict[str, Column] = {
-        "follows": F.lit(False),
-        "kind": F.lit(""),
-        "links": F.array().cast("array<string>"),
-    }
+    defaults = {"follows": F.lit(False), "kind": F.lit(""), "links": F.array()}
     fields = []
-    for field_ in SPAN.fields:
-        value = columns.get(field_.name, defaults.get(field_.name, F.lit(None)))
-        if field_.name in defaults and field_.name in columns:
-            value = F.coalesce(value, defaults[field_.name])
-        fields.append(value.cast(field_.dataType).alias(field_.name))
-    known = {"span": F.struct(*fields), "ordinal": F.monotonically_increasing_id()}
-    return nameless.select(
+    for one in SPAN.fields:
+        value = columns.get(one.name, F.lit(None)).cast(one.dataType)
+        if one.name in defaults:
+            value = F.coalesce(value, defaults[one.name].cast(one.dataType))
+        fields.append(value.alias(one.name))
+    known = {
+        "part": F.lit(0),
+        "ordinal": F.monotonically_increasing_id(),
+        "span": F.struct(*fields),
+    }
+    return named.select(
         *(
-            known.get(field_.name, F.lit(0) if field_.name == "part" else F.lit(None))
-            .cast(field_.dataType)
-            .alias(field_.name)
-            for field_ in RECORDS.fields
+            known.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name)
+            for one in RECORDS.fields
         )
     )

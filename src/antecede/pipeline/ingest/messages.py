@@ -96,7 +96,7 @@ def linked_among(spans: Batch, effects: Batch, keys: Column) -> Iterator[Batch]:
 
 
 def linked_columns(pairs: dict[str, Column], produced: Column) -> dict[str, Column]:
-    """Columns of `COPIES`, of causes and effects; those of a producer are shared by all effects."""
+    """Columns for `compacted`; the messages of a producer are shared by all their effects."""
     count = len(produced)
     shared = pc.binary_join_element_wise(pairs["link"], "*", "")
     own = pc.binary_join_element_wise(

@@ -11,17 +11,15 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import ArrayType, BooleanType, MapType, StructType
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.ingest.arrow_rows import BATCH_ROWS, Batch, arrow_schema, rows_of
+from antecede.pipeline.ingest.arrow_rows import Batch, batches_of, rows_of
 from antecede.pipeline.ingest.containers import Damage
 from antecede.pipeline.ingest.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN, one_by_one
 from antecede.pipeline.ingest.formats.records import INSTANCE, Reject, Span
@@ -109,13 +107,7 @@ def records_in_value(
 
 def span_batches(records: Iterable[tuple[str, Span | Reject]]) -> Iterator[Batch]:
     """Spans and rejects, each with its source, as batches of `SPAN_ROWS`."""
-    schema = arrow_schema(SPAN_ROWS)
-    remaining = iter(records)
-    while chunk := list(islice(remaining, BATCH_ROWS)):
-        rows = [row_of(source, record) for source, record in chunk]
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(values, one.type) for values, one in zip(columns, schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return batches_of((row_of(source, record) for source, record in records), SPAN_ROWS)
 
 
 def row_of(source: str, record: Span | Reject) -> tuple[Any, ...]:

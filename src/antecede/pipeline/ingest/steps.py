@@ -4,11 +4,12 @@ Records become messages, which clocks are found by; then messages and events are
 then all is written. `job` has that done by Spark, `small_job` in this process.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,24 +19,34 @@ from antecede.pipeline.ingest.arrow_rows import Batch, Integers, arrow_schema, s
 from antecede.pipeline.ingest.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
 from antecede.pipeline.ingest.clocks import MESSAGE, instants, repaired
 from antecede.pipeline.ingest.constraints import Clocks
-from antecede.pipeline.ingest.counting import counted_messages, counted_reading, counted_sending
 from antecede.pipeline.ingest.earlier import Earlier
-from antecede.pipeline.ingest.known import MUTUAL, Known, Placing, Reading, summary_of
-from antecede.pipeline.ingest.layouts import REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
-from antecede.pipeline.ingest.messages import FOUND, found_messages
-from antecede.pipeline.ingest.moving import Moving, Stage
+from antecede.pipeline.ingest.layouts import FILES, REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
+from antecede.pipeline.ingest.messages import (
+    FOUND,
+    SAMPLE,
+    SAMPLED,
+    TALLIES,
+    TALLY,
+    found_messages,
+)
+from antecede.pipeline.ingest.moving import SUM, Moving, Stage
 from antecede.pipeline.ingest.names import names_of
 from antecede.pipeline.ingest.order import (
     EDGE,
     EDGES,
     END,
+    HAVING,
+    HAVINGS,
     PLACED_SORT,
+    SENDING_SORT,
+    SENDINGS,
     SENT_SORT,
     Numbering,
     Offsets,
     Stretches,
     end_parcels,
     event_batches,
+    offsets_of,
     placing,
     sequencing,
     stretches,
@@ -43,16 +54,33 @@ from antecede.pipeline.ingest.order import (
 from antecede.pipeline.ingest.outputs import Outputs
 from antecede.pipeline.ingest.packing import (
     ALL_OF_A_SPAN,
+    COPIED,
     EFFECT,
+    FACT,
+    FACTS,
+    INVOLVED,
     LINE,
+    RAN,
+    READ,
     REJECTED,
     SPAN_SORT,
     STORED,
+    WHY_NOT,
 )
 from antecede.pipeline.ingest.parcels import unpacked
 from antecede.pipeline.ingest.reading import KNOWN
 from antecede.pipeline.ingest.sources import Found
-from antecede.pipeline.ingest.summary import Summary
+from antecede.pipeline.ingest.summary import (
+    BACKWARDS,
+    CLAMPED,
+    MUTUAL,
+    FormatCount,
+    Known,
+    Placing,
+    Reading,
+    Summary,
+    summary_of,
+)
 from antecede.pipeline.ingest.ties import (
     EDGES_MAX,
     MUTUALS,
@@ -262,3 +290,83 @@ def stretches_of(
     sender, receiver = (sample[name].to_numpy() for name in ("sender", "receiver"))
     process, time_ns = np.append(sender, receiver), np.append(submitted, delivered)
     return stretches(sender, submitted, sending), stretches(process, time_ns, having)
+
+
+def counted_reading(records: Moving) -> tuple[Reading, Batch]:
+    """The counts of what was read, and the files; this is what makes Spark read them.
+
+    In:  parcels of `packing`.
+    Out: also `FILES`.
+    """
+    found = records.collected({FACT: FACTS, READ: FILES})
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in found[FACT].to_pylist():
+        counts[row["fact"], row["name"]] += row["count"]
+    files = found[READ].to_pylist()
+    reasons = {name: count for (fact, name), count in counts.items() if fact == WHY_NOT}
+    reading = Reading(
+        formats=format_counts([file for file in files if file["format"] != KNOWN]),
+        rejects_by_reason=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+        spans=sum(count for (fact, _), count in counts.items() if fact == RAN),
+        copies=counts[COPIED, ""],
+        skipped=sorted(file["source"] for file in files if file["format"] == KNOWN),
+        processes=frozenset(name for fact, name in counts if fact in (RAN, INVOLVED)),
+    )
+    return reading, found[READ]
+
+
+def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
+    """How many files and records there are of each format, from rows of `FILES`."""
+    records: Counter[str] = Counter()
+    whole: Counter[str] = Counter()
+    for file in files:
+        records[file["format"]] += file["records"]
+        whole[file["format"]] += file["fingerprint"] is not None
+    return [
+        FormatCount(format=name, files=whole[name], records=records[name])
+        for name in sorted(records)
+    ]
+
+
+def counted_messages(messages: Moving) -> tuple[Counter[str], Batch]:
+    """The counts of what spans and lines came to, and a sample.
+
+    In:  parcels of `found_messages`.
+    Out: also `SAMPLED`.
+    """
+    found = messages.collected({TALLY: TALLIES, SAMPLE: SAMPLED})
+    tallies: Counter[str] = Counter()
+    for row in found[TALLY].to_pylist():
+        tallies[row["tally"]] += row["count"]
+    return tallies, found[SAMPLE]
+
+
+def counted_sending(sent: Moving) -> tuple[Placing, Offsets, Offsets, int]:
+    """The counts of copies, the offsets of the sequences of messages and of the positions of
+    events, and how many copies take no time.
+
+    This is what makes Spark put them in order. In: parcels of `order.sequencing`.
+    """
+    rows = sent.collected({SENDING_SORT: SENDINGS})[SENDING_SORT].to_pylist()
+    copies: Counter[int] = Counter()
+    for row in rows:
+        copies[row["sender"]] += row["copies"]
+    placing = Placing(
+        messages=sum(row["messages"] for row in rows),
+        copies=dict(copies),
+        first_ns=min((row["first_ns"] for row in rows), default=None),
+        last_ns=max((row["last_ns"] for row in rows), default=None),
+        counts={
+            BACKWARDS: sum(row["backwards"] for row in rows),
+            CLAMPED: sum(row["clamped"] for row in rows),
+            MUTUAL: 0,
+        },
+    )
+    havings = partial(unpacked, schema=HAVINGS)
+    having = sent.only(HAVING).grouped(havings, HAVINGS, HAVINGS.names[:2], {"count": SUM})
+    return (
+        placing,
+        offsets_of((row["task"], row["sender"], row["copies"]) for row in rows),
+        offsets_of((row["task"], row["process"], row["count"]) for row in having),
+        sum(row["at_once"] for row in rows),
+    )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from antecede.pipeline.ingest.arrow_rows import Column, Integers
 from antecede.pipeline.ingest.formats import otlp
 from antecede.pipeline.ingest.formats.json_text import (
     DOCUMENT_BYTES_MAX,
@@ -75,53 +76,33 @@ class FullSpan(BareSpan, gc=False):
     attributes: Any = None
 
 
-class BareScope(msgspec.Struct, gc=False):
+S = TypeVar("S", BareSpan, FullSpan)
+
+
+class Scope(msgspec.Struct, Generic[S], gc=False):
     """The spans of one library."""
 
-    spans: list[BareSpan] = []
+    spans: list[S] = []
 
 
-class FullScope(msgspec.Struct, gc=False):
-    """The same, with attributes."""
-
-    spans: list[FullSpan] = []
-
-
-class BareResource(msgspec.Struct, rename="camel", gc=False):
+class Resource(msgspec.Struct, Generic[S], rename="camel", gc=False):
     """The spans of one process."""
 
     resource: msgspec.Raw
-    scope_spans: list[BareScope] = []
+    scope_spans: list[Scope[S]] = []
     instrumentation_library_spans: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class FullResource(msgspec.Struct, rename="camel", gc=False):
-    """The same, with attributes."""
-
-    resource: msgspec.Raw
-    scope_spans: list[FullScope] = []
-    instrumentation_library_spans: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class BareRequest(msgspec.Struct, rename="camel", gc=False):
+class Request(msgspec.Struct, Generic[S], rename="camel", gc=False):
     """A request; one that has spans under another name is not decoded here."""
 
-    resource_spans: list[BareResource]
+    resource_spans: list[Resource[S]]
     batches: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class FullRequest(msgspec.Struct, rename="camel", gc=False):
-    """The same, with attributes."""
+BARE: Final = msgspec.json.Decoder(Request[BareSpan])
+FULL: Final = msgspec.json.Decoder(Request[FullSpan])
 
-    resource_spans: list[FullResource]
-    batches: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-BARE: Final = msgspec.json.Decoder(BareRequest)
-FULL: Final = msgspec.json.Decoder(FullRequest)
-
-Column: TypeAlias = Any
-"""An array of pyarrow's, which has no types."""
 Spans: TypeAlias = Sequence[BareSpan | FullSpan]
 Place: TypeAlias = tuple[int, int | None]
 """The number of a line, and its first byte if it is amid a file."""
@@ -291,7 +272,7 @@ def parents_of(texts: Sequence[str | None]) -> Column:
     return pc.if_else(are_zeros(found), pa.scalar(None, pa.string()), found)
 
 
-def times_of(values: Sequence[str | int]) -> npt.NDArray[np.int64]:
+def times_of(values: Sequence[str | int]) -> Integers:
     """Points in time: all of them digits, or all of them numbers."""
     try:
         if values and isinstance(values[0], str):
