@@ -23,14 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.pipeline.ingest.arrow_rows import Batch, Column, Flags, Integers, are_valid, shaped
-from antecede.pipeline.ingest.formats.records import (
-    CLIENT,
-    CONSUMER,
-    PRODUCER,
-    SERVER,
-    TIME_NS_MAX,
-    UNKNOWN,
-)
+from antecede.pipeline.ingest.formats import records
 from antecede.pipeline.ingest.layouts import HASHED, MESSAGES, NUMBERED
 from antecede.pipeline.ingest.xxhash import hashes_of
 
@@ -40,7 +33,7 @@ UNHEARD: Final = "unreceived_calls"
 TALLIES: Final = (DUPLICATES, ORPHANS, UNHEARD)
 
 NOBODY: Final = -1
-KINDS: Final = (UNKNOWN, CLIENT, PRODUCER, CONSUMER, SERVER)
+KINDS: Final = (records.UNKNOWN, records.CLIENT, records.PRODUCER, records.CONSUMER, records.SERVER)
 """The kinds of spans that matter here; a number for each, and for all others the next one."""
 IS_UNKNOWN, IS_CLIENT, IS_PRODUCER, IS_CONSUMER, IS_SERVER, IS_ANY = range(6)
 SENDING_SIDE: Final = np.array([NOBODY, NOBODY, NOBODY, IS_PRODUCER, IS_CLIENT, NOBODY])
@@ -172,7 +165,7 @@ class Forest:
     def _requests(self, place: Integers, names: Column, *, one_way: bool) -> Batch:
         """The messages of these names that started these spans."""
         parent = self._parent[place]
-        latest = pc.fill_null(self._take("end_ns", parent), TIME_NS_MAX)
+        latest = pc.fill_null(self._take("end_ns", parent), records.TIME_NS_MAX)
         return self._messages(
             parent,
             place,

@@ -71,6 +71,11 @@ class Clocks:
         """What is added to the clocks of these processes, in their order."""
         return np.array([self.offsets_ns.get(key, 0) for key in keys], np.int64)
 
+    def beyond_repair(self, gaps: Sequence[Gap]) -> list[Gap]:
+        """Those of these gaps that no offsets make right, where a message seems to go back."""
+        contrary = set(self.contradictory)
+        return [gap for gap in gaps if (gap.sender, gap.receiver) in contrary and gap.negative]
+
     @property
     def contradictory(self) -> list[Pair]:
         """The pairs for which no offsets make every message arrive after it was sent."""

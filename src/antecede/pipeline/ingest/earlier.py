@@ -18,32 +18,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
+from antecede.pipeline.ingest import layouts
 from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema, shaped
-from antecede.pipeline.ingest.layouts import (
-    COPY,
-    FILE,
-    FILES,
-    RECORDS,
-    REJECT,
-    REJECTS,
-    SPAN,
-    STORED_AS,
-    STORED_LINES,
-    STORED_SPANS,
-)
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.places import Places
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import partition_folder
 
-SPAN_COLUMNS: Final = {**STORED_AS, "process": "process_key"}
+SPAN_COLUMNS: Final = {**layouts.STORED_AS, "process": "process_key"}
 """Where the fields of a span stand in `STORED_SPANS`, if under another name."""
 
 STORED: Final = {
-    "span": ("spans", STORED_SPANS, SPAN),
-    "copy": ("lines", STORED_LINES, COPY),
-    "reject": ("rejects", REJECTS, REJECT),
-    "file": ("files", FILES, FILE),
+    "span": ("spans", layouts.STORED_SPANS, layouts.SPAN),
+    "copy": ("lines", layouts.STORED_LINES, layouts.COPY),
+    "reject": ("rejects", layouts.REJECTS, layouts.REJECT),
+    "file": ("files", layouts.FILES, layouts.FILE),
 }
 """For each sort of record: its table, the columns of that, and the fields of the record."""
 
@@ -105,7 +94,7 @@ def earlier_anywhere(spark: SparkSession, places: Places, folder: str) -> Earlie
         return None
     if not places.exists(f"{folder}/files"):
         raise LocalError(no_records(folder))
-    files = spark.read.schema(FILES).parquet(f"{folder}/files").collect()
+    files = spark.read.schema(layouts.FILES).parquet(f"{folder}/files").collect()
     parts, prints = ([row[name] for row in files] for name in ("part", "fingerprint"))
     return earlier_of(folder, b"".join(found.values()).decode(), parts, prints)
 
@@ -135,7 +124,7 @@ def records_anywhere(spark: SparkSession, places: Places, earlier: Earlier) -> l
         here = places.local(place)
         if places.exists(place) if here is None else here.is_dir():
             stored = spark.read.schema(columns).parquet(place)
-            tables.append(stored.mapInArrow(partial(as_records, sort=sort), RECORDS))
+            tables.append(stored.mapInArrow(partial(as_records, sort=sort), layouts.RECORDS))
     return tables
 
 
@@ -155,4 +144,4 @@ def as_records(batches: Iterable[Batch], sort: str) -> Iterator[Batch]:
     names = [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
     for batch in batches:
         record = pa.record_batch(batch.select(names).columns, schema=arrow_schema(fields))
-        yield shaped(RECORDS, {sort: record.to_struct_array()}, batch)
+        yield shaped(layouts.RECORDS, {sort: record.to_struct_array()}, batch)

@@ -189,7 +189,6 @@ def uncertainties(gaps: Sequence[Gap]) -> dict[str, int]:
 
 def impossible_pairs(gaps: Sequence[Gap], clocks: Clocks, names: dict[str, str]) -> list[Pair]:
     """The pairs that no offsets put right, the worst first."""
-    contrary = set(clocks.contradictory)
     found = [
         Pair(
             sender=names[gap.sender],
@@ -198,7 +197,6 @@ def impossible_pairs(gaps: Sequence[Gap], clocks: Clocks, names: dict[str, str])
             backwards=gap.negative,
             worst_ns=gap.smallest_ns,
         )
-        for gap in gaps
-        if (gap.sender, gap.receiver) in contrary and gap.negative
+        for gap in clocks.beyond_repair(gaps)
     ]
     return sorted(found, key=lambda pair: (pair.worst_ns, pair.sender, pair.receiver))

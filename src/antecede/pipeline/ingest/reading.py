@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from antecede.pipeline.ingest import sources
 from antecede.pipeline.ingest.arrow_rows import (
     BATCH_ROWS,
     Batch,
@@ -39,15 +40,6 @@ from antecede.pipeline.ingest.formats.otlp_columns import SpanColumns
 from antecede.pipeline.ingest.formats.records import KEEP_NOTHING, Copy, Reject, Span
 from antecede.pipeline.ingest.layouts import COPY, FILE, PARTS, RECORDS, REJECT, SPAN
 from antecede.pipeline.ingest.packing import packing
-from antecede.pipeline.ingest.sources import (
-    WHOLE,
-    Part,
-    Stretch,
-    file_fingerprint,
-    fingerprint_of,
-    head_of,
-    open_file,
-)
 
 NOTHING_KNOWN: Final[frozenset[str]] = frozenset()
 KNOWN: Final = "known already"
@@ -105,7 +97,7 @@ def packed_parts(batches: Iterable[Batch], manner: Manner, buckets: int) -> Iter
     In:  number, path, start, end.
     Out: parcels of `packing`.
     """
-    parts = (Part(*row) for row in rows_of(batches, PARTS.names))
+    parts = (sources.Part(*row) for row in rows_of(batches, PARTS.names))
     records = (record for part in parts for record in read_together(part, manner))
     return packing(record_batches(records), buckets)
 
@@ -122,8 +114,8 @@ def packed_contents(
         record
         for path, data in rows_of(batches, ("path", "content"))
         for record in numbered(
-            Part(numbers[path], path, 0, WHOLE),
-            fingerprint_of(len(data), data[:HEAD_BYTES], data[-HEAD_BYTES:]),
+            sources.Part(numbers[path], path, 0, sources.WHOLE),
+            sources.fingerprint_of(len(data), data[:HEAD_BYTES], data[-HEAD_BYTES:]),
             manner,
             partial(found_in_stream, path, io.BytesIO(data), manner),
         )
@@ -167,7 +159,7 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
     return shaped(RECORDS, known)
 
 
-def read_part(part: Part, manner: Manner) -> Iterator[Numbered]:
+def read_part(part: sources.Part, manner: Manner) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
     for number, ordinal, source, record in read_together(part, manner):
         if isinstance(record, SpanColumns):
@@ -177,10 +169,10 @@ def read_part(part: Part, manner: Manner) -> Iterator[Numbered]:
             yield number, ordinal, source, record
 
 
-def read_together(part: Part, manner: Manner) -> Iterator[NumberedTogether]:
+def read_together(part: sources.Part, manner: Manner) -> Iterator[NumberedTogether]:
     """The same, with many spans at a time where they come like that."""
     try:
-        fingerprint = file_fingerprint(part.path)
+        fingerprint = sources.file_fingerprint(part.path)
     except OSError as error:
         reject = Reject("", f"cannot be read: {error.strerror or error}", "")
         return iter([] if part.start else [(part.number, 0, part.path, reject)])
@@ -188,7 +180,7 @@ def read_together(part: Part, manner: Manner) -> Iterator[NumberedTogether]:
 
 
 def numbered(
-    part: Part,
+    part: sources.Part,
     fingerprint: str,
     manner: Manner,
     opened: Callable[[list[Damage]], FilesFound],
@@ -213,17 +205,17 @@ def numbered(
         ordinal += 1
 
 
-def found_in_part(part: Part, manner: Manner, damages: list[Damage]) -> FilesFound:
+def found_in_part(part: sources.Part, manner: Manner, damages: list[Damage]) -> FilesFound:
     """Each file in a part: its name, its format, and what is found in it."""
-    head = head_of(part.path)
-    is_cut = part.start > 0 or part.end != WHOLE
-    with open_file(part.path) as file:
+    head = sources.head_of(part.path)
+    is_cut = part.start > 0 or part.end != sources.WHOLE
+    with sources.open_file(part.path) as file:
         if head.startswith(PARQUET):
             stretch = (part.start, part.end) if is_cut else None
             yield part.path, MESSAGES, parquet_tables.copies_in(file, manner.unit, stretch)
         elif is_cut and can_be_cut(head, manner.format_name, manner.unit):
             format_name = manner.format_of(head) or UNRECOGNISED
-            with closing(Stretch(part)) as lines:
+            with closing(sources.Stretch(part)) as lines:
                 yield (
                     part.path,
                     format_name,
@@ -247,7 +239,7 @@ def found_in_stream(
 
 
 def found_in_stretch(
-    stretch: Stretch, part: Part, head: bytes, format_name: str, manner: Manner
+    stretch: sources.Stretch, part: sources.Part, head: bytes, format_name: str, manner: Manner
 ) -> Iterator[FoundTogether]:
     """What is found in a stretch of a file of lines."""
     first_byte = stretch.offset if part.start else None

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from antecede.pipeline.ingest import order, packing, ties
 from antecede.pipeline.ingest.arrow_rows import Batch, Integers, arrow_schema, shaped
 from antecede.pipeline.ingest.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
 from antecede.pipeline.ingest.clocks import MESSAGE, instants, repaired
@@ -31,42 +32,7 @@ from antecede.pipeline.ingest.messages import (
 )
 from antecede.pipeline.ingest.moving import SUM, Moving, Stage
 from antecede.pipeline.ingest.names import names_of
-from antecede.pipeline.ingest.order import (
-    EDGE,
-    EDGES,
-    END,
-    HAVING,
-    HAVINGS,
-    PLACED_SORT,
-    SENDING_SORT,
-    SENDINGS,
-    SENT_SORT,
-    Numbering,
-    Offsets,
-    Stretches,
-    end_parcels,
-    event_batches,
-    offsets_of,
-    placing,
-    sequencing,
-    stretches,
-)
 from antecede.pipeline.ingest.outputs import Outputs
-from antecede.pipeline.ingest.packing import (
-    ALL_OF_A_SPAN,
-    COPIED,
-    EFFECT,
-    FACT,
-    FACTS,
-    INVOLVED,
-    LINE,
-    RAN,
-    READ,
-    REJECTED,
-    SPAN_SORT,
-    STORED,
-    WHY_NOT,
-)
 from antecede.pipeline.ingest.parcels import unpacked
 from antecede.pipeline.ingest.reading import KNOWN
 from antecede.pipeline.ingest.sources import Found
@@ -80,15 +46,6 @@ from antecede.pipeline.ingest.summary import (
     Reading,
     Summary,
     summary_of,
-)
-from antecede.pipeline.ingest.ties import (
-    EDGES_MAX,
-    MUTUALS,
-    NUMBERED_SORT,
-    is_tied,
-    mutual_counts,
-    ranked_parcels,
-    timed_parcels,
 )
 from antecede.pipeline.schemas import EVENTS, WORKLOAD
 
@@ -150,13 +107,15 @@ def write_records(tables: Outputs, records: Moving, known: Known) -> None:
     """Write what was read: it has names that findings lead back to, and later batches need it."""
     if known.reading.spans:
         stage = partial(stored_spans, keys=list(known.names))
-        tables.write_stage(tables.of_run("spans"), records.only(STORED), stage, STORED_SPANS)
+        tables.write_stage(
+            tables.of_run("spans"), records.only(packing.STORED), stage, STORED_SPANS
+        )
     if known.reading.copies:
         stage = partial(unpacked, schema=STORED_LINES)
-        tables.write_stage(tables.of_run("lines"), records.only(LINE), stage, STORED_LINES)
+        tables.write_stage(tables.of_run("lines"), records.only(packing.LINE), stage, STORED_LINES)
     if known.reading.rejects_by_reason:
         stage = partial(unpacked, schema=REJECTS)
-        tables.write_stage("rejects", records.only(REJECTED), stage, REJECTS)
+        tables.write_stage("rejects", records.only(packing.REJECTED), stage, REJECTS)
     else:
         tables.write_few("rejects", arrow_schema(REJECTS).empty_table())
 
@@ -168,7 +127,7 @@ def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batc
     Out: `STORED_SPANS`.
     """
     names = pa.array(keys, pa.string())
-    for spans in unpacked(batches, ALL_OF_A_SPAN):
+    for spans in unpacked(batches, packing.ALL_OF_A_SPAN):
         renamed = {outside: spans[inside] for inside, outside in STORED_AS.items()}
         number = pc.index_in(spans["process"], names)
         yield shaped(
@@ -179,8 +138,8 @@ def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batc
 def write_workload(tables: Outputs, events: "Ordered") -> dict[str, int]:
     """Write what each message waits for, and count what could not be kept of it."""
     tasks = events.by_process.tasks
-    packing = partial(work_parcels, numbering=events.numbering, tasks=tasks)
-    moved = events.copies.through(packing).moved([WORK_SORT], tasks)
+    work = partial(work_parcels, numbering=events.numbering, tasks=tasks)
+    moved = events.copies.through(work).moved([WORK_SORT], tasks)
     stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
     return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
 
@@ -209,7 +168,7 @@ def understood(
     tasks = min(records.tasks_for(count), buckets)
     sampled = min(1.0, min(2 * tasks * SAMPLE_OF_A_TASK, SAMPLE_MAX) / max(count, 1))
     stage = partial(found_messages, keys=keys, sampled=sampled)
-    moved = records.moved((SPAN_SORT, EFFECT, LINE), tasks, buckets)
+    moved = records.moved((packing.SPAN_SORT, packing.EFFECT, packing.LINE), tasks, buckets)
     messages = moved.through(stage).kept(stack)
     tallies, sample = counted_messages(messages)
     gaps, clocks = repaired(messages, keys) if repair else ([], Clocks(offsets_ns={}, basis={}))
@@ -230,19 +189,19 @@ class Ordered:
 
     copies: Moving
     """Parcels for `order.numbered`."""
-    numbering: Numbering | None
-    by_process: Stretches
-    positions: Offsets
+    numbering: order.Numbering | None
+    by_process: order.Stretches
+    positions: order.Offsets
     placing: Placing
 
     def moved(self) -> Moving:
         """What `stage` makes the event log of."""
-        ends = partial(end_parcels, numbering=self.numbering, by_process=self.by_process)
-        return self.copies.through(ends).moved([END], self.by_process.tasks)
+        ends = partial(order.end_parcels, numbering=self.numbering, by_process=self.by_process)
+        return self.copies.through(ends).moved([order.END], self.by_process.tasks)
 
     def stage(self) -> Stage:
         """How a task does that."""
-        return partial(event_batches, offsets=self.positions)
+        return partial(order.event_batches, offsets=self.positions)
 
 
 def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
@@ -251,45 +210,48 @@ def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
     offsets = known.clocks.by_number(list(known.names))
     tasks = messages.tasks_for(known.rows), messages.tasks_for(2 * known.rows)
     by_sender, by_process = stretches_of(traffic.sample, offsets, *tasks)
-    stage = partial(placing, offsets=offsets, by_sender=by_sender)
+    stage = partial(order.placing, offsets=offsets, by_sender=by_sender)
     return in_order(messages.only(MESSAGE).through(stage), by_sender.tasks, by_process, stack)
 
 
-def in_order(copies: Moving, tasks: int, by_process: Stretches, stack: ExitStack) -> Ordered:
+def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: ExitStack) -> Ordered:
     """The copies with the numbers of their messages, and where their events belong.
 
     In: parcels of `PLACED`, for so many tasks.
     """
-    stage = partial(sequencing, by_process=by_process)
-    sent = copies.moved([PLACED_SORT], tasks).through(stage).kept(stack)
-    placing, sequences, positions, at_once = counted_sending(sent)
-    numbering = Numbering(sequences, placing.first_ids())
+    stage = partial(order.sequencing, by_process=by_process)
+    sent = copies.moved([order.PLACED_SORT], tasks).through(stage).kept(stack)
+    counts, sequences, positions, at_once = counted_sending(sent)
+    numbering = order.Numbering(sequences, counts.first_ids())
     found = Ordered(
-        copies=sent.only(SENT_SORT),
+        copies=sent.only(order.SENT_SORT),
         numbering=numbering,
         by_process=by_process,
         positions=positions,
-        placing=placing,
+        placing=counts,
     )
-    if not at_once or (at_once <= EDGES_MAX and not is_tied(sent.collected({EDGE: EDGES})[EDGE])):
+    if not at_once or (
+        at_once <= ties.EDGES_MAX
+        and not ties.is_tied(sent.collected({order.EDGE: order.EDGES})[order.EDGE])
+    ):
         return found
-    timed = found.copies.through(partial(timed_parcels, numbering=numbering, tasks=tasks))
-    tied = timed.moved([NUMBERED_SORT], tasks).through(ranked_parcels).kept(stack)
-    mutual = pc.sum(tied.gathered(mutual_counts, MUTUALS)["mutual"]).as_py() or 0
-    counts = placing.counts | {MUTUAL: mutual}
-    return replace(found, copies=tied, numbering=None, placing=replace(placing, counts=counts))
+    timed = found.copies.through(partial(ties.timed_parcels, numbering=numbering, tasks=tasks))
+    tied = timed.moved([ties.NUMBERED_SORT], tasks).through(ties.ranked_parcels).kept(stack)
+    mutual = pc.sum(tied.gathered(ties.mutual_counts, ties.MUTUALS)["mutual"]).as_py() or 0
+    counts = replace(counts, counts=counts.counts | {MUTUAL: mutual})
+    return replace(found, copies=tied, numbering=None, placing=counts)
 
 
 def stretches_of(
     sample: Batch, offsets: Integers, sending: int, having: int
-) -> tuple[Stretches, Stretches]:
+) -> tuple[order.Stretches, order.Stretches]:
     """Where copies are cut by their senders, and their events by their processes, into so many
     tasks each."""
     times = instants(sample, offsets)
     submitted, delivered = (times[name].to_numpy() for name in ("submitted_ns", "delivered_ns"))
     sender, receiver = (sample[name].to_numpy() for name in ("sender", "receiver"))
     process, time_ns = np.append(sender, receiver), np.append(submitted, delivered)
-    return stretches(sender, submitted, sending), stretches(process, time_ns, having)
+    return order.stretches(sender, submitted, sending), order.stretches(process, time_ns, having)
 
 
 def counted_reading(records: Moving) -> tuple[Reading, Batch]:
@@ -298,21 +260,23 @@ def counted_reading(records: Moving) -> tuple[Reading, Batch]:
     In:  parcels of `packing`.
     Out: also `FILES`.
     """
-    found = records.collected({FACT: FACTS, READ: FILES})
+    found = records.collected({packing.FACT: packing.FACTS, packing.READ: FILES})
     counts: Counter[tuple[str, str]] = Counter()
-    for row in found[FACT].to_pylist():
+    for row in found[packing.FACT].to_pylist():
         counts[row["fact"], row["name"]] += row["count"]
-    files = found[READ].to_pylist()
-    reasons = {name: count for (fact, name), count in counts.items() if fact == WHY_NOT}
+    files = found[packing.READ].to_pylist()
+    reasons = {name: count for (fact, name), count in counts.items() if fact == packing.WHY_NOT}
     reading = Reading(
         formats=format_counts([file for file in files if file["format"] != KNOWN]),
         rejects_by_reason=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
-        spans=sum(count for (fact, _), count in counts.items() if fact == RAN),
-        copies=counts[COPIED, ""],
+        spans=sum(count for (fact, _), count in counts.items() if fact == packing.RAN),
+        copies=counts[packing.COPIED, ""],
         skipped=sorted(file["source"] for file in files if file["format"] == KNOWN),
-        processes=frozenset(name for fact, name in counts if fact in (RAN, INVOLVED)),
+        processes=frozenset(
+            name for fact, name in counts if fact in (packing.RAN, packing.INVOLVED)
+        ),
     )
-    return reading, found[READ]
+    return reading, found[packing.READ]
 
 
 def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
@@ -341,17 +305,17 @@ def counted_messages(messages: Moving) -> tuple[Counter[str], Batch]:
     return tallies, found[SAMPLE]
 
 
-def counted_sending(sent: Moving) -> tuple[Placing, Offsets, Offsets, int]:
+def counted_sending(sent: Moving) -> tuple[Placing, order.Offsets, order.Offsets, int]:
     """The counts of copies, the offsets of the sequences of messages and of the positions of
     events, and how many copies take no time.
 
     This is what makes Spark put them in order. In: parcels of `order.sequencing`.
     """
-    rows = sent.collected({SENDING_SORT: SENDINGS})[SENDING_SORT].to_pylist()
+    rows = sent.collected({order.SENDING_SORT: order.SENDINGS})[order.SENDING_SORT].to_pylist()
     copies: Counter[int] = Counter()
     for row in rows:
         copies[row["sender"]] += row["copies"]
-    placing = Placing(
+    counts = Placing(
         messages=sum(row["messages"] for row in rows),
         copies=dict(copies),
         first_ns=min((row["first_ns"] for row in rows), default=None),
@@ -362,11 +326,13 @@ def counted_sending(sent: Moving) -> tuple[Placing, Offsets, Offsets, int]:
             MUTUAL: 0,
         },
     )
-    havings = partial(unpacked, schema=HAVINGS)
-    having = sent.only(HAVING).grouped(havings, HAVINGS, HAVINGS.names[:2], {"count": SUM})
+    havings = partial(unpacked, schema=order.HAVINGS)
+    having = sent.only(order.HAVING).grouped(
+        havings, order.HAVINGS, order.HAVINGS.names[:2], {"count": SUM}
+    )
     return (
-        placing,
-        offsets_of((row["task"], row["sender"], row["copies"]) for row in rows),
-        offsets_of((row["task"], row["process"], row["count"]) for row in having),
+        counts,
+        order.offsets_of((row["task"], row["sender"], row["copies"]) for row in rows),
+        order.offsets_of((row["task"], row["process"], row["count"]) for row in having),
         sum(row["at_once"] for row in rows),
     )

@@ -176,7 +176,6 @@ def contradictions_of(
     gaps: Sequence[Gap], clocks: Clocks, names: Mapping[str, str]
 ) -> list[Contradiction]:
     """The pairs that could not be repaired, the worst first."""
-    contrary = set(clocks.contradictory)
     found = [
         Contradiction(
             sender=names[gap.sender],
@@ -187,7 +186,6 @@ def contradictions_of(
             median_ns=gap.median_ns,
             basis=clocks.basis[gap.sender, gap.receiver],
         )
-        for gap in gaps
-        if (gap.sender, gap.receiver) in contrary and gap.negative
+        for gap in clocks.beyond_repair(gaps)
     ]
     return sorted(found, key=lambda pair: (-pair.backwards, pair.sender, pair.receiver))

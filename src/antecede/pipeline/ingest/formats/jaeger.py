@@ -13,28 +13,8 @@ A single trace without the `data` around it is read too, and so is a single span
 from collections.abc import Iterator
 from typing import Final
 
+from antecede.pipeline.ingest.formats import records
 from antecede.pipeline.ingest.formats.json_text import is_cut
-from antecede.pipeline.ingest.formats.records import (
-    KEEP_NOTHING,
-    KINDS,
-    UNKNOWN,
-    Attributes,
-    Reject,
-    Span,
-    UnreadableError,
-    end_of,
-    excerpt_of,
-    identity_of,
-    instant_of,
-    kept_attributes,
-    name_of,
-    object_of,
-    operation_of,
-    process_key,
-    scaled,
-    span_key,
-    trace_identity,
-)
 
 MICROSECOND_NS: Final = 1_000
 
@@ -43,36 +23,38 @@ INSTANCE_TAGS: Final = ("hostname", "host.name", "ip")
 
 
 def spans_in(
-    document: object, where: str, keep: frozenset[str] = KEEP_NOTHING
-) -> Iterator[Span | Reject]:
+    document: object, where: str, keep: frozenset[str] = records.KEEP_NOTHING
+) -> Iterator[records.Span | records.Reject]:
     """The spans of a document, and what in it could not be read."""
     if isinstance(document, dict) and "data" in document:
         traces, prefix = document["data"], f"{where}data"
     else:
         traces, prefix = [document], where or "document"
     if not isinstance(traces, list):
-        yield Reject(prefix, "data is not a list of traces", excerpt_of(document))
+        yield records.Reject(prefix, "data is not a list of traces", records.excerpt_of(document))
         return
     for number, trace in enumerate(traces):
         yield from spans_of_trace(trace, f"{prefix}[{number}]", keep)
 
 
-def spans_of_trace(trace: object, where: str, keep: frozenset[str]) -> Iterator[Span | Reject]:
+def spans_of_trace(
+    trace: object, where: str, keep: frozenset[str]
+) -> Iterator[records.Span | records.Reject]:
     """The spans of one trace."""
     if isinstance(trace, dict) and "spanID" in trace:
         trace = {"spans": [trace]}
     spans = trace.get("spans") if isinstance(trace, dict) else None
     if not isinstance(trace, dict) or not isinstance(spans, list):
-        yield Reject(where, "neither a trace nor a span", excerpt_of(trace))
+        yield records.Reject(where, "neither a trace nor a span", records.excerpt_of(trace))
         return
     processes = trace.get("processes")
     known = processes if isinstance(processes, dict) else {}
     names: dict[str, str] = {}
     for number, span in enumerate(spans):
         try:
-            yield span_of(object_of(span, "span"), known, names, keep)
-        except UnreadableError as error:
-            yield Reject(f"{where}.spans[{number}]", str(error), excerpt_of(span))
+            yield span_of(records.object_of(span, "span"), known, names, keep)
+        except records.UnreadableError as error:
+            yield records.Reject(f"{where}.spans[{number}]", str(error), records.excerpt_of(span))
 
 
 def span_of(
@@ -80,33 +62,33 @@ def span_of(
     processes: dict[str, object],
     names: dict[str, str],
     keep: frozenset[str],
-) -> Span:
+) -> records.Span:
     """One span; `names` remembers what the processes of its trace are called."""
     if is_cut(fields):
-        raise UnreadableError("truncated")
-    trace = trace_identity(fields.get("traceID"), "traceID")
+        raise records.UnreadableError("truncated")
+    trace = records.trace_identity(fields.get("traceID"), "traceID")
     parent, follows, links = causes_of(fields, trace)
-    start_ns = instant_of(fields.get("startTime"), MICROSECOND_NS, "startTime")
-    duration_ns = scaled(fields.get("duration"), MICROSECOND_NS, "duration")
-    return Span(
+    start_ns = records.instant_of(fields.get("startTime"), MICROSECOND_NS, "startTime")
+    duration_ns = records.scaled(fields.get("duration"), MICROSECOND_NS, "duration")
+    return records.Span(
         trace=trace,
-        span=identity_of(fields.get("spanID"), "spanID"),
+        span=records.identity_of(fields.get("spanID"), "spanID"),
         parent=parent,
         follows=follows,
         kind=kind_of(fields.get("tags")),
         process=process_of(fields, processes, names),
         start_ns=start_ns,
-        end_ns=end_of(start_ns, start_ns + duration_ns),
+        end_ns=records.end_of(start_ns, start_ns + duration_ns),
         links=links,
-        operation=operation_of(fields.get("operationName")),
+        operation=records.operation_of(fields.get("operationName")),
         attributes=tags_of(fields.get("tags"), keep) if keep else None,
     )
 
 
-def tags_of(tags: object, keep: frozenset[str]) -> Attributes | None:
+def tags_of(tags: object, keep: frozenset[str]) -> records.Attributes | None:
     """The tags of these names."""
     entries = [entry for entry in tags if isinstance(entry, dict)] if isinstance(tags, list) else []
-    return kept_attributes(
+    return records.kept_attributes(
         (entry.get("key"), entry.get("value")) for entry in entries if entry.get("key") in keep
     )
 
@@ -117,26 +99,26 @@ def causes_of(fields: dict[str, object], trace: str) -> tuple[str | None, bool, 
     followed: list[tuple[str, str]] = []
     references = fields.get("references")
     for reference in references if isinstance(references, list) else []:
-        fields_of_reference = object_of(reference, "reference")
+        fields_of_reference = records.object_of(reference, "reference")
         other = fields_of_reference.get("traceID", trace)
         key = (
-            identity_of(other, "traceID of a reference"),
-            identity_of(fields_of_reference.get("spanID"), "spanID of a reference"),
+            records.identity_of(other, "traceID of a reference"),
+            records.identity_of(fields_of_reference.get("spanID"), "spanID of a reference"),
         )
         kind = fields_of_reference.get("refType")
         (followed if kind == "FOLLOWS_FROM" else waiting).append(key)
     if not waiting and fields.get("parentSpanID"):
-        waiting.append((trace, identity_of(fields["parentSpanID"], "parentSpanID")))
+        waiting.append((trace, records.identity_of(fields["parentSpanID"], "parentSpanID")))
     everything = waiting + followed
     parent = next((key for key in everything if key[0] == trace), None)
-    links = [span_key(*key) for key in everything if key != parent]
+    links = [records.span_key(*key) for key in everything if key != parent]
     return (None if parent is None else parent[1]), parent not in (None, *waiting), links
 
 
 def kind_of(tags: object) -> str:
     """What the tag `span.kind` says, if there is one."""
     kind = tag(tags, ("span.kind",)).lower()
-    return kind if kind in KINDS else UNKNOWN
+    return kind if kind in records.KINDS else records.UNKNOWN
 
 
 def tag(tags: object, keys: tuple[str, ...]) -> str:
@@ -159,17 +141,17 @@ def process_of(
         return process_name(fields["process"])
     number = fields.get("processID")
     if not isinstance(number, str) or not number:
-        raise UnreadableError("no processID")
+        raise records.UnreadableError("no processID")
     if number not in names:
         if number not in processes:
-            raise UnreadableError("processID is not among the processes of its trace")
+            raise records.UnreadableError("processID is not among the processes of its trace")
         names[number] = process_name(processes[number])
     return names[number]
 
 
 def process_name(process: object) -> str:
     """What a process is called: its service, and which instance of it."""
-    fields = object_of(process, "process")
-    service = name_of(fields.get("serviceName"), "serviceName")
+    fields = records.object_of(process, "process")
+    service = records.name_of(fields.get("serviceName"), "serviceName")
     instance = tag(fields.get("tags"), INSTANCE_TAGS)
-    return process_key(service, name_of(instance, "instance") if instance else "")
+    return records.process_key(service, records.name_of(instance, "instance") if instance else "")

@@ -9,21 +9,8 @@ and there may be others.
 from collections.abc import Iterator
 from typing import Final
 
+from antecede.pipeline.ingest.formats import records
 from antecede.pipeline.ingest.formats.lines import Line, cells_of
-from antecede.pipeline.ingest.formats.records import (
-    UNKNOWN,
-    Reject,
-    Span,
-    UnreadableError,
-    end_of,
-    excerpt_of,
-    identity_of,
-    instant_of,
-    name_of,
-    operation_of,
-    optional_identity,
-    trace_identity,
-)
 
 COLUMNS: Final = (
     "TraceID",
@@ -45,38 +32,38 @@ def is_header(line: str) -> bool:
     return set(COLUMNS) <= {cell.strip() for cell in line.split(",")}
 
 
-def spans_in(header: str, lines: Iterator[Line]) -> Iterator[Span | Reject]:
+def spans_in(header: str, lines: Iterator[Line]) -> Iterator[records.Span | records.Reject]:
     """The span of every line, and what could not be read."""
     names = [cell.strip() for cell in header.split(",")]
     missing = [column for column in COLUMNS if column not in names]
     if missing:
-        yield Reject("line 1", f"no column {missing[0]}", excerpt_of(header))
+        yield records.Reject("line 1", f"no column {missing[0]}", records.excerpt_of(header))
         return
     places = [names.index(column) for column in COLUMNS]
     operation = names.index(OPERATION) if OPERATION in names else None
     for line in lines:
         try:
             yield span_of(line.text, len(names), places, operation)
-        except UnreadableError as error:
-            yield Reject(line.position, str(error), excerpt_of(line.text))
+        except records.UnreadableError as error:
+            yield records.Reject(line.position, str(error), records.excerpt_of(line.text))
 
 
-def span_of(text: str, width: int, places: list[int], operation: int | None) -> Span:
+def span_of(text: str, width: int, places: list[int], operation: int | None) -> records.Span:
     """The span of one line."""
     cells = cells_of(text, ",")
     if len(cells) != width:
-        raise UnreadableError(f"not {width} columns")
+        raise records.UnreadableError(f"not {width} columns")
     trace, span, parent, pod, start, end = [cells[place] for place in places]
-    start_ns = instant_of(start, 1, "StartTimeUnixNano")
-    return Span(
-        trace=trace_identity(trace, "TraceID"),
-        span=identity_of(span, "SpanID"),
-        parent=None if parent == ROOT else optional_identity(parent, "ParentID"),
+    start_ns = records.instant_of(start, 1, "StartTimeUnixNano")
+    return records.Span(
+        trace=records.trace_identity(trace, "TraceID"),
+        span=records.identity_of(span, "SpanID"),
+        parent=None if parent == ROOT else records.optional_identity(parent, "ParentID"),
         follows=False,
-        kind=UNKNOWN,
-        process=name_of(pod, "PodName"),
+        kind=records.UNKNOWN,
+        process=records.name_of(pod, "PodName"),
         start_ns=start_ns,
-        end_ns=end_of(start_ns, instant_of(end, 1, "EndTimeUnixNano")),
+        end_ns=records.end_of(start_ns, records.instant_of(end, 1, "EndTimeUnixNano")),
         links=[],
-        operation=None if operation is None else operation_of(cells[operation]),
+        operation=None if operation is None else records.operation_of(cells[operation]),
     )

@@ -11,44 +11,20 @@ of `resourceSpans` is what Tempo writes, `instrumentationLibrarySpans` what ther
 from collections.abc import Iterator
 from typing import Final
 
+from antecede.pipeline.ingest.formats import records
 from antecede.pipeline.ingest.formats.json_text import is_cut
-from antecede.pipeline.ingest.formats.records import (
-    CLIENT,
-    CONSUMER,
-    INTERNAL,
-    KEEP_NOTHING,
-    PRODUCER,
-    SERVER,
-    UNKNOWN,
-    Attributes,
-    Reject,
-    Span,
-    UnreadableError,
-    end_of,
-    excerpt_of,
-    identity_of,
-    instant_of,
-    kept_attributes,
-    name_of,
-    object_of,
-    operation_of,
-    optional_identity,
-    process_key,
-    span_key,
-    trace_identity,
-)
 
 KINDS: Final[dict[object, str]] = {
-    1: INTERNAL,
-    2: SERVER,
-    3: CLIENT,
-    4: PRODUCER,
-    5: CONSUMER,
-    "SPAN_KIND_INTERNAL": INTERNAL,
-    "SPAN_KIND_SERVER": SERVER,
-    "SPAN_KIND_CLIENT": CLIENT,
-    "SPAN_KIND_PRODUCER": PRODUCER,
-    "SPAN_KIND_CONSUMER": CONSUMER,
+    1: records.INTERNAL,
+    2: records.SERVER,
+    3: records.CLIENT,
+    4: records.PRODUCER,
+    5: records.CONSUMER,
+    "SPAN_KIND_INTERNAL": records.INTERNAL,
+    "SPAN_KIND_SERVER": records.SERVER,
+    "SPAN_KIND_CLIENT": records.CLIENT,
+    "SPAN_KIND_PRODUCER": records.PRODUCER,
+    "SPAN_KIND_CONSUMER": records.CONSUMER,
 }
 
 INSTANCE_ATTRIBUTES: Final = (
@@ -65,14 +41,14 @@ SCOPES: Final = ("scopeSpans", "instrumentationLibrarySpans")
 
 
 def spans_in(
-    document: object, where: str, keep: frozenset[str] = KEEP_NOTHING
-) -> Iterator[Span | Reject]:
+    document: object, where: str, keep: frozenset[str] = records.KEEP_NOTHING
+) -> Iterator[records.Span | records.Reject]:
     """The spans of a request, and what in it could not be read."""
     fields = document if isinstance(document, dict) else {}
     found = [key for key in RESOURCES if isinstance(fields.get(key), list)]
     if not found:
         position = where.removesuffix(": ") or "document"
-        yield Reject(position, "no list resourceSpans", excerpt_of(document))
+        yield records.Reject(position, "no list resourceSpans", records.excerpt_of(document))
     for key in found:
         for number, resource in enumerate(fields[key]):
             yield from spans_of_resource(resource, f"{where}{key}[{number}]", keep)
@@ -80,15 +56,15 @@ def spans_in(
 
 def spans_of_resource(
     resource: object, where: str, keep: frozenset[str]
-) -> Iterator[Span | Reject]:
+) -> Iterator[records.Span | records.Reject]:
     """The spans of one process."""
     if not isinstance(resource, dict):
-        yield Reject(where, "resource is not an object", excerpt_of(resource))
+        yield records.Reject(where, "resource is not an object", records.excerpt_of(resource))
         return
-    process: str | UnreadableError
+    process: str | records.UnreadableError
     try:
         process = process_of(resource.get("resource"))
-    except UnreadableError as error:
+    except records.UnreadableError as error:
         process = error
     for key in SCOPES:
         scopes = resource.get(key)
@@ -97,48 +73,48 @@ def spans_of_resource(
 
 
 def spans_of_scope(
-    scope: object, process: str | UnreadableError, where: str, keep: frozenset[str]
-) -> Iterator[Span | Reject]:
+    scope: object, process: str | records.UnreadableError, where: str, keep: frozenset[str]
+) -> Iterator[records.Span | records.Reject]:
     """The spans of one library in a process, or why none of them can be used."""
     spans = scope.get("spans", []) if isinstance(scope, dict) else None
     if not isinstance(spans, list):
-        yield Reject(where, "no list of spans", excerpt_of(scope))
+        yield records.Reject(where, "no list of spans", records.excerpt_of(scope))
         return
     for number, span in enumerate(spans):
         try:
-            if isinstance(process, UnreadableError):
+            if isinstance(process, records.UnreadableError):
                 raise process
-            yield span_of(object_of(span, "span"), process, keep)
-        except UnreadableError as error:
-            yield Reject(f"{where}.spans[{number}]", str(error), excerpt_of(span))
+            yield span_of(records.object_of(span, "span"), process, keep)
+        except records.UnreadableError as error:
+            yield records.Reject(f"{where}.spans[{number}]", str(error), records.excerpt_of(span))
 
 
-def span_of(fields: dict[str, object], process: str, keep: frozenset[str]) -> Span:
+def span_of(fields: dict[str, object], process: str, keep: frozenset[str]) -> records.Span:
     """One span of this process."""
     if is_cut(fields):
-        raise UnreadableError("truncated")
-    start_ns = instant_of(fields.get("startTimeUnixNano"), 1, "startTimeUnixNano")
-    end_ns = instant_of(fields.get("endTimeUnixNano"), 1, "endTimeUnixNano")
+        raise records.UnreadableError("truncated")
+    start_ns = records.instant_of(fields.get("startTimeUnixNano"), 1, "startTimeUnixNano")
+    end_ns = records.instant_of(fields.get("endTimeUnixNano"), 1, "endTimeUnixNano")
     kind = fields.get("kind")
-    return Span(
-        trace=trace_identity(fields.get("traceId"), "traceId"),
-        span=identity_of(fields.get("spanId"), "spanId"),
-        parent=optional_identity(fields.get("parentSpanId"), "parentSpanId"),
+    return records.Span(
+        trace=records.trace_identity(fields.get("traceId"), "traceId"),
+        span=records.identity_of(fields.get("spanId"), "spanId"),
+        parent=records.optional_identity(fields.get("parentSpanId"), "parentSpanId"),
         follows=False,
-        kind=KINDS.get(kind, UNKNOWN) if isinstance(kind, int | str) else UNKNOWN,
+        kind=KINDS.get(kind, records.UNKNOWN) if isinstance(kind, int | str) else records.UNKNOWN,
         process=process,
         start_ns=start_ns,
-        end_ns=end_of(start_ns, end_ns),
+        end_ns=records.end_of(start_ns, end_ns),
         links=links_of(fields.get("links")),
-        operation=operation_of(fields.get("name")),
+        operation=records.operation_of(fields.get("name")),
         attributes=attributes_among(fields.get("attributes"), keep) if keep else None,
     )
 
 
-def attributes_among(attributes: object, keep: frozenset[str]) -> Attributes | None:
+def attributes_among(attributes: object, keep: frozenset[str]) -> records.Attributes | None:
     """The attributes of these names; a value is wrapped in an object that says its type."""
     entries = attributes if isinstance(attributes, list) else []
-    return kept_attributes(
+    return records.kept_attributes(
         (entry.get("key"), next(iter(value.values()), None))
         for entry in entries
         if isinstance(entry, dict)
@@ -153,19 +129,21 @@ def links_of(links: object) -> list[str]:
         return []
     found = []
     for link in links:
-        fields = object_of(link, "link")
-        trace = identity_of(fields.get("traceId"), "traceId of a link")
-        found.append(span_key(trace, identity_of(fields.get("spanId"), "spanId of a link")))
+        fields = records.object_of(link, "link")
+        trace = records.identity_of(fields.get("traceId"), "traceId of a link")
+        found.append(
+            records.span_key(trace, records.identity_of(fields.get("spanId"), "spanId of a link"))
+        )
     return found
 
 
 def process_of(resource: object) -> str:
     """What a process is called: its service, and which instance of it."""
     attributes = attributes_of(resource)
-    service = name_of(attributes.get("service.name"), "service.name")
+    service = records.name_of(attributes.get("service.name"), "service.name")
     for key in INSTANCE_ATTRIBUTES:
         if attributes.get(key):
-            return process_key(service, name_of(attributes[key], key))
+            return records.process_key(service, records.name_of(attributes[key], key))
     return service
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.pipeline.ingest.arrow_rows import Column, Integers
-from antecede.pipeline.ingest.formats import otlp
+from antecede.pipeline.ingest.formats import otlp, records
 from antecede.pipeline.ingest.formats.json_text import (
     DOCUMENT_BYTES_MAX,
     documents,
@@ -28,15 +28,6 @@ from antecede.pipeline.ingest.formats.json_text import (
     parsed,
 )
 from antecede.pipeline.ingest.formats.lines import LineSource, Unread
-from antecede.pipeline.ingest.formats.records import (
-    TIME_NS_MAX,
-    UNKNOWN,
-    Reject,
-    Span,
-    UnreadableError,
-    identity_of,
-    span_key,
-)
 
 CHUNK_BYTES: Final = 4 << 20
 """So many bytes of lines become columns together."""
@@ -117,10 +108,10 @@ class SpanColumns:
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def spans(self) -> Iterator[Span]:
+    def spans(self) -> Iterator[records.Span]:
         """The same, one by one."""
         values = (column.to_pylist() for column in self.columns)
-        return map(Span._make, zip(*values, strict=True))
+        return map(records.Span._make, zip(*values, strict=True))
 
 
 class UnusualError(Exception):
@@ -129,7 +120,7 @@ class UnusualError(Exception):
 
 def spans_in_lines(
     stream: LineSource, first_byte: int | None, keep: frozenset[str]
-) -> Iterator[SpanColumns | Span | Reject]:
+) -> Iterator[SpanColumns | records.Span | records.Reject]:
     """The spans of every request in a stream, as `documents` and `otlp.spans_in` find them."""
     first = stream.readline(DOCUMENT_BYTES_MAX)
     while first and not first.strip():
@@ -149,9 +140,11 @@ def spans_in_lines(
                     yield from found_in(where, document, keep)
 
 
-def found_in(where: str, document: object, keep: frozenset[str]) -> Iterator[Span | Reject]:
+def found_in(
+    where: str, document: object, keep: frozenset[str]
+) -> Iterator[records.Span | records.Reject]:
     """The spans of one document, or that it is none."""
-    if isinstance(document, Reject):
+    if isinstance(document, records.Reject):
         yield document
     else:
         yield from otlp.spans_in(document, where, keep)
@@ -198,12 +191,12 @@ def columns_of(
                 processes.extend(repeat(process_in(resource.resource, names), len(spans) - before))
     starts = times_of([span.start_time_unix_nano for span in spans])
     ends = times_of([span.end_time_unix_nano for span in spans])
-    if spans and (starts.min() <= 0 or ends.max() > TIME_NS_MAX or (ends < starts).any()):
+    if spans and (starts.min() <= 0 or ends.max() > records.TIME_NS_MAX or (ends < starts).any()):
         raise UnusualError
     traces = identities_of([span.trace_id for span in spans])
     if pc.any(are_zeros(traces)).as_py():
         raise UnusualError
-    kinds = [otlp.KINDS.get(span.kind, UNKNOWN) for span in spans]
+    kinds = [otlp.KINDS.get(span.kind, records.UNKNOWN) for span in spans]
     return SpanColumns(
         (
             traces,
@@ -236,7 +229,7 @@ def process_in(resource: msgspec.Raw, names: dict[bytes, str]) -> str:
     if name is None:
         try:
             name = names[text] = otlp.process_of(json.loads(text))
-        except (UnreadableError, ValueError):
+        except (records.UnreadableError, ValueError):
             raise UnusualError from None
     return name
 
@@ -306,14 +299,17 @@ def links_of(spans: Spans) -> Column:
     try:
         found = [
             [
-                span_key(identity_of(one.trace_id, "traceId"), identity_of(one.span_id, "spanId"))
+                records.span_key(
+                    records.identity_of(one.trace_id, "traceId"),
+                    records.identity_of(one.span_id, "spanId"),
+                )
                 for one in span.links
             ]
             if span.links
             else []
             for span in spans
         ]
-    except UnreadableError:
+    except records.UnreadableError:
         raise UnusualError from None
     return pa.array(found, pa.list_(pa.string()))
 
