@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from antecede.pipeline.ingest.formats.records import Copy, Span
 from antecede.pipeline.ingest.ties import ranks_of
-from antecede.pipeline.ingest.xxhash import xxhash64
+from antecede.pipeline.ingest.xxhash import hashes_of
 from tests.pipeline.ingest.call_oracle import Call, calls_of_trace, span_key
 
 LINE = "\x1f"
@@ -133,7 +135,7 @@ def copies_of(
     calls: Sequence[Call], numbers: Mapping[str, int], offsets: Mapping[str, int]
 ) -> list[Sent]:
     """The copies with their numbers: by sender, time and hash."""
-    hashes = xxhash64([call.message for call in calls])
+    hashes = hashes_of(pa.array([call.message for call in calls], pa.string()))
     placed = []
     for call, name in zip(calls, hashes.tolist(), strict=True):
         times = instants_of(call, offsets[call.sender], offsets[call.receiver])

@@ -3,6 +3,7 @@
 import itertools
 from random import Random
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +12,8 @@ from antecede.pipeline.ingest.constraints import (
     NONE,
     SMALLEST,
     Gap,
+    System,
     bounds_of,
-    contradictions,
     mended,
     repaired_clocks,
 )
@@ -52,7 +53,7 @@ def can_be_satisfied(bounds: dict[tuple[str, str], int]) -> bool:
 def test_a_contradiction_is_found_exactly_if_there_is_one(
     bounds: dict[tuple[str, str], int],
 ) -> None:
-    cycles = contradictions(NAMES, bounds)
+    cycles = System(NAMES, bounds).settle(np.zeros(len(NAMES), np.int64))
 
     assert bool(cycles) is not can_be_satisfied(bounds)
     for cycle in cycles:

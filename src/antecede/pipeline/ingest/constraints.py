@@ -228,12 +228,6 @@ def cycles_in(tightened_by: Sequence[int]) -> list[list[tuple[int, int]]]:
     return cycles
 
 
-def contradictions(names: Sequence[str], bounds: Mapping[Pair, int]) -> list[list[Pair]]:
-    """Cycles of pairs whose bounds no offsets can satisfy; none if there are such offsets."""
-    system = System(names, bounds)
-    return system.settle(np.zeros(len(names), system.kind))
-
-
 def mended(names: Sequence[str], bounds: Mapping[Pair, int]) -> dict[str, int]:
     """Offsets that satisfy bounds which do not contradict each other, and few of them not 0.
 

@@ -3,12 +3,12 @@
 Texts of one length are hashed together, each step for all of them: a few microseconds a text.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+
+from antecede.pipeline.ingest.arrow_rows import Column, Integers
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 
@@ -27,13 +27,8 @@ HALF: Final = 4
 MASK: Final = (1 << 64) - 1
 
 
-def xxhash64(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """The hash of every text in UTF-8."""
-    return hashes_of(pa.array(texts, pa.string()))
-
-
-def hashes_of(texts: Any) -> npt.NDArray[np.int64]:  # noqa: ANN401 pyarrow has no types
-    """The same for an array of Arrow's; what is null has that of nothing."""
+def hashes_of(texts: Column) -> Integers:
+    """The hash of every text in an array of Arrow's; what is null has that of nothing."""
     count = len(texts)
     _, ends, content = texts.buffers()
     if not count or content is None:
