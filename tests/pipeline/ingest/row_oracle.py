@@ -109,7 +109,7 @@ def call_of_copy(source: str, copy: Copy) -> Call:
     def own(label: str) -> str:
         return source + label if label.startswith(LINE) else label
 
-    unknown = dict.fromkeys(Call._fields)
+    unknown: dict[str, Any] = dict.fromkeys(Call._fields)
     known = copy._asdict() | {
         "one_way": True,
         "label": None if copy.label is None else own(copy.label),

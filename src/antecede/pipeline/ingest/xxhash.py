@@ -3,10 +3,12 @@
 Texts of one length are hashed together, each step for all of them: a few microseconds a text.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from antecede.pipeline.ingest.arrow_rows import Column, Integers
 
@@ -25,6 +27,11 @@ BLOCK: Final = 32
 WORD: Final = 8
 HALF: Final = 4
 MASK: Final = (1 << 64) - 1
+
+
+def xxhash64(texts: Sequence[str]) -> Integers:
+    """The hash of every text in UTF-8."""
+    return hashes_of(pa.array(texts, pa.string()))
 
 
 def hashes_of(texts: Column) -> Integers:
