@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ import antecede
 from antecede.audit import check_log, explain_verdict
 from antecede.link.reports import Refused, Report
 from antecede.live.node import Node
+from antecede.testing import Faults, TestNetwork, Uniform
 from antecede.tools.child import Child
 from antecede.trace import read_events
 from tests.live.processes.groups import free_address
@@ -107,6 +109,31 @@ def test_nodes_with_another_budget_refuse_each_other() -> None:
     reason = asyncio.run(stage())
     assert "16 facts" in reason
     assert "8 facts" in reason
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 8])
+def test_a_small_buffer_is_waited_for(limit: int) -> None:
+    """What others must be told takes room, too; large payloads go on when there is some again."""
+    letters = [bytes(size) for size in (0, 1, 5_000, 1, 1, 1, 40_000, 1, 1, 1, 1, 1)] * 3
+    sent: Counter[str] = Counter()
+
+    async def talk(node: Node) -> None:
+        others = [name for name in NAMES[:4] if name != node.name]
+        for number, letter in enumerate(letters):
+            targets = others if number % 4 == 3 else [others[number % 4]]
+            await node.send(targets, letter)
+            sent.update(targets)
+
+    async def stage() -> dict[str, int]:
+        network = TestNetwork(Faults(latency=Uniform(1_000, 100_000_000)))
+        settings: dict[str, object] = {"order": "hybrid-facts", "send_limit": limit}
+        async with network, asyncio.timeout(SECONDS):
+            nodes = [await network.open_node(name, settings=settings) for name in NAMES[:4]]
+            await asyncio.gather(*map(talk, nodes))
+            await network.settle()
+            return {node.name: len(node.receive_ready()) for node in nodes}
+
+    assert asyncio.run(stage()) == sent
 
 
 async def received_later(nodes: list[Node], missing: int, order: str) -> int:
