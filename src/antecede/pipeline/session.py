@@ -56,7 +56,7 @@ EVERYWHERE: Final = {
     # Jobs have their own progress bar.
     "spark.ui.showConsoleProgress": "false",
     # Where in our code a column was named does not help who reads an error. To note it, Spark asks
-    # Java six times for every column, and imports IPython where there is one.
+    # Java several times for every column, and imports IPython where there is one.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
