@@ -60,8 +60,8 @@ def audit(
         check_separate(runs, sources)
         places.make_folder(out)
         names = names_of(runs, sources)
-        spans = read_spans(session, sources, dict(zip(names, runs, strict=True)))
         by_name = dict(zip(names, runs, strict=True))
+        spans = read_spans(session, sources, by_name)
         cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
         with audited(
             log, pieces, looked, names, order, spans, slice_copies, tell, cut, moved
@@ -73,9 +73,20 @@ def audit(
             if explain and not summary.causal:
                 tell("looking for the reasons")
                 worst = explained(found, explain)
-        spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
-        spoken_of |= set(summary.cut_off)
-        people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
+        return told_of(summary, worst, names, runs, sources)
+
+
+def told_of(
+    summary: Summary,
+    worst: list[Found],
+    names: Sequence[str],
+    runs: Sequence[RunFacts],
+    sources: Sequence[Source],
+) -> Audit:
+    """What an audit leaves besides its tables: with the names of processes that are spoken of."""
+    spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
+    spoken_of |= set(summary.cut_off)
+    people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
     return Audit(summary=summary, worst=worst, names=people)
 
 

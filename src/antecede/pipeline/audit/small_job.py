@@ -33,7 +33,7 @@ from antecede.pipeline.audit.inputs import (
     moved_clocks,
     spans_folder,
 )
-from antecede.pipeline.audit.job import names_of, process_names
+from antecede.pipeline.audit.job import names_of, told_of
 from antecede.pipeline.audit.judge import Tell, silent
 from antecede.pipeline.audit.log_columns import READ
 from antecede.pipeline.audit.sequential import judged
@@ -84,9 +84,9 @@ def audit_small(
     orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
     chosen = order or orders[-1]
     findings = columns_of(judged(log.rows, 0, None, orders))
-    cut = cut_off(sources, dict(zip(names, log.runs, strict=True)))
-    moved = moved_clocks(sources, dict(zip(names, log.runs, strict=True)))
-    clocks = {names.index(run): of for run, of in moved.items()}
+    by_name = dict(zip(names, log.runs, strict=True))
+    cut = cut_off(sources, by_name)
+    clocks = {names.index(run): of for run, of in moved_clocks(sources, by_name).items()}
     early = {each: early_messages(of_kind(findings, VIOLATION, each), clocks) for each in orders}
     shown: Order = chosen if chosen in orders else PROCESS
     findings, unknown = known_only(findings, cut, names)
@@ -105,13 +105,7 @@ def audit_small(
     if explain:
         tell("looking for the reasons")
     worst = explained(log, worst_first, names, explain, chosen, identities)
-    spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
-    spoken_of |= set(summary.cut_off)
-    return Audit(
-        summary=summary,
-        worst=worst,
-        names={run: process_names(run, names, log.runs, sources) for run in sorted(spoken_of)},
-    )
+    return told_of(summary, worst, names, log.runs, sources)
 
 
 def of_kind(findings: Columns, what: int, order: Order = PROCESS) -> Columns:

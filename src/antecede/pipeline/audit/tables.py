@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from antecede.audit.findings import IDENTITY_COLUMNS, VIOLATION_COLUMNS
 from antecede.audit.summary import CLEAR, GRADES, KINDS, POSSIBLE, RECORDED
 from antecede.pipeline.audit.copies import Flags, Integers, moves_of
 from antecede.pipeline.audit.findings import DUPLICATE, INVENTION, LOSS
@@ -52,27 +53,18 @@ def table(*names: str) -> StructType:
     )
 
 
-VIOLATIONS: Final = table(
-    "process",
-    "early_sender",
-    "early_sequence",
-    "early_delivered_ns",
-    "late_sender",
-    "late_sequence",
-    "late_delivered_ns",
-    "held_back_ns",
-).add("kind", StringType(), nullable=False)
+VIOLATIONS: Final = table(*VIOLATION_COLUMNS[:-1])
 """One row per message delivered too early at a process."""
 
-VIOLATIONS.add("grade", StringType(), nullable=False)
+VIOLATIONS.add("kind", StringType(), nullable=False).add("grade", StringType(), nullable=False)
 SIDES: Final = ("early", "late")
-POSITIONS: Final = tuple(StructField(f"{side}_position", LongType()) for side in SIDES)
-"""Of the two deliveries: by them one finds what else is known about these."""
+PLACED: Final = StructType(
+    [*VIOLATIONS.fields, *(StructField(f"{side}_position", LongType()) for side in SIDES)]
+)
+"""The same with the positions of both deliveries, by which one finds what is known of these."""
 
-PLACED: Final = StructType([*VIOLATIONS.fields, *POSITIONS])
-for _name in ("trace_id", "span_id", "operation"):
-    for _side in SIDES:
-        VIOLATIONS.add(f"{_side}_{_name}", StringType())
+for _name in IDENTITY_COLUMNS:
+    VIOLATIONS.add(_name, StringType())
 for _side in SIDES:
     VIOLATIONS.add(f"{_side}_attributes", MapType(StringType(), StringType()))
 

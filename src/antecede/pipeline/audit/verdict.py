@@ -107,41 +107,37 @@ def reported(findings: DataFrame, name: str) -> DataFrame:
     return findings.where(F.col("what") == what).select(columns)
 
 
-def identified(
-    found: DataFrame, deliveries: DataFrame | None, spans: DataFrame | None
-) -> DataFrame:
+def identified(found: DataFrame, deliveries: DataFrame, spans: DataFrame | None) -> DataFrame:
     """Violations with the traces and spans of both deliveries, as far as they are known.
 
-    In:  `PLACED`; run_id, process, position, trace_id, span_id of deliveries that
-         have them; run_id, trace_id, span_id, operation, attributes of spans.
+    In:  `PLACED`; run_id, process, position, trace_id, span_id of deliveries; run_id, trace_id,
+         span_id, operation, attributes of spans.
     Out: `VIOLATIONS`.
     """
-    if deliveries is not None:
-        places = [
-            found.select("run_id", "process", F.col(f"{side}_position").alias("position"))
-            for side in SIDES
-        ]
-        wanted = places[0].unionByName(places[1]).distinct()
-        known = deliveries.join(wanted, on=wanted.columns, how="inner")
-        known = known.dropDuplicates(wanted.columns)
-        for side in SIDES:
+    early, late = (
+        found.select("run_id", "process", F.col(f"{side}_position").alias("position"))
+        for side in SIDES
+    )
+    wanted = early.unionByName(late).distinct()
+    known = deliveries.join(wanted, on=wanted.columns, how="inner")
+    known = known.dropDuplicates(wanted.columns)
+    for side in SIDES:
+        found = found.join(
+            renamed(known, side, "position", "trace_id", "span_id"),
+            on=["run_id", "process", f"{side}_position"],
+            how="left",
+        )
+        if spans is not None:
+            named = spans.dropDuplicates(["run_id", "trace_id", "span_id"])
             found = found.join(
-                renamed(known, side, "position", "trace_id", "span_id"),
-                on=["run_id", "process", f"{side}_position"],
+                renamed(named, side, "trace_id", "span_id", "operation", "attributes"),
+                on=["run_id", f"{side}_trace_id", f"{side}_span_id"],
                 how="left",
             )
-            if spans is not None:
-                named = spans.dropDuplicates(["run_id", "trace_id", "span_id"])
-                found = found.join(
-                    renamed(named, side, "trace_id", "span_id", "operation", "attributes"),
-                    on=["run_id", f"{side}_trace_id", f"{side}_span_id"],
-                    how="left",
-                )
+    there = {name: F.col(name) for name in found.columns}
     return found.select(
         *(
-            F.col(field.name)
-            if field.name in found.columns
-            else F.lit(None).cast(field.dataType).alias(field.name)
+            there.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name)
             for field in VIOLATIONS.fields
         )
     )
