@@ -5,7 +5,6 @@ no earlier than the submission; between processes the clock is followed. Runs fo
 impossible are named, not judged.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,9 +28,6 @@ BITS_MAX: Final = 1 << 14
 
 It bounds memory: a message in flight carries one such set, of 2 KiB then.
 """
-
-SHORTER: Final = 8
-"""Where sets would get too wide, flights that much shorter than the longest are judged apart."""
 
 NOTHING: Final = np.zeros(0, np.int64)
 SPARSE: Final = 8
@@ -205,35 +201,10 @@ def find_overtakings(
     if not is_watched.any():
         return Overtakings(early=NOTHING, late=NOTHING, stalled=NOTHING)
     bit = number_bits(events, is_watched)
-    batches = batches_of_bits(events, bit, bits_max)
-    if len(batches) > 1:
-        long = watched & are_long(copies, watched)
-        if (watched & ~long)[events.copy[is_watched]].any():
-            # Among short flights, which are passed by few, sets are narrow; long ones are few.
-            return joined(
-                [
-                    find_overtakings(copies, events, which, places, order, bits_max)
-                    for which in (watched & ~long, long)
-                ]
-            )
-    return joined(
-        [
-            run_pass(copies, events, is_watched, bit, low, high, places, order)
-            for low, high in batches
-        ]
-    )
-
-
-def are_long(copies: Copies, watched: Flags) -> Flags:
-    """Which copies are about as long under way as the longest of those that are watched."""
-    length_ns = copies.delivered_clock_ns - copies.submitted_clock_ns
-    longest_ns = int(length_ns[watched].max())
-    flags: Flags = length_ns >= min(longest_ns, longest_ns // SHORTER)
-    return flags
-
-
-def joined(parts: Sequence[Overtakings]) -> Overtakings:
-    """All of them."""
+    parts = [
+        run_pass(copies, events, is_watched, bit, low, high, places, order)
+        for low, high in batches_of_bits(events, bit, bits_max)
+    ]
     return Overtakings(
         early=np.concatenate([part.early for part in parts]),
         late=np.concatenate([part.late for part in parts]),
