@@ -35,25 +35,23 @@ def open_at_once(lanes: ArrowArray, opened_ns: ArrowArray, closed_ns: ArrowArray
     In:  of everything that opens: its lane, when it opens, and when it closes (null: never).
     Out: lane, time_ns, opened (how many then), level (after all that happens at that moment).
     """
-    count = len(lanes)
-    opening = {"lane": lanes, "time_ns": opened_ns, "opened": pa.repeat(1, count)}
-    closing = {"lane": lanes, "time_ns": closed_ns, "opened": pa.repeat(0, count)}
-    marks = pa.concat_tables(
-        [
-            pa.table(opening | {"change": pa.repeat(1, count)}),
-            pa.table(closing | {"change": pa.repeat(-1, count)}),
-        ]
-    )
-    moments = (
-        marks.filter(pc.is_valid(marks["time_ns"]))
-        .group_by(["lane", "time_ns"])
-        .aggregate([("opened", "sum"), ("change", "sum")])
-        .sort_by([("lane", "ascending"), ("time_ns", "ascending")])
-        .rename_columns(["lane", "time_ns", "opened", "change"])
-    )
-    changes = moments["change"].to_numpy()
-    _, firsts, sizes = np.unique(moments["lane"].to_numpy(), return_index=True, return_counts=True)
-    passed = np.cumsum(changes)
-    before = np.repeat((passed - changes)[firsts], sizes)
-    levels = moments.drop_columns("change").append_column("level", pa.array(passed - before))
-    return levels.filter(pc.greater(levels["opened"], 0))
+    ends = pc.is_valid(closed_ns).to_numpy(zero_copy_only=False)
+    closings = pc.drop_null(closed_ns).to_numpy()
+    lane = np.concatenate([lanes.to_numpy(), lanes.to_numpy()[ends]])
+    time_ns = np.concatenate([opened_ns.to_numpy(), closings])
+    change = np.repeat([1, -1], [len(lanes), len(closings)])
+    order = np.lexsort((time_ns, lane))
+    lane, time_ns, change = lane[order], time_ns[order], change[order]
+    # What happens at one moment counts together: the last row of it has all.
+    is_last = np.append((np.diff(lane) != 0) | (np.diff(time_ns) != 0), np.True_)[: len(lane)]
+    level, opened = np.cumsum(change)[is_last], np.cumsum(change == 1)[is_last]
+    lane, time_ns = lane[is_last], time_ns[is_last]
+    _, firsts, sizes = np.unique(lane, return_index=True, return_counts=True)
+    before = np.repeat(np.insert(level, 0, 0)[firsts], sizes)
+    columns = {
+        "lane": lane,
+        "time_ns": time_ns,
+        "opened": np.diff(opened, prepend=0),
+        "level": level - before,
+    }
+    return pa.table(columns).filter(pa.array(columns["opened"] > 0))

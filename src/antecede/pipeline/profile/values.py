@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.pipeline.metrics.small_stages import open_at_once
+from antecede.pipeline.profile.causal_graph import INDEX_BITS, NEVER, TIME_NS_MAX, Integers
 from antecede.pipeline.profile.structure import by_run
 from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable
 
@@ -48,14 +49,6 @@ def values_of(structure: ArrowTable) -> dict[str, ArrowArray]:
     """By measure, the values in one run; a message without causes has no think time."""
     structure = structure.combine_chunks()
     causes = pc.list_value_length(structure["cause_ranks"])
-    parts = parts_of(structure)
-    lasting = [("ready_ns", "min"), ("ready_ns", "max")]
-    sizes = structure.group_by("conversation").aggregate([([], "count_all")])
-    people = parts.group_by("conversation").aggregate([("process", "count_distinct"), *lasting])
-    ready = parts.filter(pc.is_valid(parts["ready_ns"]))
-    errands = ready.group_by(["process", "errand"]).aggregate(lasting)
-    after_ns = pc.add(errands["ready_ns_max"], 1)
-    levels = open_at_once(errands["process"], errands["ready_ns_min"], after_ns)
     return {
         "targets": pc.list_value_length(structure["targets"]),
         "causes": causes,
@@ -63,24 +56,66 @@ def values_of(structure: ArrowTable) -> dict[str, ArrowArray]:
         "think_ns": structure["delay_ns"].filter(pc.greater(causes, 0)),
         "payload_bytes": structure["payload_bytes"],
         "effects": pc.list_flatten(structure["target_effects"]),
-        "conversation_messages": sizes["count_all"],
-        "conversation_processes": people["process_count_distinct"],
-        "conversation_ns": pc.subtract(people["ready_ns_max"], people["ready_ns_min"]),
-        "errands_at_once": as_often(levels["level"], levels["opened"]),
+        **conversation_values(structure),
+        "errands_at_once": errands_at_once(structure),
     }
 
 
-def parts_of(structure: ArrowTable) -> ArrowTable:
-    """Messages at their senders and copies at their targets: conversation, ready_ns, process,
-    errand.
-    """
-    where = ["conversation", "ready_ns"]
-    names = [*where, "process", "errand"]
-    sent = structure.select([*where, "sender", "errand"]).rename_columns(names)
-    copies = structure.select(where).take(pc.list_parent_indices(structure["targets"]))
-    received = copies.append_column("process", pc.list_flatten(structure["targets"]))
-    received = received.append_column("errand", pc.list_flatten(structure["target_errands"]))
-    return pa.concat_tables([sent, received], promote_options="default")
+def conversation_values(structure: ArrowTable) -> dict[str, ArrowArray]:
+    """What conversations have: messages, processes, and how long they take with no network."""
+    places = structure["conversation"].to_numpy()
+    ready_ns = pc.fill_null(structure["ready_ns"], NEVER).to_numpy()
+    first_ns, last_ns = extremes(places[ready_ns >= 0], ready_ns[ready_ns >= 0], len(places))
+    sizes = np.bincount(places)
+    everywhere = np.concatenate([places, places[sources(structure)]])
+    pairs = np.unique((everywhere << INDEX_BITS) | at_processes(structure))
+    people = np.bincount(pairs >> INDEX_BITS)
+    return {
+        "conversation_messages": pa.array(sizes[sizes > 0]),
+        "conversation_processes": pa.array(people[people > 0]),
+        "conversation_ns": pa.array((last_ns - first_ns)[last_ns >= 0]),
+    }
+
+
+def errands_at_once(structure: ArrowTable) -> ArrowArray:
+    """How many errands a process is on whenever one begins, over a network that takes no time."""
+    errands = both(structure, "errand", "target_errands")
+    ready_ns = pc.fill_null(structure["ready_ns"], NEVER).to_numpy()
+    ready_ns = np.concatenate([ready_ns, ready_ns[sources(structure)]])
+    known = ready_ns >= 0
+    first_ns, last_ns = extremes(errands[known], ready_ns[known], len(errands))
+    # An errand stays at one process, and goes by the number of one of its members.
+    owners = np.zeros(len(errands), np.int64)
+    owners[errands] = at_processes(structure)
+    lasting = last_ns >= 0
+    spans = (owners[lasting], first_ns[lasting], last_ns[lasting] + 1)
+    levels = open_at_once(*map(pa.array, spans))
+    return as_often(levels["level"], levels["opened"])
+
+
+def extremes(groups: Integers, values: Integers, count: int) -> tuple[Integers, Integers]:
+    """The least and the greatest value of each of so many groups; `NEVER` where there is none."""
+    least, greatest = np.full(count, TIME_NS_MAX + 1), np.full(count, NEVER)
+    np.minimum.at(least, groups, values)
+    np.maximum.at(greatest, groups, values)
+    return least, greatest
+
+
+def sources(structure: ArrowTable) -> Integers:
+    """For each copy, the row of its message."""
+    rows: Integers = pc.list_parent_indices(structure["targets"]).to_numpy()
+    return rows
+
+
+def at_processes(structure: ArrowTable) -> Integers:
+    """Where messages are sent and then where copies are delivered."""
+    return both(structure, "sender", "targets").astype(np.int64)
+
+
+def both(structure: ArrowTable, own: str, of_targets: str) -> Integers:
+    """A column of messages and then one of their copies."""
+    flat = pc.list_flatten(structure[of_targets])
+    return np.concatenate([structure[own].to_numpy(), flat.to_numpy()])
 
 
 def as_often(values: ArrowArray, counts: ArrowArray) -> ArrowArray:
