@@ -39,12 +39,12 @@ def open_at_once(lanes: ArrowArray, opened_ns: ArrowArray, closed_ns: ArrowArray
     closings = pc.drop_null(closed_ns).to_numpy()
     lane = np.concatenate([lanes.to_numpy(), lanes.to_numpy()[ends]])
     time_ns = np.concatenate([opened_ns.to_numpy(), closings])
-    change = np.repeat([1, -1], [len(lanes), len(closings)])
+    change = np.repeat(np.array([1, -1], np.int8), [len(lanes), len(closings)])
     order = np.lexsort((time_ns, lane))
     lane, time_ns, change = lane[order], time_ns[order], change[order]
     # What happens at one moment counts together: the last row of it has all.
     is_last = np.append((np.diff(lane) != 0) | (np.diff(time_ns) != 0), np.True_)[: len(lane)]
-    level, opened = np.cumsum(change)[is_last], np.cumsum(change == 1)[is_last]
+    level, opened = (np.cumsum(one, dtype=np.int64)[is_last] for one in (change, change > 0))
     lane, time_ns = lane[is_last], time_ns[is_last]
     _, firsts, sizes = np.unique(lane, return_index=True, return_counts=True)
     before = np.repeat(np.insert(level, 0, 0)[firsts], sizes)

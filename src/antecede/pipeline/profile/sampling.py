@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.pipeline.persisting import persisted
 
 ENTRIES_MAX: Final = 12_000_000
-"""A task takes so many messages, copies and causes of one run together: about 1.5 GB."""
+"""A task takes so many messages, copies and causes of one run together: about 2 GB."""
 
 LARGE_TREE: Final = 16
 """A tree is cut if it has more than one in so many of the messages that are wanted."""

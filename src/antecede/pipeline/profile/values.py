@@ -85,7 +85,7 @@ def errands_at_once(structure: ArrowTable) -> ArrowArray:
     known = ready_ns >= 0
     first_ns, last_ns = extremes(errands[known], ready_ns[known], len(errands))
     # An errand stays at one process, and goes by the number of one of its members.
-    owners = np.zeros(len(errands), np.int64)
+    owners = np.zeros(len(errands), np.int32)
     owners[errands] = at_processes(structure)
     lasting = last_ns >= 0
     spans = (owners[lasting], first_ns[lasting], last_ns[lasting] + 1)
@@ -109,7 +109,7 @@ def sources(structure: ArrowTable) -> Integers:
 
 def at_processes(structure: ArrowTable) -> Integers:
     """Where messages are sent and then where copies are delivered."""
-    return both(structure, "sender", "targets").astype(np.int64)
+    return both(structure, "sender", "targets")
 
 
 def both(structure: ArrowTable, own: str, of_targets: str) -> Integers:
