@@ -1,5 +1,7 @@
 """`simulate`: links where they are needed, options, leftovers, and what comes back."""
 
+import gc
+
 import pytest
 
 from antecede.core.catalogue import find_protocol
@@ -147,3 +149,17 @@ def test_the_complaint_about_a_workload_names_the_protocol_without_its_link() ->
             faults=LOSSY,
             link=True,
         )
+
+
+@pytest.mark.parametrize("host", ["core", "node"])
+def test_a_run_leaves_the_search_for_garbage_as_it_was(host: str) -> None:
+    """What the caller has set aside (`gc.freeze`) stays so, and a search that is off stays off."""
+    gc.freeze()
+    set_aside = gc.get_freeze_count()
+    gc.disable()
+    try:
+        assert simulate("hybrid", traffic(), host=host).deliveries == 100
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert gc.get_freeze_count() > set_aside // 2

@@ -89,7 +89,6 @@ class Simulation(Outbox):
     ) -> None:
         """Run until nothing is left to happen, or a limit is reached."""
         collecting = gc.isenabled()
-        gc.freeze()
         gc.disable()
         try:
             self.workload.start(self._agenda)
@@ -98,7 +97,6 @@ class Simulation(Outbox):
         finally:
             self.pending += self._calendar.size
             self._calendar.clear()
-            gc.unfreeze()
             if collecting:
                 gc.enable()
 

@@ -194,7 +194,6 @@ class NodeSimulation:
     ) -> None:
         """Run until nothing is left to do, or a limit is reached."""
         collecting = gc.isenabled()
-        gc.freeze()
         gc.disable()
         try:
             self._calendar.add(MEETING_NS, BEGIN, 0)
@@ -207,7 +206,6 @@ class NodeSimulation:
             self._loop(end_ns, events_max, progress)
         finally:
             self._calendar.clear()
-            gc.unfreeze()
             if collecting:
                 gc.enable()
 
