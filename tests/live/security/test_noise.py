@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from antecede.core.errors import LocalError
 from antecede.live.security.noise import FIRST_BYTES, SECOND_BYTES, Initiator, Responder
 from antecede.live.security.primitives import (
     AuthenticationFailed,
@@ -204,6 +205,14 @@ def test_a_forged_answer_does_not_keep_the_true_one_out() -> None:
 def test_a_short_first_message_is_refused(length: int) -> None:
     with pytest.raises(AuthenticationFailed):
         Responder(PrivateKey(BOB)).take(bytes(length))
+
+
+def test_who_begins_must_name_whom_it_asks() -> None:
+    """A key that is missing must not be taken for one's own."""
+    with pytest.raises(LocalError, match="begins a handshake"):
+        Initiator(PrivateKey(ALICE), b"")
+    with pytest.raises(LocalError, match="answers"):
+        Responder(PrivateKey(BOB), public_of(ALICE))
 
 
 def test_a_point_of_small_order_is_refused() -> None:

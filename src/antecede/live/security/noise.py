@@ -14,8 +14,9 @@ be acted upon but by answering it.
 """
 
 import secrets
-from typing import Final, final
+from typing import ClassVar, Final, final
 
+from antecede.core.errors import LocalError
 from antecede.link.sealing import KEY_BYTES, TAG_BYTES
 from antecede.live.security.primitives import (
     HASH_BYTES,
@@ -106,6 +107,9 @@ class Transcript:
 class HandshakeSide:
     """What both sides of a handshake have: their keys, the transcript, and how it ends."""
 
+    ANSWERS: ClassVar[bool]
+    """Whether this is the side whose public key is known beforehand: it needs to be told none."""
+
     def __init__(
         self,
         secret: PrivateKey,
@@ -117,10 +121,14 @@ class HandshakeSide:
         hash_name: HashName = "BLAKE2s",
         fresh: Fresh = secrets.token_bytes,
     ) -> None:
+        if bool(responder) is self.ANSWERS:
+            raise LocalError(
+                "who begins a handshake names the other's key, who answers has its own"
+            )
         pattern = "IK" if psk is None else "IKpsk2"
         protocol = f"Noise_{pattern}_25519_{cipher}_{hash_name}"
         self.responder: Final = responder or secret.public
-        """The public key that the side which answers has: by default this side's own."""
+        """The public key of the side that answers."""
         self._secret: Final = secret
         self._psk: Final = psk
         self._fresh: Final = fresh
@@ -163,6 +171,8 @@ class HandshakeSide:
 class Initiator(HandshakeSide):
     """The side that speaks first: `first`, then `finish`."""
 
+    ANSWERS = False
+
     def first(self, payload: bytes = b"") -> bytes:
         """The first message: e, es, s, ss."""
         shown = self._show_ephemeral()
@@ -198,6 +208,7 @@ class Initiator(HandshakeSide):
 class Responder(HandshakeSide):
     """The side that answers: `take`, then `second`."""
 
+    ANSWERS = True
     _theirs = b""
     initiator = b""
 
