@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from antecede.audit.summary import QUANTILES
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import ROW_FIELDS, Rows, gather
 from antecede.pipeline.audit.cutting import PARCELS, parcels_of
@@ -18,7 +19,7 @@ from antecede.pipeline.audit.log_columns import LogColumns
 from antecede.pipeline.audit.pieces import read_here
 from antecede.pipeline.audit.plan import RunExtent, plan_slices
 from antecede.pipeline.audit.sequential import judged
-from antecede.pipeline.audit.summary import Figures
+from antecede.pipeline.audit.summary import VALUES_MAX, Figures
 from antecede.pipeline.audit.tables import Columns, chosen, columns_of, early_messages
 from tests.audit.random_traffic import hectic, in_traces
 from tests.pipeline.audit.logs_on_disk import write_runs
@@ -136,3 +137,28 @@ def test_figures_of_parts_are_those_of_the_whole(tmp_path: Path) -> None:
     assert again == whole
     assert again.quantiles() == whole.quantiles()
     assert Figures.joined([]).quantiles() is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 11, 99, 101])
+def test_a_quantile_is_the_least_value_that_so_many_do_not_exceed(count: int) -> None:
+    held_back = sorted(Random(count).sample(range(1_000), count))
+    found = Figures(held_back_ns=held_back, weights=[1] * count).quantiles()
+    assert found == {
+        name: next(value for place, value in enumerate(held_back, 1) if place >= share * count)
+        for name, share in QUANTILES.items()
+    }
+
+
+def test_of_very_many_values_some_at_equal_distances_stand_for_all() -> None:
+    count = 3 * VALUES_MAX + 1
+    columns = ("kind", "grade", "run", "process", "early_sender", "late_sender")
+    early = {name: np.zeros(count, np.int64) for name in columns}
+    early["held_back_ns"] = np.random.default_rng(1).permutation(count) + 1
+    found = Figures.of(early, ["only"])
+    assert sum(found.weights) == found.violations == count
+    assert len(found.weights) == VALUES_MAX
+    quantiles = found.quantiles() or {}
+    assert {
+        name: abs(quantiles[name] - share * count) <= 4 for name, share in QUANTILES.items()
+    } == dict.fromkeys(QUANTILES, True)
+    assert quantiles["max"] == count
