@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.core import Deliver, Effect, LocalError, Message, Packet, Transmit
+from antecede.core import BufferFull, Deliver, Effect, LocalError, Message, Packet, Transmit
 from antecede.core.fact_packets import (
     Fact,
     FactsAck,
@@ -32,6 +32,26 @@ def packets_to(target: int, effects: list[Effect]) -> list[Packet]:
 
 def payloads(effects: list[Effect]) -> list[bytes]:
     return [effect.message.payload for effect in effects if isinstance(effect, Deliver)]
+
+
+# Limits.
+
+
+def test_a_full_send_buffer_refuses_and_says_so_before_until_there_is_room() -> None:
+    alice = FactsProcess(ALICE, [ALICE, BOB], send_limit=2)
+    for _ in range(2):
+        assert not alice.is_full()
+        alice.submit([BOB], b"", 0)
+    before = alice.fingerprint()
+
+    assert alice.is_full()
+    with pytest.raises(BufferFull, match="2 messages are not acknowledged"):
+        alice.submit([BOB], b"", 0)
+    assert alice.fingerprint() == before
+
+    alice.arrive(BOB, FactsAck(1), 0)
+    assert not alice.is_full()
+    alice.submit([BOB], b"", 0)
 
 
 # Joins.
