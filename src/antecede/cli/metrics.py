@@ -73,7 +73,7 @@ def command(
             with spark_session(context, master) as session:
                 progress.watch(session)
                 progress.tell("measuring")
-                runs = measure_logs(session, events, non_causal=non_causal).to_pylist()
+                runs = measure_logs(session, events, non_causal=non_causal)
                 if out is not None:
                     with Places(session) as places, places.sending(out) as folder:
                         write_rows(folder, "metrics", runs)

@@ -13,7 +13,7 @@ from antecede.link.faults import Faults
 from antecede.link.latency import Exponential, Lognormal, Uniform
 from antecede.pipeline.metrics.figures import MEASURED
 from antecede.pipeline.metrics.instants import message_instants
-from antecede.pipeline.metrics.measure import measured_runs
+from antecede.pipeline.metrics.job import measured_runs
 from antecede.pipeline.metrics.small_job import measure_small
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.sweep.measured import measured_fields
@@ -130,9 +130,9 @@ def rows(spark: SparkSession, dataset: Path) -> dict[str, dict[str, Any]]:
 def measured(spark: SparkSession, dataset: Path) -> dict[str, dict[str, Any]]:
     events = spark.read.schema(with_run_id(EVENTS)).parquet(str(dataset))
     instants = message_instants(events).persist()
-    table = measured_runs(events, instants).toArrow()
+    rows = measured_runs(events, instants)
     instants.unpersist()
-    return {row.pop("run_id"): row for row in table.to_pylist()}
+    return {row.pop("run_id"): row for row in rows}
 
 
 def test_every_run_is_measured(rows: dict[str, dict[str, Any]]) -> None:

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from antecede.lab.comparison.copy_times import CopyTimes
 from antecede.link.faults import Faults
 from antecede.link.latency import Exponential, Latency, Lognormal, Uniform
-from antecede.pipeline.metrics.ideal import Copies, ideal_deliveries
-from antecede.pipeline.metrics.non_causal import lateness, lateness_of_stretch
+from antecede.pipeline.metrics.non_causal import (
+    Copies,
+    ideal_deliveries,
+    lateness,
+    lateness_of_stretch,
+)
 from antecede.sim.engine import Simulation
 from antecede.sim.run import fitted
 from antecede.sim.workloads import Groups, Poisson, Replay, RequestReply, ServiceDag, Workload
@@ -127,7 +131,8 @@ def test_a_stretch_of_a_run_tells_what_the_whole_does(kind: str) -> None:
         run = watched("none", WORKLOADS[kind](seed), latency, seed)
         copies = columns_of(run)
         delivered_ns = [int(copy.delivered_ns) for copy in run.copies.values()]
-        whole = lateness(copies, delivered_ns)
+        every = {name: getattr(copies, name) for name in Copies.__dataclass_fields__}
+        whole = lateness(pa.table({**every, "delivered_ns": delivered_ns}))
         in_order = sorted(range(len(whole)), key=lambda copy: copies.submitted_ns[copy])
         chosen = in_order[len(whole) // 4 : 3 * len(whole) // 4]
         first_ns = copies.submitted_ns[chosen[len(chosen) // 2]]

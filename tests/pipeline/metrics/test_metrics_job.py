@@ -28,7 +28,7 @@ def test_runs_of_one_name_are_told_apart_by_the_number_of_their_path(
     write_events(tmp_path / "other.parquet", chat(3).log)
     paths = [str(tmp_path / name) for name in ("a/log.jsonl", "b/log.jsonl", "other.parquet")]
 
-    rows = measure_logs(spark, paths).to_pylist()
+    rows = measure_logs(spark, paths)
     assert [(row["run_id"], row["messages"]) for row in rows] == [
         ("0:log", 1),
         ("1:log", 2),
@@ -44,7 +44,7 @@ def test_of_a_run_that_no_task_takes_a_sample_is_looked_at(
         write_events(tmp_path / f"{name}.parquet", chat(messages).log)
     paths = [str(tmp_path / name) for name in ("fits.parquet", "large.parquet")]
 
-    fits, large = measure_logs(spark, paths, copies_max=320).to_pylist()
+    fits, large = measure_logs(spark, paths, copies_max=320)
     assert (fits["delivered"], fits["non_causal_copies"]) == (320, 320)
     assert large["delivered"] == 321
     assert 100 < large["non_causal_copies"] < 220, "half of each stretch is its past"

@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import LongType, StructField, StructType
 
-from antecede.pipeline.metrics.histograms import bucket_bounds, bucket_of
+from antecede.pipeline.metrics.distributions import bounds, bucket_of
 from antecede.pipeline.metrics.instants import buffering_delays, message_instants
+from antecede.pipeline.metrics.job import event_totals, packets_in
 from antecede.pipeline.metrics.non_causal import non_causal_delays
-from antecede.pipeline.metrics.traffic import event_totals, packet_totals
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.sim import histogram
 
@@ -138,10 +138,9 @@ def test_packets_are_counted_by_kind(spark: SparkSession) -> None:
         event(1, ARRIVED, 3, **message),
         event(1, TRANSMITTED, 4, target=0, packet_kind="ack", metadata_bytes=2),
     )
-    rows = {row["packet_kind"]: row for row in rows_of(packet_totals(event_totals(events)))}
+    rows = {row["packet_kind"]: row for row in packets_in(event_totals(events).collect())}
     assert rows == {
         "message": {
-            "run_id": "r",
             "packet_kind": "message",
             "packets": 2,
             "carrying": 2,
@@ -149,7 +148,6 @@ def test_packets_are_counted_by_kind(spark: SparkSession) -> None:
             "metadata_bytes": 6,
         },
         "ack": {
-            "run_id": "r",
             "packet_kind": "ack",
             "packets": 1,
             "carrying": 0,
@@ -170,10 +168,8 @@ def test_buckets_are_those_of_the_simulator_and_their_mirror_images(spark: Spark
     """Powers of two and their neighbours, where a logarithm goes wrong."""
     schema = StructType([StructField("n", LongType())])
     numbers = spark.createDataFrame([(sign * n,) for n in EDGES for sign in (1, -1)], schema)
-    bucket = bucket_of(F.col("n"))
-    low, high = bucket_bounds(F.col("bucket"))
-    shown = numbers.select("n", bucket.alias("bucket")).select("n", "bucket", low, high)
-    found = {row[0]: tuple(row[1:]) for row in shown.collect()}
+    shown = numbers.select("n", bucket_of(F.col("n")).alias("bucket")).collect()
+    found = {row["n"]: (row["bucket"], *bounds(row["bucket"])) for row in shown}
     for n in EDGES:
         number = int(histogram.bucket_of(n))
         first, last = int(histogram.bucket_start(number)), found[n][2]

@@ -6,9 +6,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from antecede.pipeline.profile.distributions import Distribution, distributions_of, histograms
+from antecede.pipeline.metrics.distributions import (
+    Distribution,
+    distributions_of,
+    histograms,
+    rows_by_run,
+)
 from antecede.pipeline.profile.drawing import share_points
-from antecede.pipeline.profile.job import rows_by_run
 from antecede.sim.histogram import Histogram, bucket_of
 
 VALUES = [0, 0, 1, 5, 127, 128, 129, 1000, 10**6, 10**6 + 7, 10**12, (1 << 62) + 12345]

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede.link.faults import Faults
 from antecede.link.latency import Constant
-from antecede.pipeline.profile.distributions import Distribution
+from antecede.pipeline.metrics.distributions import Distribution
 from antecede.pipeline.profile.job import NOMINAL, RECORDED, profile
 from antecede.pipeline.profile.measures import MEASURES
 from antecede.pipeline.profile.small_job import profile_small

@@ -1,14 +1,15 @@
 """One run of a sweep as a worker carries it out, without Spark."""
 
 import time
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from antecede.pipeline.metrics.distributions import bounds, gathered
 from antecede.pipeline.sweep.job import planned_row
-from antecede.pipeline.sweep.measured import bounds, gathered
 from antecede.pipeline.sweep.perform import Deadline, performed
 from antecede.pipeline.sweep.plans import RunPlan, parse_plan
 from antecede.pipeline.sweep.tables import REQUESTS, RUNS
@@ -194,11 +195,11 @@ def test_events_are_written_whether_or_not_the_log_is_needed(tmp_path: Path, kep
 
 
 def test_distribution_of_signed_durations() -> None:
-    found = gathered([-1000, -1, 0, 0, 5, 128, 129, 130, 131, 1000])
-    assert found.mean_ns == 52.2
-    assert found.max_ns == 1000
-    assert found.quantiles_ns == {"p50": 5, "p90": 130, "p99": 1000}
-    assert found.buckets == [
+    found = gathered(Counter([-1000, -1, 0, 0, 5, 128, 129, 130, 131, 1000]))
+    assert found.mean == 52.2
+    assert found.greatest == 1000
+    assert [found.quantile(share) for share in (0.5, 0.9, 0.99)] == [5, 130, 1000]
+    assert [(*bounds(bucket), count) for bucket, count in found.buckets] == [
         (-1007, -1000, 1),
         (-1, -1, 1),
         (0, 0, 2),

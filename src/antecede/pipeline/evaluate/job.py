@@ -108,7 +108,7 @@ def evaluate(
     with clock.step("audit", "auditing"):
         judged = judge_logs(session, logs, out / "audit") if logs else []
     with clock.step("metrics", "measuring logs"):
-        measured = measure_logs(session, logs).to_pylist() if logs else []
+        measured = measure_logs(session, logs) if logs else []
     with clock.step("tables", "writing tables and plots"):
         groups = groups_of(runs)
         found = answers(groups)

@@ -5,7 +5,8 @@ simulated, a live and an ingested run can stand in one table. Bytes and packets 
 transmitted, times are nanoseconds, and copies to oneself, which do not travel, count in no delay.
 """
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql.types import (
     ArrayType,
@@ -15,6 +16,11 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+from antecede.pipeline.metrics.distributions import Distribution, bounds
+
+Figures: TypeAlias = dict[str, Any]
+"""Figures by name."""
 
 DELAYS: Final = ("sender_wait", "channel", "receiver_wait", "latency", "non_causal")
 """What every delivered copy is asked: how long it waited at its sender, was under way, waited at
@@ -108,3 +114,67 @@ MEASURED: Final = StructType(
     ]
 )
 """Everything that is measured of a run."""
+
+SECOND_NS: Final = 1_000_000_000.0
+
+
+def run_row(
+    run_id: str,
+    packets: Sequence[Figures],
+    found: Mapping[str, Any],
+    delays: Mapping[str, Distribution],
+) -> Figures:
+    """The row of one run: run_id and the columns of `MEASURED`.
+
+    `packets` are rows of `PACKET_TOTALS`; a log without any does not say what was transmitted.
+    `found` has messages, copies and delivered; first_ns and last_ns, the first submission and the
+    last event; delivered_ns, the last delivery; transit_ns, how long all copies together were under
+    way, and senders, how many had one that was; and the fullest buffers.
+    """
+    totals: Figures = {
+        name: sum(row[name] for row in packets) if packets else None
+        for name in PACKET_TOTALS.names[1:]
+    }
+    totals["control_packets"] = totals["packets"] - totals["carrying"] if packets else None
+    end_ns, span_ns = found["delivered_ns"], found["last_ns"] - found["first_ns"]
+    makespan_ns = 0 if end_ns is None else end_ns - found["first_ns"]
+    senders = found["senders"] if span_ns > 0 else 0
+    late = delays.get("non_causal")
+    row = {
+        **found,
+        **totals,
+        "makespan_ns": makespan_ns,
+        "throughput": found["delivered"] * SECOND_NS / makespan_ns if makespan_ns > 0 else 0.0,
+        "in_transit_mean": found["transit_ns"] / span_ns / senders if senders else 0.0,
+        "non_causal_copies": None if late is None else late.count,
+        **delay_figures(delays),
+        "packet_totals": sorted(packets, key=lambda row: row["packet_kind"] or "") or None,
+        "buckets": bucket_rows(delays) or None,
+    }
+    for name, of in (
+        ("packets_per_message", "packets"),
+        ("control_per_message", "control_packets"),
+        ("metadata_bytes_per_message", "metadata_bytes"),
+    ):
+        row[name] = None if row[of] is None else row[of] / row["messages"]
+    return {"run_id": run_id, **{name: row[name] for name in MEASURED.names}}
+
+
+def delay_figures(delays: Mapping[str, Distribution]) -> Figures:
+    """The figures of every delay; null where nothing had such a delay."""
+    figures: Figures = dict.fromkeys(field.name for field in delay_fields())
+    for delay, found in delays.items():
+        figures[f"{delay}_mean_ns"] = found.mean
+        figures[f"{delay}_max_ns"] = found.greatest
+        for name, share in SHARES.items():
+            figures[f"{delay}_{name}_ns"] = found.quantile(share)
+    return figures
+
+
+def bucket_rows(delays: Mapping[str, Distribution]) -> list[Figures]:
+    """All buckets of all delays, as rows of `BUCKETS`."""
+    return [
+        dict(zip(BUCKETS.names, (delay, *bounds(bucket), copies), strict=True))
+        for delay, found in sorted(delays.items())
+        for bucket, copies in found.buckets
+    ]

@@ -4,8 +4,9 @@ Spark takes half a minute to plan what a hundred events take a millisecond for. 
 this file say the same of logs of any size; a test compares the two.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,17 +14,14 @@ import pyarrow.compute as pc
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.inputs import find_source
 from antecede.pipeline.audit.small_files import files_of, read_small
-from antecede.pipeline.metrics.figures import MEASURED, PACKET_TOTALS
+from antecede.pipeline.metrics.distributions import gathered
+from antecede.pipeline.metrics.figures import PACKET_TOTALS, Figures, run_row
+from antecede.pipeline.metrics.instants import instants_of, open_at_once
 from antecede.pipeline.metrics.job import distinct_names
-from antecede.pipeline.metrics.measure import SECOND_NS
-from antecede.pipeline.metrics.non_causal import lateness_in
-from antecede.pipeline.metrics.small_stages import instants_of, open_at_once
+from antecede.pipeline.metrics.non_causal import lateness_of_run
 from antecede.pipeline.places import is_plain
-from antecede.pipeline.sweep.measured import bucket_rows, delay_figures, gathered
 from antecede.trace.events import COLUMNS, KINDS
 from antecede.trace.parquet import ArrowTable
-
-Fields: TypeAlias = dict[str, Any]
 
 SMALL_EVENTS: Final = 200_000
 """Logs with at most so many events are measured in this process: seconds, and some 100 MB."""
@@ -31,7 +29,7 @@ SMALL_EVENTS: Final = 200_000
 
 def measure_small(
     paths: Sequence[str], *, non_causal: bool = True, events_max: int = SMALL_EVENTS
-) -> list[Fields] | None:
+) -> list[Figures] | None:
     """What `measure_logs` says of these logs if they are files here, of few events; else None."""
     if not all(is_plain(path) for path in paths):
         return None
@@ -50,72 +48,49 @@ def measure_small(
     return sorted(rows, key=lambda row: str(row["run_id"]))
 
 
-def measured(run_id: str, events: ArrowTable, instants: ArrowTable, non_causal: bool) -> Fields:
+def measured(run_id: str, events: ArrowTable, instants: ArrowTable, non_causal: bool) -> Figures:
     """The row of one run: run_id and the columns of `MEASURED`."""
     travelling = instants.filter(pc.not_equal(instants["sender"], instants["target"]))
-    delivered = travelling.filter(pc.is_valid(travelling["delivered_ns"]))
-    durations = delays_of(delivered)
+    durations = delays_of(travelling.filter(pc.is_valid(travelling["delivered_ns"])))
     if non_causal:
-        durations["non_causal"] = late(delivered)
-    distributions = {name: gathered(values) for name, values in durations.items() if values}
-    row = {
-        **packet_fields(events),
-        **message_fields(pc.max(events["time_ns"]).as_py(), instants, travelling),
-        **levels(travelling),
-        **delay_figures(distributions),
-        "buckets": bucket_rows(distributions) or None,
-        "non_causal_copies": len(durations.get("non_causal", ())) or None,
-    }
-    for name, of in (
-        ("packets_per_message", "packets"),
-        ("control_per_message", "control_packets"),
-        ("metadata_bytes_per_message", "metadata_bytes"),
-    ):
-        row[name] = None if row[of] is None else row[of] / row["messages"]
-    return {"run_id": run_id, **{name: row[name] for name in MEASURED.names}}
+        durations["non_causal"] = lateness_of_run(instants)
+    delays = {name: gathered(Counter(values)) for name, values in durations.items() if values}
+    last_ns = pc.max(events["time_ns"]).as_py()
+    found = {**message_fields(last_ns, instants, travelling), **levels(travelling)}
+    return run_row(run_id, packets_in(events), found, delays)
 
 
-def packet_fields(events: ArrowTable) -> Fields:
-    """What was transmitted; nothing is known of that if the log has no packets."""
+def packets_in(events: ArrowTable) -> list[Figures]:
+    """What was transmitted of every kind of packet, as rows of `PACKET_TOTALS`."""
     transmitted = events.filter(pc.equal(events["kind"], "transmitted"))
     sums = [("payload_bytes", "sum"), ("metadata_bytes", "sum")]
     kinds = transmitted.group_by("packet_kind").aggregate(
         [([], "count_all"), ("sender", "count"), *sums]
     )
-    rows = kinds.rename_columns(PACKET_TOTALS.names).to_pylist()
-    totals = {name: sum(row[name] for row in rows) for name in PACKET_TOTALS.names[1:]}
-    totals["control_packets"] = totals["packets"] - totals["carrying"]
-    return {
-        "packet_totals": sorted(rows, key=lambda row: row["packet_kind"] or "") or None,
-        **{name: total if rows else None for name, total in totals.items()},
-    }
+    rows: list[Figures] = kinds.rename_columns(PACKET_TOTALS.names).to_pylist()
+    return rows
 
 
-def message_fields(last_ns: int, instants: ArrowTable, travelling: ArrowTable) -> Fields:
+def message_fields(last_ns: int, instants: ArrowTable, travelling: ArrowTable) -> Figures:
     """How many messages and copies there were, how long it took, and what was under way."""
-    delivered = len(travelling) - travelling["delivered_ns"].null_count
-    first_ns = pc.min(instants["submitted_ns"]).as_py()
-    end_ns = pc.max(instants["delivered_ns"]).as_py()
-    makespan_ns = 0 if end_ns is None else end_ns - first_ns
     sent = travelling.filter(pc.is_valid(travelling["transmitted_ns"]))
     came_ns = pc.coalesce(sent["arrived_ns"], sent["delivered_ns"])
     spent_ns = pc.subtract(pc.fill_null(came_ns, last_ns), sent["transmitted_ns"])
     # What never came is under way to the end.
     lasting = pc.fill_null(pc.greater(came_ns, sent["transmitted_ns"]), fill_value=True)
-    senders = len(sent["sender"].filter(lasting).unique())
-    span_ns = last_ns - first_ns
-    under_way = sum(spent_ns.to_pylist()) / span_ns / senders if senders and span_ns > 0 else 0.0
     return {
         "messages": len(instants.group_by(["sender", "sequence"]).aggregate([])),
         "copies": len(travelling),
-        "delivered": delivered,
-        "makespan_ns": makespan_ns,
-        "throughput": delivered * SECOND_NS / makespan_ns if makespan_ns > 0 else 0.0,
-        "in_transit_mean": under_way,
+        "delivered": len(travelling) - travelling["delivered_ns"].null_count,
+        "first_ns": pc.min(instants["submitted_ns"]).as_py(),
+        "last_ns": last_ns,
+        "delivered_ns": pc.max(instants["delivered_ns"]).as_py(),
+        "transit_ns": sum(spent_ns.to_pylist()),
+        "senders": len(sent["sender"].filter(lasting).unique()),
     }
 
 
-def levels(travelling: ArrowTable) -> Fields:
+def levels(travelling: ArrowTable) -> Figures:
     """The most copies that ever were at one process, for each place."""
     submitted, transmitted, arrived, delivered = instants_in(travelling)
     # A copy of which the log does not say that it left or arrived did so when delivered.
@@ -124,7 +99,7 @@ def levels(travelling: ArrowTable) -> Fields:
         "receiver_buffer": ("target", arrived, delivered),
         "in_transit": ("sender", transmitted, pc.coalesce(arrived, delivered)),
     }
-    most: Fields = {}
+    most: Figures = {}
     for place, (process, opened, closed) in spans.items():
         table = pa.table({"lane": travelling[process], "opened": opened, "closed": closed})
         known = table.filter(pc.is_valid(table["opened"]))
@@ -145,14 +120,6 @@ def delays_of(delivered: ArrowTable) -> dict[str, list[int]]:
         "latency": pc.subtract(there, submitted),
     }
     return {name: pc.drop_null(column).to_pylist() for name, column in delays.items()}
-
-
-def late(delivered: ArrowTable) -> list[int]:
-    """How much later than causal order demands each copy was delivered."""
-    submitted, transmitted, arrived, there = instants_in(delivered)
-    # A copy that never arrived as such came with what delivered it.
-    travel = pc.coalesce(pc.subtract(arrived, transmitted), pc.subtract(there, submitted))
-    return lateness_in(delivered.append_column("travel_ns", travel))
 
 
 def instants_in(copies: ArrowTable) -> list[ArrowTable]:

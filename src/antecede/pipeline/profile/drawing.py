@@ -19,7 +19,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from antecede.pipeline.profile.distributions import Distribution
+from antecede.pipeline.metrics.distributions import Distribution
 from antecede.pipeline.profile.measures import SECOND_NS, long_duration_text
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")

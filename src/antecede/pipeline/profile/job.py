@@ -6,7 +6,6 @@ those of a network that takes no time. What follows from chains of causes is est
 of the conversations where a run is too large for one task.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,14 +16,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.persisting import persisted
-from antecede.pipeline.profile import moments, traffic
-from antecede.pipeline.profile.distributions import (
+from antecede.pipeline.metrics.distributions import (
     Distribution,
     Fields,
     distributions_of,
     histograms,
+    rows_by_run,
 )
+from antecede.pipeline.persisting import persisted
+from antecede.pipeline.profile import moments, traffic
 from antecede.pipeline.profile.sampling import (
     ENTRIES_MAX,
     Sampled,
@@ -196,14 +196,6 @@ def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunPr
         )
         for row in overview(tables).orderBy("run_id").collect()
     ]
-
-
-def rows_by_run(table: DataFrame) -> dict[str, list[Row]]:
-    """The rows of each run."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in table.collect():
-        rows[row.run_id].append(row)
-    return rows
 
 
 def points_of(slices: Iterable[Fields]) -> tuple[Point, ...]:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from antecede.link.notation import three_digits
-from antecede.pipeline.profile.distributions import Distribution
+from antecede.pipeline.metrics.distributions import Distribution
 from antecede.pipeline.profile.drawing import (
     COLOURS,
     counting_axis,

@@ -18,14 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.metrics.small_stages import instants_of, open_at_once
+from antecede.pipeline.metrics.distributions import bucket_number, distributions_of
+from antecede.pipeline.metrics.instants import instants_of, open_at_once
 from antecede.pipeline.places import is_plain
-from antecede.pipeline.profile.distributions import distributions_of
 from antecede.pipeline.profile.job import NOMINAL, RECORDED, RunProfile, no_messages, points_of
 from antecede.pipeline.profile.moments import SLICES
 from antecede.pipeline.profile.structure import COLUMNS, structured
 from antecede.pipeline.profile.values import as_often, value_counts, values_of
-from antecede.sim.histogram import bucket_of
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import PARTITION, partition_folder, run_id_of
 from antecede.trace.parquet import ArrowArray, ArrowSchema, ArrowTable
@@ -267,7 +266,7 @@ def buckets_of(counted: ArrowTable) -> list[Fields]:
     """How often which values occurred, as buckets."""
     buckets: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for one in counted.to_pylist():
-        key = one["measure"], int(bucket_of(one["value"]))
+        key = one["measure"], bucket_number(one["value"])
         buckets.setdefault(key, []).append((one["value"], one["count"]))
     return [
         {

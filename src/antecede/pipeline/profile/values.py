@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from antecede.pipeline.metrics.small_stages import open_at_once
+from antecede.pipeline.metrics.instants import open_at_once
 from antecede.pipeline.profile.causal_graph import INDEX_BITS, NEVER, TIME_NS_MAX, Integers
 from antecede.pipeline.profile.structure import by_run
 from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable

@@ -1,79 +1,68 @@
 """The figures of a simulated run, from the simulator's own meter: the columns of `MEASURED`."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from fractions import Fraction
+from typing import Final
 
-from antecede.pipeline.metrics.figures import DELAYS, SHARES
-from antecede.pipeline.metrics.ideal import Copies
-from antecede.pipeline.metrics.non_causal import lateness
-from antecede.sim.histogram import Histogram, bucket_of, bucket_start
+import pyarrow as pa
+
+from antecede.pipeline.metrics.distributions import Distribution, bucket_number, gathered
+from antecede.pipeline.metrics.figures import (
+    DELAYS,
+    PACKET_TOTALS,
+    Figures,
+    bucket_rows,
+    delay_figures,
+)
+from antecede.pipeline.metrics.instants import instants_of
+from antecede.pipeline.metrics.non_causal import lateness_of_run
+from antecede.sim.histogram import Histogram
 from antecede.sim.measures import Measures, Occupancy
 from antecede.sim.run import RunResult
 from antecede.sim.workloads.replay import Replay
 from antecede.sim.workloads.workload import Workload
-from antecede.trace.events import KINDS
 from antecede.trace.log import EventLog
-from antecede.trace.parquet import event_table, load
+from antecede.trace.parquet import event_table
 
-Fields: TypeAlias = dict[str, Any]
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
-
-COPY: Final = ("sender", "sequence", "target")
-"""What names a copy of a run."""
+INSTANTS_FROM: Final = ["process", "kind", "sender", "sequence", "target", "time_ns"]
+"""The columns of a log that `instants_of` needs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
-    """How a delay was distributed: exact mean and greatest, quantiles within a bucket."""
-
-    mean_ns: float
-    max_ns: int
-    quantiles_ns: dict[str, int]
-    buckets: list[tuple[int, int, int]]
-    """First and last duration of a bucket, and how many copies."""
-
-
-def measured_fields(result: RunResult, non_causal: bool) -> Fields:
+def measured_fields(result: RunResult, non_causal: bool) -> Figures:
     """Every column of `MEASURED`; the run was measured, and recorded if `non_causal` is wanted."""
     measures = result.measures
     assert measures is not None, "runs of a sweep are measured"
-    distributions = {
-        "sender_wait": counted(measures.delays.sender_wait),
-        "channel": counted(measures.delays.channel),
-        "receiver_wait": counted(measures.delays.receiver_wait),
-        "latency": counted(measures.delays.latency),
-    }
+    meters = {name: getattr(measures.delays, name) for name in DELAYS if name != "non_causal"}
+    delays = {name: counted(meter) for name, meter in meters.items() if meter.count}
     late_ns: list[int] = []
     if non_causal:
         assert result.log is not None, "the run was recorded"
         late_ns = non_causal_ns(result.log)
-        distributions["non_causal"] = gathered(late_ns)
+        if late_ns:
+            delays["non_causal"] = gathered(Counter(late_ns))
     return {
         **totals(measures),
         "non_causal_copies": len(late_ns) or None,
         **occupancy_figures(measures.occupancy),
-        **delay_figures(distributions),
+        **delay_figures(delays),
         "packet_totals": packet_rows(measures),
-        "buckets": bucket_rows(distributions),
+        "buckets": bucket_rows(delays),
     }
 
 
-def request_fields(workload: Workload) -> Fields:
+def request_fields(workload: Workload) -> Figures:
     """The columns of `REQUESTS`, after a run; null unless it was a replay."""
     times_ns = workload.conversation_times_ns() if isinstance(workload, Replay) else []
-    found = gathered(times_ns)
+    found = gathered(Counter(times_ns)) if times_ns else None
     return {
-        "requests": len(times_ns) if times_ns else None,
-        "request_mean_ns": found.mean_ns if times_ns else None,
-        "request_p50_ns": found.quantiles_ns.get("p50"),
-        "request_p99_ns": found.quantiles_ns.get("p99"),
+        "requests": len(times_ns) or None,
+        "request_mean_ns": None if found is None else found.mean,
+        "request_p50_ns": None if found is None else found.quantile(0.5),
+        "request_p99_ns": None if found is None else found.quantile(0.99),
     }
 
 
-def totals(measures: Measures) -> Fields:
+def totals(measures: Measures) -> Figures:
     """Counts and ratios."""
     carrying = sum(kind.carrying for kind in measures.packets)
     return {
@@ -92,7 +81,7 @@ def totals(measures: Measures) -> Fields:
     }
 
 
-def occupancy_figures(occupancy: Occupancy) -> Fields:
+def occupancy_figures(occupancy: Occupancy) -> Figures:
     """The fullest buffers, and what a sender had under way."""
     under_way = [mean for mean in occupancy.in_transit_mean if mean > 0]
     return {
@@ -103,135 +92,28 @@ def occupancy_figures(occupancy: Occupancy) -> Fields:
     }
 
 
-def packet_rows(measures: Measures) -> list[Fields]:
+def packet_rows(measures: Measures) -> list[Figures]:
     """What was transmitted of every kind of packet."""
+    names = ("kind", *PACKET_TOTALS.names[1:])
     return [
-        {
-            "packet_kind": kind.kind,
-            "packets": kind.packets,
-            "carrying": kind.carrying,
-            "payload_bytes": kind.payload_bytes,
-            "metadata_bytes": kind.metadata_bytes,
-        }
+        dict(zip(PACKET_TOTALS.names, (getattr(kind, name) for name in names), strict=True))
         for kind in measures.packets
-    ]
-
-
-def delay_figures(distributions: dict[str, Distribution]) -> Fields:
-    """The figures of every delay; null where nothing had such a delay."""
-    fields: Fields = {}
-    for delay in DELAYS:
-        found = distributions.get(delay)
-        known = found is not None and bool(found.buckets)
-        fields[f"{delay}_mean_ns"] = found.mean_ns if found is not None and known else None
-        fields[f"{delay}_max_ns"] = found.max_ns if found is not None and known else None
-        for share in SHARES:
-            quantile = found.quantiles_ns[share] if found is not None and known else None
-            fields[f"{delay}_{share}_ns"] = quantile
-    return fields
-
-
-def bucket_rows(distributions: dict[str, Distribution]) -> list[Fields]:
-    """All buckets, in the order in which Spark would sort them."""
-    return [
-        {"delay": delay, "low_ns": low, "high_ns": high, "copies": copies}
-        for delay, distribution in sorted(distributions.items())
-        for low, high, copies in distribution.buckets
     ]
 
 
 def counted(histogram: Histogram) -> Distribution:
     """What a histogram of the simulator says."""
+    # It tells its mean and not its sum: this is that sum, or one with the same mean.
+    total = round(Fraction(histogram.mean()) * int(histogram.count))
     return Distribution(
-        mean_ns=histogram.mean(),
-        max_ns=int(histogram.greatest),
-        quantiles_ns={name: histogram.quantile(share) for name, share in SHARES.items()},
-        buckets=histogram.buckets(),
+        least=int(histogram.least),
+        greatest=int(histogram.greatest),
+        total=total,
+        buckets=tuple((bucket_number(low), count) for low, _, count in histogram.buckets()),
     )
-
-
-def gathered(durations_ns: Sequence[int]) -> Distribution:
-    """The same for durations of which some may be negative: their buckets mirror the others."""
-    if not durations_ns:
-        return Distribution(mean_ns=0.0, max_ns=0, quantiles_ns={}, buckets=[])
-    counts: Counter[int] = Counter()
-    for duration_ns, copies in Counter(durations_ns).items():
-        bucket = int(bucket_of(abs(duration_ns)))
-        counts[bucket if duration_ns >= 0 else -bucket] += copies
-    buckets = [(*bounds(bucket), counts[bucket]) for bucket in sorted(counts)]
-    least_ns, greatest_ns = min(durations_ns), max(durations_ns)
-    return Distribution(
-        mean_ns=sum(durations_ns) / len(durations_ns),
-        max_ns=greatest_ns,
-        quantiles_ns={
-            name: min(max(reached(buckets, share * len(durations_ns)), least_ns), greatest_ns)
-            for name, share in SHARES.items()
-        },
-        buckets=buckets,
-    )
-
-
-def reached(buckets: list[tuple[int, int, int]], rank: float) -> int:
-    """The middle of the bucket in which so many copies have been passed."""
-    passed = 0
-    for low, high, copies in buckets:
-        passed += copies
-        if passed >= rank:
-            return low + (high - low) // 2
-    raise AssertionError("all copies together reach every rank")
-
-
-def bounds(bucket: int) -> tuple[int, int]:
-    """The least and the greatest duration of a bucket; those below 0 count negative ones."""
-    near, far = int(bucket_start(abs(bucket))), int(bucket_start(abs(bucket) + 1)) - 1
-    return (near, far) if bucket >= 0 else (-far, -near)
 
 
 def non_causal_ns(log: EventLog) -> list[int]:
     """How much later than causal order demands each copy of a run was delivered."""
-    table = instants_table(log)
-    columns = {name: table[name].to_pylist() for name in table.column_names}
-    submitted, delivered = columns["submitted"], columns["delivered"]
-    travel = [
-        # A copy that never arrived as such came with what delivered it.
-        delivered[i] - submitted[i] if arrived is None or left is None else arrived - left
-        for i, (left, arrived) in enumerate(
-            zip(columns["transmitted"], columns["arrived"], strict=True)
-        )
-    ]
-    copies = Copies(
-        sender=columns["sender"],
-        sequence=columns["sequence"],
-        target=columns["target"],
-        submitted_ns=submitted,
-        travel_ns=travel,
-    )
-    return lateness(copies, delivered)
-
-
-def instants_table(log: EventLog) -> ArrowTable:
-    """The four instants of every delivered copy that is not to oneself, the first of each kind."""
-    pa = load("pyarrow")
-    pc = load("pyarrow.compute")
-    events = pa.concat_tables([message_events(block, log) for block in log.blocks()])
-    # One thread: several would give the copies in another order each time.
-    copies = events.group_by(list(COPY), use_threads=False).aggregate(
-        [(kind, "min") for kind in KINDS]
-    )
-    copies = copies.rename_columns([*COPY, *KINDS])
-    whole = pc.and_(pc.is_valid(copies["submitted"]), pc.is_valid(copies["delivered"]))
-    return copies.filter(whole)
-
-
-def message_events(block: bytes, log: EventLog) -> ArrowTable:
-    """The rows of a block that are about a message to somebody else; a column for each kind."""
-    pa = load("pyarrow")
-    pc = load("pyarrow.compute")
-    table = event_table(block, log.packet_kinds).select([*COPY, "kind", "time_ns"])
-    # A control packet has no sender, and a comparison with nothing is not true.
-    table = table.filter(pc.not_equal(table["sender"], table["target"]))
-    kinds = table["kind"].cast(pa.string())
-    columns = {name: table[name] for name in COPY}
-    for kind in KINDS:
-        columns[kind] = pc.if_else(pc.equal(kinds, kind), table["time_ns"], None)
-    return pa.table(columns)
+    blocks = [event_table(block, log.packet_kinds).select(INSTANTS_FROM) for block in log.blocks()]
+    return lateness_of_run(instants_of(pa.concat_tables(blocks)))
