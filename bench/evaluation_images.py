@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from antecede.lab.comparison.intervals import Estimate
+from antecede.lab.comparison.readings import Estimate
 from antecede.pipeline.evaluate.answer import Answer
 from antecede.pipeline.evaluate.plots import added_plot, metadata_plot
 from antecede.pipeline.evaluate.settings import Setting

@@ -15,7 +15,7 @@ import pytest
 from antecede.core import CausalProcess, Deliver, Effect, Message, Transmit
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import DataPacket, Permit
-from antecede.lab.comparison.conversation import conversation_waits
+from antecede.lab.comparison.long_runs import conversation_waits
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.sim.run import simulate

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from antecede.cli.main import main
 from antecede.lab.scenarios.catalogue import SCENARIOS, Act
-from antecede.lab.scenarios.script import Script, send
-from antecede.lab.scenarios.stage import perform
+from antecede.lab.scenarios.stage import Script, perform, send
 from antecede.report.page.document import Report, page_text
 from antecede.report.story import message_names, pair_of, story_report
 

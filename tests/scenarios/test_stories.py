@@ -5,8 +5,7 @@ import pytest
 from antecede.audit.findings import MessageId
 from antecede.core import LocalError
 from antecede.lab.scenarios.catalogue import SCENARIOS, Act, find_scenario, starvation
-from antecede.lab.scenarios.stage import Performance
-from antecede.lab.scenarios.telling import tell, verdict_lines
+from antecede.lab.scenarios.stage import Performance, tell, verdict_lines
 
 NAMES = [
     "triangle",

@@ -17,7 +17,17 @@ from antecede.cli.units import parse_names
 from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES
-from antecede.lab.comparison.documents import ks_table, write_comparison, write_ks
+from antecede.lab.comparison.documents import (
+    Judged,
+    TextTable,
+    all_verdicts,
+    ks_table,
+    metadata_table,
+    omission_table,
+    paper_tables,
+    write_comparison,
+    write_ks,
+)
 from antecede.lab.comparison.effort import FULL, QUICK, USUAL, Effort
 from antecede.lab.comparison.hosts import MESSAGES, QUICK_MESSAGES, HostRow, for_nodes, host_rows
 from antecede.lab.comparison.ks_experiment import (
@@ -28,14 +38,6 @@ from antecede.lab.comparison.ks_experiment import (
     run_ks_experiment,
 )
 from antecede.lab.comparison.plan import DEFAULT_PROTOCOLS, FAMILIES, entrants_of
-from antecede.lab.comparison.tabulation import (
-    Judged,
-    TextTable,
-    all_verdicts,
-    metadata_table,
-    omission_table,
-    paper_tables,
-)
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 from antecede.link.notation import duration_text
 from antecede.sim.run import CORE, NODE

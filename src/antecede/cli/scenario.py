@@ -7,8 +7,7 @@ from rich.table import Table
 
 from antecede.cli.console import Console
 from antecede.lab.scenarios.catalogue import SCENARIOS, Act, Scenario, find_scenario
-from antecede.lab.scenarios.stage import Performance
-from antecede.lab.scenarios.telling import tell, verdict_lines
+from antecede.lab.scenarios.stage import Performance, tell, verdict_lines
 
 LINES_MAX = 60
 """Longer acts are told by the messages that the story is about, unless --all asks for more."""

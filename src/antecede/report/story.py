@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from antecede.lab.scenarios.catalogue import Act, Scenario
-from antecede.lab.scenarios.script import UNIT_NS
-from antecede.lab.scenarios.stage import Performance
+from antecede.lab.scenarios.stage import UNIT_NS, Performance
 from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.audit import audited

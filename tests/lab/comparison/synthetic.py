@@ -1,7 +1,7 @@
 """Made-up measurements: readings that say what a test wants them to say."""
 
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.distance import SERVICES, STREAM
+from antecede.lab.comparison.long_runs import SERVICES, STREAM
 from antecede.lab.comparison.readings import Quantity, Readings
 from antecede.lab.comparison.traffic import NEIGHBOURS, UNIFORM
 from antecede.lab.comparison.trials import LOSING, LOSSY, REORDERING, WITHOUT_TIMERS

@@ -12,13 +12,18 @@ from antecede.core.errors import LocalError
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.campaign import Campaign
-from antecede.lab.comparison.documents import write_comparison, write_ks
+from antecede.lab.comparison.documents import (
+    all_verdicts,
+    number,
+    omission_table,
+    paper_tables,
+    write_comparison,
+    write_ks,
+)
 from antecede.lab.comparison.effort import EFFORTS
-from antecede.lab.comparison.intervals import estimate
 from antecede.lab.comparison.ks_experiment import KsRow
 from antecede.lab.comparison.plan import FAMILIES, LIVENESS, NETWORK, SPACE, Planner, entrants_of
-from antecede.lab.comparison.readings import QUANTITIES, Readings
-from antecede.lab.comparison.tabulation import all_verdicts, number, omission_table, paper_tables
+from antecede.lab.comparison.readings import QUANTITIES, Readings, estimate
 from antecede.lab.comparison.trials import LOSSY, finishes
 from tests.lab.comparison.tiny import TINY
 

@@ -5,8 +5,8 @@ import pytest
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import DataPacket
 from antecede.core.values import Message
-from antecede.lab.comparison.copy_times import Copy, CopyTimes, in_transit_max, middle_rate
-from antecede.lab.comparison.distance import SERVICES, STREAM, flow
+from antecede.lab.comparison.lateness import Copy, CopyTimes, in_transit_max, middle_rate
+from antecede.lab.comparison.long_runs import SERVICES, STREAM, flow
 from tests.lab.comparison.tiny import TINY
 
 NEAR, FAR = TINY.distances_ms

@@ -4,8 +4,8 @@ from math import sqrt
 
 import pytest
 
-from antecede.lab.comparison.growth import exponent, name_of
-from antecede.lab.comparison.intervals import T_95, Estimate, estimate, t_95
+from antecede.lab.comparison.readings import T_95, Estimate, estimate, t_95
+from antecede.lab.comparison.readings import exponent, name_of
 
 SIZES = (5.0, 10.0, 20.0, 50.0, 100.0)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.lab.comparison.holdings import (
+from antecede.lab.comparison.footprint import (
     ACKNOWLEDGED,
     BUFFERED,
     HOLDINGS,
@@ -11,7 +11,7 @@ from antecede.lab.comparison.holdings import (
     UNACKNOWLEDGED,
     state_holding,
 )
-from antecede.lab.comparison.lengths import group_run
+from antecede.lab.comparison.long_runs import group_run
 
 
 def per_message(name: str, holding: str) -> float:

@@ -8,7 +8,7 @@ from antecede.lab.comparison.ks_experiment import (
     percent_of_matrix,
     run_ks_experiment,
 )
-from antecede.lab.comparison.mixed_casts import MixedCasts
+from antecede.lab.comparison.traffic import MixedCasts
 from antecede.sim.calendar import Calendar
 from antecede.sim.workloads.workload import Agenda
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from antecede.core.catalogue import PROTOCOLS
-from antecede.lab.comparison.conversation import conversation_waits
 from antecede.lab.comparison.lateness import lateness, run_copies
+from antecede.lab.comparison.long_runs import conversation_waits
 from tests.lab.comparison.tiny import TINY
 
 LATE = replace(TINY, latency_messages_each=25)

@@ -4,12 +4,17 @@ import pytest
 
 from antecede.core.catalogue import PROTOCOLS
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.copy_times import Copy
+from antecede.lab.comparison.documents import series_table
 from antecede.lab.comparison.effort import QUICK
-from antecede.lab.comparison.lateness import lateness
+from antecede.lab.comparison.lateness import (
+    UNSETTLED_FROM,
+    Copy,
+    is_unsettled,
+    lateness,
+    trend,
+    unsettled_text,
+)
 from antecede.lab.comparison.readings import Readings
-from antecede.lab.comparison.stationarity import UNSETTLED_FROM, is_unsettled, trend, unsettled_text
-from antecede.lab.comparison.tabulation import series_table
 
 
 def copies_with(latencies: list[int], interval_ns: int = 10) -> list[Copy]:

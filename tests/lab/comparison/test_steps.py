@@ -6,7 +6,7 @@ import pytest
 
 from antecede import compiled
 from antecede.core.errors import LocalError
-from antecede.lab.comparison.interpreted import can_count, count_steps, steps_here
+from antecede.lab.comparison.steps import can_count, count_steps, steps_here
 from tests.lab.comparison import looping
 
 LOOPING = "tests.lab.comparison.looping:INFO"

@@ -6,7 +6,7 @@ import pytest
 
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.holdings import ACKNOWLEDGED
+from antecede.lab.comparison.footprint import ACKNOWLEDGED
 from antecede.lab.comparison.readings import Quantity
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, verdicts_on
 from tests.lab.comparison.synthetic import SIZES, Made

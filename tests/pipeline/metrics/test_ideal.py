@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.lab.comparison.copy_times import CopyTimes
+from antecede.lab.comparison.lateness import CopyTimes
 from antecede.link.faults import Faults
 from antecede.link.latency import Exponential, Latency, Lognormal, Uniform
 from antecede.pipeline.metrics.non_causal import (

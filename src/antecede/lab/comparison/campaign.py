@@ -4,21 +4,19 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.conversation import conversation_waits
-from antecede.lab.comparison.distance import STREAM, flow
 from antecede.lab.comparison.effort import Effort
 from antecede.lab.comparison.footprint import (
     DATAGRAM_BYTES,
     Footprint,
     footprint,
     knowledge_spreads,
+    state_holding,
 )
-from antecede.lab.comparison.holdings import state_holding
-from antecede.lab.comparison.interpreted import count_steps
 from antecede.lab.comparison.lateness import Lateness, lateness
-from antecede.lab.comparison.lengths import group_run
+from antecede.lab.comparison.long_runs import STREAM, conversation_waits, flow, group_run
 from antecede.lab.comparison.plan import FAMILIES, Entrant, Planner, Task
 from antecede.lab.comparison.readings import Quantity, Readings
+from antecede.lab.comparison.steps import count_steps
 from antecede.lab.comparison.traffic import ONE_WAY_NS, dense_situation
 from antecede.lab.comparison.trials import LOSSY, finishes, is_clean, starved_for
 from antecede.sim.run import RunResult
@@ -75,20 +73,8 @@ class Campaign:
     # Doing it.
 
     def _perform(self, task: Task) -> None:
-        performers = {
-            "trials": self._trials,
-            "footprint": self._footprint,
-            "holding": self._holding,
-            "steps": self._steps,
-            "lateness": self._lateness,
-            "patience": self._patience,
-            "conversation": self._conversation,
-            "groups": self._groups,
-            "flow": self._flow,
-            "ends": self._ends,
-            "starvation": self._starvation,
-        }
-        performers[task.what](task)
+        performer: Callable[[Task], None] = getattr(self, f"_{task.what}")
+        performer(task)
 
     def _seeds(self, count: int) -> range:
         return range(self.seed, self.seed + count)

@@ -4,7 +4,7 @@ More effort means larger groups, longer runs and more of them, never another kin
 """
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from antecede.core.catalogue import ProtocolInfo
 
@@ -50,79 +50,43 @@ class Effort:
     """For each process of such a run."""
 
 
-QUICK: Final = Effort(
-    name="quick",
-    option=" --quick",
-    seeds=1,
-    sizes=(4, 8, 16),
-    messages_each=12,
-    messages_max=512,
-    copies_max=1_000,
-    step_sizes=(4, 8, 16),
-    loads=(0.1, 1.0),
-    latency_processes=5,
-    latency_messages_each=25,
-    group_messages=(200, 400),
-    holdings=(5, 20, 80),
-    distances_ms=(1, 8),
-    stream_messages=120,
-    dag_requests=30,
-    turns=(10, 20),
-    patiences_ms=(20, 100),
-    trials=3,
-    trial_processes=(4,),
-    trial_messages=8,
-)
+LEVELS: Final[dict[str, tuple[Any, Any, Any]]] = {
+    "name": ("quick", "usual", "full"),
+    "option": (" --quick", "", " --full"),
+    "seeds": (1, 3, 5),
+    "sizes": (
+        (4, 8, 16),
+        (5, 10, 20, 50, 100),
+        (5, 10, 20, 50, 100, 200, 500, 1_000, 10_000),
+    ),
+    "messages_each": (12, 20, 20),
+    "messages_max": (512, 10_000, 40_000),
+    "copies_max": (1_000, 40_000, 400_000),
+    "step_sizes": ((4, 8, 16), (5, 10, 20, 40), (5, 10, 20, 40, 80, 160)),
+    "loads": ((0.1, 1.0), (0.1, 0.5, 1.0, 2.0), (0.1, 0.5, 1.0, 2.0)),
+    "latency_processes": (5, 10, 10),
+    "latency_messages_each": (25, 100, 400),
+    "group_messages": (
+        (200, 400),
+        (2_000, 4_000, 8_000, 16_000),
+        (2_000, 4_000, 8_000, 16_000, 32_000),
+    ),
+    "holdings": ((5, 20, 80), (10, 100, 1_000), (10, 100, 1_000, 10_000)),
+    "distances_ms": ((1, 8), (1, 4, 16), (1, 4, 16, 64)),
+    "stream_messages": (120, 400, 1_600),
+    "dag_requests": (30, 150, 400),
+    "turns": ((10, 20), (25, 100), (100, 400)),
+    "patiences_ms": ((20, 100), (20, 100), (20, 100)),
+    "trials": (3, 10, 30),
+    "trial_processes": ((4,), (4, 8), (4, 8, 16)),
+    "trial_messages": (8, 15, 20),
+}
+"""Each field at the three levels."""
 
-USUAL: Final = Effort(
-    name="usual",
-    option="",
-    seeds=3,
-    sizes=(5, 10, 20, 50, 100),
-    messages_each=20,
-    messages_max=10_000,
-    copies_max=40_000,
-    step_sizes=(5, 10, 20, 40),
-    loads=(0.1, 0.5, 1.0, 2.0),
-    latency_processes=10,
-    latency_messages_each=100,
-    group_messages=(2_000, 4_000, 8_000, 16_000),
-    holdings=(10, 100, 1_000),
-    distances_ms=(1, 4, 16),
-    stream_messages=400,
-    dag_requests=150,
-    turns=(25, 100),
-    patiences_ms=(20, 100),
-    trials=10,
-    trial_processes=(4, 8),
-    trial_messages=15,
+EFFORTS: Final = tuple(
+    Effort(**{name: at_levels[level] for name, at_levels in LEVELS.items()}) for level in range(3)
 )
-
-FULL: Final = Effort(
-    name="full",
-    option=" --full",
-    seeds=5,
-    sizes=(5, 10, 20, 50, 100, 200, 500, 1_000, 10_000),
-    messages_each=20,
-    messages_max=40_000,
-    copies_max=400_000,
-    step_sizes=(5, 10, 20, 40, 80, 160),
-    loads=(0.1, 0.5, 1.0, 2.0),
-    latency_processes=10,
-    latency_messages_each=400,
-    group_messages=(2_000, 4_000, 8_000, 16_000, 32_000),
-    holdings=(10, 100, 1_000, 10_000),
-    distances_ms=(1, 4, 16, 64),
-    stream_messages=1_600,
-    dag_requests=400,
-    turns=(100, 400),
-    patiences_ms=(20, 100),
-    trials=30,
-    trial_processes=(4, 8, 16),
-    trial_messages=20,
-)
-
-EFFORTS: Final = (QUICK, USUAL, FULL)
+QUICK, USUAL, FULL = EFFORTS
 
 
 @final

@@ -23,9 +23,8 @@ from antecede.core.catalogue import PROTOCOLS
 from antecede.core.protocols.ks import KsPacket
 from antecede.core.protocols.ks_log import log_integers
 from antecede.core.values import Packet
-from antecede.lab.comparison.intervals import Estimate, estimate
-from antecede.lab.comparison.mixed_casts import MixedCasts
-from antecede.lab.comparison.traffic import LONGEST_NS, ONE_WAY_NS, SHORTEST_NS
+from antecede.lab.comparison.readings import Estimate, estimate
+from antecede.lab.comparison.traffic import LONGEST_NS, ONE_WAY_NS, SHORTEST_NS, MixedCasts
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.sim.engine import Simulation

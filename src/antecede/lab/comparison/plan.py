@@ -7,12 +7,11 @@ from typing import Final, final
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison import claims
-from antecede.lab.comparison.distance import SERVICES, STREAM
 from antecede.lab.comparison.effort import Effort, reach_of
-from antecede.lab.comparison.footprint import knowledge_spreads
-from antecede.lab.comparison.holdings import HOLDINGS
-from antecede.lab.comparison.interpreted import can_count
+from antecede.lab.comparison.footprint import HOLDINGS, knowledge_spreads
+from antecede.lab.comparison.long_runs import SERVICES, STREAM
 from antecede.lab.comparison.readings import Readings
+from antecede.lab.comparison.steps import can_count
 from antecede.lab.comparison.traffic import NEIGHBOURS, situations_of
 from antecede.lab.comparison.trials import (
     LOSING,

@@ -1,13 +1,63 @@
 """What was measured, as rows: one figure about one protocol, in one situation, at one size.
 
 Everything that the comparison measures ends up here, and the verdicts look at nothing else.
+
+A figure is a mean over runs with several seeds. Its interval is Student's, for 95 %: that mean is
+taken to be normal, its standard error is estimated from those very runs, and the quantile of the t
+distribution makes up for there being only a few. One run alone has no interval.
+
+How a figure grows with the number of processes is told by the slope of a straight line through the
+larger half of the sizes, both axes logarithmic (least squares): what is constant at small sizes
+fades there, and one odd point does not decide. It says how a figure grew in these runs, not how it
+must.
 """
 
 from dataclasses import dataclass
+from math import log, sqrt
 from typing import Final, final
 
 from antecede.core.errors import LocalError
-from antecede.lab.comparison.intervals import Estimate, estimate
+
+T_95: Final = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+"""Two-sided 95 % quantiles of Student's t for 1, 2, 3, … degrees of freedom."""
+
+NORMAL_95: Final = 1.960
+"""The same for very many."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean, and half the width of its 95 % interval (None: one sample says nothing of that)."""
+
+    mean: float
+    half_width: float | None
+    samples: int
+
+    def text(self, digits: int = 1) -> str:
+        """For people: `12.3 ± 0.4`."""
+        if self.half_width is None:
+            return f"{self.mean:.{digits}f}"
+        return f"{self.mean:.{digits}f} ± {self.half_width:.{digits}f}"
+
+
+def estimate(samples: list[float]) -> Estimate:
+    """The mean of at least one sample, with its interval."""
+    count = len(samples)
+    mean = sum(samples) / count
+    if count < 2:
+        return Estimate(mean=mean, half_width=None, samples=count)
+    variance = sum([(sample - mean) ** 2 for sample in samples]) / (count - 1)
+    return Estimate(mean=mean, half_width=t_95(count - 1) * sqrt(variance / count), samples=count)
+
+
+def t_95(degrees: int) -> float:
+    """The two-sided 95 % quantile of Student's t."""
+    return T_95[degrees - 1] if degrees <= len(T_95) else NORMAL_95
 
 
 @final
@@ -297,3 +347,46 @@ class Readings:
             for row in self.rows
             if row.protocol == protocol and row.quantity.name == quantity.name
         ]
+
+
+CONSTANT_BELOW: Final = 0.2
+"""A figure that grows with a smaller power of n counts as constant."""
+
+NEAR: Final = 0.2
+"""How far from a whole power an exponent may be to bear its name."""
+
+NAMES: Final = {0: "O(1)", 1: "O(n)", 2: "O(n²)", 3: "O(n³)"}
+
+POINTS_MIN: Final = 2
+
+
+def exponent(points: list[tuple[float, float]]) -> float | None:
+    """The power of the size with which the figure grows; None if that cannot be told."""
+    positive = sorted([point for point in points if point[0] > 0 and point[1] > 0])
+    if len(points) >= POINTS_MIN and not positive:
+        return 0.0
+    if len(positive) < POINTS_MIN:
+        return None
+    chosen = positive[min(len(positive) // 2, len(positive) - POINTS_MIN) :]
+    return slope([(log(size), log(figure)) for size, figure in chosen])
+
+
+def slope(points: list[tuple[float, float]]) -> float | None:
+    """The slope of the least-squares line, or None if all points have the same abscissa."""
+    count = len(points)
+    middle_x = sum([x for x, _ in points]) / count
+    middle_y = sum([y for _, y in points]) / count
+    spread = sum([(x - middle_x) ** 2 for x, _ in points])
+    if spread == 0:
+        return None
+    return sum([(x - middle_x) * (y - middle_y) for x, y in points]) / spread
+
+
+def name_of(power: float) -> str:
+    """The usual name of a growth, where one is near: `O(n)`; else the power itself: `n^1.4`."""
+    if power < CONSTANT_BELOW:
+        return NAMES[0]
+    whole = round(power)
+    if abs(power - whole) <= NEAR and whole in NAMES:
+        return NAMES[whole]
+    return f"n^{power:.1f}"

@@ -4,7 +4,9 @@ The interpreter reports every line that a protocol executes inside `submit`, `ar
 (`sys.settrace`), so nothing is instrumented, and a user's own protocol is counted like ours. An
 iteration of a loop counts as often as it runs; what is one operation of Python, such as copying a
 dictionary, counts once, however large. Compiled code executes no lines, so there the sources are
-run in a process of their own (`interpreted`).
+run in a process of their own: an installed package that was compiled still has them beside the
+machine code. That process takes those for every module of this package, and everything else from
+where this one takes it, so a user's own protocol is found there too.
 
 Every packet goes through its codec on the way, as between processes that share no memory: two
 simulated processes that held the same row of a matrix could tell that it is the same by looking at
@@ -16,22 +18,35 @@ permit: they let messages leave); the arrival of a message is the receiver's, an
 null message, which lets messages be delivered.
 """
 
+import json
+import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Self, final
 
-from antecede.core.catalogue import ProtocolInfo
+from antecede.build_mode import compiled
+from antecede.core import values
+from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.codec import PacketCodec
 from antecede.core.effects import Effect
+from antecede.core.errors import LocalError
 from antecede.core.process import CausalProcess
 from antecede.core.values import Packet
-from antecede.lab.comparison.traffic import CALM_INTERVAL_NS, dense_situation, fault_free, traffic
+from antecede.lab.comparison.traffic import (
+    CALM_INTERVAL_NS,
+    dense_situation,
+    fault_free,
+    traffic,
+    variant,
+)
 from antecede.sim.engine import Simulation
 from antecede.wire.codec import codec_of
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
+
 
 NULL_KIND: Final = "null"
 
@@ -161,17 +176,7 @@ def counting(info: ProtocolInfo, tally: Tally) -> ProtocolInfo:
     def create(me: int, processes: Sequence[int], **options: object) -> CausalProcess:
         return CountedProcess(info.create(me, processes, **options), tally, codec)
 
-    return ProtocolInfo(
-        info.name,
-        create,
-        ordering=info.ordering,
-        multicast=info.multicast,
-        broadcast_only=info.broadcast_only,
-        network=info.network,
-        needs_membership=info.needs_membership,
-        paper=info.paper,
-        codec=info.codec,
-    )
+    return variant(info, create, info.network)
 
 
 def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float, float]:
@@ -186,3 +191,64 @@ def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float
     workload = traffic(dense_situation(info), processes, warm + counted, CALM_INTERVAL_NS, seed)
     Simulation(counting(info, tally), workload, faults=fault_free(info), seed=seed).run()
     return tally.sender_steps(), tally.receiver_steps()
+
+
+CHILD: Final = """
+import json, sys
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
+
+asked = json.load(sys.stdin)
+sources = FileFinder.path_hook((SourceFileLoader, SOURCE_SUFFIXES))
+
+def only_sources(folder):
+    if not folder.startswith(asked["package"]):
+        raise ImportError
+    return sources(folder)
+
+sys.path[:] = asked["path"]
+sys.path_hooks.insert(0, only_sources)
+from antecede.lab.comparison.steps import steps_here
+print(json.dumps(steps_here(asked["protocol"], asked["processes"], asked["seed"])))
+"""
+
+
+def package_folder() -> Path:
+    """Where this package is."""
+    return Path(str(values.__file__)).parent.parent
+
+
+def can_count() -> bool:
+    """Whether there are sources to run."""
+    return (package_folder() / "core" / "values.py").is_file()
+
+
+def count_steps(protocol: str, processes: int, seed: int) -> tuple[float, float]:
+    """Steps per copy at sender and receiver, of a protocol given by name."""
+    if not compiled():
+        return steps_here(protocol, processes, seed)
+    asked = {
+        "package": str(package_folder()),
+        "path": sys.path,
+        "protocol": protocol,
+        "processes": processes,
+        "seed": seed,
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode != 0:
+        lines = ran.stderr.strip().splitlines()
+        raise LocalError(f"steps could not be counted: {lines[-1] if lines else 'no answer'}")
+    sender, receiver = json.loads(ran.stdout.splitlines()[-1])
+    return float(sender), float(receiver)
+
+
+def steps_here(protocol: str, processes: int, seed: int) -> tuple[float, float]:
+    """The same in this process, which runs the sources."""
+    if compiled():
+        raise LocalError("compiled code executes no lines that could be counted")
+    return steps_per_copy(find_protocol(protocol), processes, seed)

@@ -6,14 +6,17 @@ first copy of each meets the same delay. Protocols that can only broadcast get b
 that need FIFO channels get them.
 """
 
-from typing import Final
+from typing import Final, final
 
-from antecede.core.catalogue import ProtocolInfo
+from mypy_extensions import i64
+
+from antecede.core.catalogue import Create, Network, ProtocolInfo
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.sim.workloads.broadcast import Broadcast
+from antecede.sim.workloads.open_loop import OpenLoop
 from antecede.sim.workloads.poisson import Poisson
-from antecede.sim.workloads.workload import Workload
+from antecede.sim.workloads.workload import Workload, check_share
 
 ONE_WAY_NS: Final = 1_000_000
 """The mean one-way delay."""
@@ -63,3 +66,57 @@ def traffic(situation: str, processes: int, messages: int, interval_ns: int, see
 def fault_free(info: ProtocolInfo) -> Faults:
     """The network that a protocol asks for: nothing is lost; FIFO where that is needed."""
     return Faults(latency=Uniform(SHORTEST_NS, LONGEST_NS), fifo=info.network == "fifo")
+
+
+MULTICAST_MIN: Final = 2
+
+
+@final
+class MixedCasts(OpenLoop):
+    """Poisson traffic to uniform peers, of which a share goes to many at once."""
+
+    def __init__(
+        self, processes: int, *, messages: int, interval_ns: int, share: float, seed: int
+    ) -> None:
+        super().__init__(
+            processes,
+            messages=messages,
+            interval_ns=interval_ns,
+            seed=seed,
+            payload_bytes=0,
+        )
+        check_share("the multicast share", share)
+        self._share: Final = share
+
+    @property
+    def multicasts(self) -> bool:
+        return self._share > 0
+
+    def targets(self, process: i64) -> list[int]:
+        """So many others, any set of them equally likely (a shuffle that stops early)."""
+        self._key_targets(process)
+        count: i64 = 1
+        if self.processes > MULTICAST_MIN + 1 and self._chance.unit() < self._share:
+            count = MULTICAST_MIN + self._chance.below(self.processes - MULTICAST_MIN)
+        others = [other for other in range(self.processes) if other != process]
+        place: i64 = 0
+        while place < count:
+            chosen = place + self._chance.below(len(others) - place)
+            others[place], others[chosen] = others[chosen], others[place]
+            place += 1
+        return others[:count]
+
+
+def variant(info: ProtocolInfo, create: Create, network: Network) -> ProtocolInfo:
+    """The same protocol, with processes made by `create` and said to need this network."""
+    return ProtocolInfo(
+        info.name,
+        create,
+        ordering=info.ordering,
+        multicast=info.multicast,
+        broadcast_only=info.broadcast_only,
+        network=network,
+        needs_membership=info.needs_membership,
+        paper=info.paper,
+        codec=info.codec,
+    )

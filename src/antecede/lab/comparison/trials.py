@@ -10,14 +10,15 @@ from typing import Final
 from antecede.audit.oracle import check_log
 from antecede.core.catalogue import ProtocolInfo
 from antecede.lab.comparison.effort import Effort
-from antecede.lab.comparison.mixed_casts import MixedCasts
 from antecede.lab.comparison.traffic import (
     LONGEST_NS,
     ONE_WAY_NS,
     SHORTEST_NS,
+    MixedCasts,
     dense_situation,
     fault_free,
     traffic,
+    variant,
 )
 from antecede.lab.scenarios.catalogue import starvation
 from antecede.lab.scenarios.stage import perform
@@ -53,17 +54,7 @@ STARVED_MESSAGE: Final = "m"
 
 def unassuming(info: ProtocolInfo) -> ProtocolInfo:
     """The same protocol, said to need nothing, so that it can be put on any network."""
-    return ProtocolInfo(
-        info.name,
-        info.create,
-        ordering=info.ordering,
-        multicast=info.multicast,
-        broadcast_only=info.broadcast_only,
-        network="lossy",
-        needs_membership=info.needs_membership,
-        paper=info.paper,
-        codec=info.codec,
-    )
+    return variant(info, info.create, "lossy")
 
 
 def troubled(info: ProtocolInfo, trouble: str) -> Faults:

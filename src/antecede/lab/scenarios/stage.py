@@ -1,18 +1,76 @@
-"""Plays a script with a protocol: every copy takes exactly as long as the script says."""
+"""Scripts of scenarios, and playing them with a protocol: every copy takes as long as it should.
+
+A script says who sends what when, and how long every copy travels, in units of the usual one-way
+delay. It knows no protocol: the same one is played by several, and what differs is the lesson. A
+performance can be told in words: what happens, in order of time, and what came of it.
+"""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final, final
 
-from antecede.audit.findings import Verdict
+from antecede.audit.explain import explain
+from antecede.audit.findings import Finding, Verdict
 from antecede.audit.oracle import check_log
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import BufferFull, RemoteError
 from antecede.core.values import Packet
-from antecede.lab.scenarios.script import Script, Send, units_ns
 from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
+
+UNIT_NS: Final = 1_000_000
+"""One unit is a millisecond, a thousandth of the patience of a retransmission timer."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Send:
+    """At `at`, `sender` submits `name` to `targets`; single copies may take their own time."""
+
+    at: float
+    sender: str
+    targets: tuple[str, ...]
+    name: str
+    delays: dict[str, float] = field(default_factory=dict)
+    again: dict[str, float] = field(default_factory=dict)
+    """Targets that the network brings a second copy, and how long that one takes."""
+    after: str = ""
+    """An answer: `at` counts from the moment at which the sender has delivered this message."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """A cast of processes, their submissions in order of time, and the delays of the network."""
+
+    processes: tuple[str, ...]
+    sends: tuple[Send, ...]
+    usual: float = 1.0
+    between: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Delays of everything from one process to another, acks and control too."""
+    until: float = 1e6
+    """When to stop looking, for runs that would go on for ever."""
+
+
+def send(
+    at: float,
+    sender: str,
+    targets: str,
+    name: str,
+    delay: float | None = None,
+    **delays: float,
+) -> Send:
+    """A line of a script: `targets` separated by blanks; `delay` for all of them, or one each."""
+    receivers = tuple(targets.split())
+    times = dict(delays) if delay is None else dict.fromkeys(receivers, delay)
+    return Send(at=at, sender=sender, targets=receivers, name=name, delays=times)
+
+
+def units_ns(count: float) -> int:
+    """So many units of time in whole nanoseconds."""
+    return round(count * UNIT_NS)
+
 
 NOTHING: Final = ""
 
@@ -247,3 +305,40 @@ def perform(
         verdict=check_log(stage.log),
         log=stage.log,
     )
+
+
+def tell(performance: Performance, only: tuple[str, ...] = ()) -> list[str]:
+    """One line per happening; `only` these messages if given (control is then left out)."""
+    told = performance.happenings
+    if only:
+        told = [happening for happening in told if happening.name in only]
+    return [f"{happening.time_ns / UNIT_NS:8.2f}  {in_words(happening)}" for happening in told]
+
+
+def in_words(happening: Happening) -> str:
+    """What happened, as a sentence."""
+    process, peer, name = happening.process, happening.peer, happening.name
+    thing = name or f"{article(happening.packet)} {happening.packet}"
+    if happening.what == "submitted":
+        return f"{process} wants to send {name} to {peer}"
+    if happening.what == "transmitted":
+        return f"{process} sends {thing} on its way to {peer}"
+    if happening.what == "arrived":
+        return f"{thing} from {peer} reaches {process}"
+    if happening.what == "refused":
+        return f"{process} refuses {thing} from {peer}: no correct peer sends that"
+    return f"{process} delivers {name}"
+
+
+def article(noun: str) -> str:
+    """The indefinite article that goes with a packet kind."""
+    return "an" if noun[0] in "aeio" else "a"
+
+
+def verdict_lines(performance: Performance) -> list[str]:
+    """What the oracle found, or that it found nothing."""
+    names = dict(enumerate(performance.script.processes))
+    findings: list[Finding] = performance.verdict.findings
+    if not findings:
+        return ["Causal order is kept; everything is delivered exactly once."]
+    return [explain(finding, names) for finding in findings]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from antecede.lab.comparison.intervals import Estimate, estimate
+from antecede.lab.comparison.readings import Estimate, estimate
 from antecede.link.notation import duration_text, three_digits
 from antecede.pipeline.evaluate.settings import Group, Run, Setting, by_setting
 

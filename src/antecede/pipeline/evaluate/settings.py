@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from antecede.lab.comparison.intervals import Estimate, estimate
+from antecede.lab.comparison.readings import Estimate, estimate
 from antecede.pipeline.metrics.figures import FIGURES
 
 Run: TypeAlias = Mapping[str, Any]

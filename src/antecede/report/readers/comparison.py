@@ -11,10 +11,8 @@ from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.lab.comparison.claims import TABLE
-from antecede.lab.comparison.intervals import Estimate
-from antecede.lab.comparison.observations import Observation, observe
-from antecede.lab.comparison.readings import QUANTITIES, Quantity, Reading, Readings
-from antecede.lab.comparison.verdicts import Verdict, verdicts_on
+from antecede.lab.comparison.readings import QUANTITIES, Estimate, Quantity, Reading, Readings
+from antecede.lab.comparison.verdicts import Observation, Verdict, observe, verdicts_on
 from antecede.report.readers.sources import COMPARISON_FILE, KS_FILE, objects_in, read_json
 
 

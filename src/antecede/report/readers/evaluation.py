@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede.lab.comparison.intervals import Estimate
+from antecede.lab.comparison.readings import Estimate
 from antecede.report.readers.sources import EVALUATION_FILE, objects_in, read_json
 from antecede.report.readers.sweep import Setting, rank
 

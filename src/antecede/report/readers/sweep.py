@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from antecede.lab.comparison.intervals import Estimate, estimate
+from antecede.lab.comparison.readings import Estimate, estimate
 from antecede.report.readers.sources import RUNS_FOLDER, SPARK_PART
 from antecede.trace.parquet import load, reading
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from antecede.lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
-from antecede.lab.comparison.observations import Observation
-from antecede.lab.comparison.tabulation import omission_table, series_tables
-from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, Verdict
+from antecede.lab.comparison.documents import omission_table, series_tables
+from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED, Observation, Verdict
 from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.comparison import Comparison
 from antecede.report.sections.section import Section, code, folded, paragraph, table

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.distance import SERVICES, STREAM
+from antecede.lab.comparison.long_runs import SERVICES, STREAM
 from antecede.lab.comparison.readings import Quantity
 from antecede.lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede.report.charts.spec import Axis, LineChart, Series, Unit, look_of

@@ -5,11 +5,11 @@ from typing import Final, TypeAlias
 
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.distance import STREAM
-from antecede.lab.comparison.observations import is_starved
+from antecede.lab.comparison.long_runs import STREAM
 from antecede.lab.comparison.readings import Quantity, Readings
 from antecede.lab.comparison.traffic import BROADCASTS, UNIFORM
 from antecede.lab.comparison.trials import LOSING, LOSSY, REORDERING
+from antecede.lab.comparison.verdicts import is_starved
 from antecede.report.charts.scale import plain
 
 Figure: TypeAlias = Callable[[str, Readings], str]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antecede.lab.comparison.intervals import Estimate
+from antecede.lab.comparison.readings import Estimate
 from antecede.report.charts.scale import plain, time_text
 from antecede.report.page.markup import Markup, joined
 from antecede.report.readers.sweep import Sweep
