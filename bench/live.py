@@ -12,9 +12,16 @@ from pathlib import Path
 
 from antecede.tools.bench.catalogue import PEERS, PLAIN
 from antecede.tools.bench.contest import P99, Plan, Results, rounded, run_contest
-from antecede.tools.bench.crowd import CrowdPlan, run_crowd
-from antecede.tools.bench.distance import DistancePlan, run_distance
-from antecede.tools.bench.records import JournalPlan, TracingPlan, run_journal, run_tracing
+from antecede.tools.bench.studies import (
+    CrowdPlan,
+    DistancePlan,
+    JournalPlan,
+    TracingPlan,
+    run_crowd,
+    run_distance,
+    run_journal,
+    run_tracing,
+)
 from antecede.tools.child import Json
 from bench.csv_table import write_table
 

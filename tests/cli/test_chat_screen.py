@@ -6,7 +6,7 @@ import pytest
 
 from antecede.cli.chat import Terminal
 from antecede.cli.console import Console
-from antecede.tools.chat.room import Line
+from antecede.tools.chat import Line
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from antecede.cli.main import main
 from antecede.lab.comparison.effort import QUICK as LITTLE
 from antecede.lab.comparison.plan import SPACE
 from antecede.tools.child import ChildFailed
-from antecede.tools.demo.services import SERVICES, STEPS, copies_per_order
-from antecede.tools.demo.stage import Outcome, perform
+from antecede.tools.shop import SERVICES, STEPS, Outcome, copies_per_order, perform
 
 TINY = Plan(
     orders=12, per_second=40.0, protocols=("rst", "hybrid"), families=(SPACE,), effort=LITTLE

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from antecede.tools.bench.load import Volley
-from antecede.tools.bench.peer import Peer, Stage
+from antecede.tools.bench.peer import Peer, Stage, Volley
 from antecede.tools.bench.peers import tcp_streams
 
 

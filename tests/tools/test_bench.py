@@ -20,11 +20,16 @@ from antecede.tools.bench.contest import (
     run_contest,
     throughput_of,
 )
-from antecede.tools.bench.crowd import CrowdPlan, run_crowd
-from antecede.tools.bench.distance import DistancePlan, run_distance
-from antecede.tools.bench.load import BEGIN, END, WARM_UP, Stopwatch, Tally, Volley
-from antecede.tools.bench.records import TracingPlan, run_tracing
+from antecede.tools.bench.peer import BEGIN, END, WARM_UP, Stopwatch, Tally, Volley
 from antecede.tools.bench.rounds import measure_round_trips, measure_throughput
+from antecede.tools.bench.studies import (
+    CrowdPlan,
+    DistancePlan,
+    TracingPlan,
+    run_crowd,
+    run_distance,
+    run_tracing,
+)
 from antecede.tools.child import ChildFailed
 
 ODD = "tests.live.odd_peers"

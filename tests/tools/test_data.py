@@ -16,8 +16,7 @@ from click.testing import CliRunner
 
 from antecede.cli.main import main
 from antecede.core.errors import LocalError
-from antecede.tools.data.fetching import Fetched, fetch, is_right
-from antecede.tools.data.sets import TraceSet, chosen_sets, known_sets
+from antecede.tools.data.fetching import Fetched, TraceSet, chosen_sets, fetch, is_right, known_sets
 
 CONTENT = {"one.csv": b"1,2,3\n" * 100, "two.csv": b"4,5,6\n" * 100}
 

@@ -21,9 +21,16 @@ from antecede.tools.bench.contest import (
     run_contest,
     throughput_of,
 )
-from antecede.tools.bench.crowd import CrowdPlan, run_crowd
-from antecede.tools.bench.distance import DistancePlan, run_distance
-from antecede.tools.bench.records import JournalPlan, TracingPlan, run_journal, run_tracing
+from antecede.tools.bench.studies import (
+    CrowdPlan,
+    DistancePlan,
+    JournalPlan,
+    TracingPlan,
+    run_crowd,
+    run_distance,
+    run_journal,
+    run_tracing,
+)
 from antecede.tools.child import Json
 
 Result = TypeVar("Result")

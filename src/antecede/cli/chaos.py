@@ -13,10 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from antecede.cli.progress import progress_bar
 from antecede.cli.units import COUNT, DURATION, NUMBER
 from antecede.sim.node_departures import POWER_FAILED
-from antecede.tools.chaos.cluster import Cluster
+from antecede.tools.chaos.cluster import (
+    PERIOD_S,
+    Cluster,
+    outcome_object,
+    outcome_text,
+    schedule_of,
+)
 from antecede.tools.chaos.ordeal import ordeal_of, undergo
-from antecede.tools.chaos.schedule import PERIOD_S, schedule_of
-from antecede.tools.chaos.telling import outcome_object, outcome_text
 
 FAULTS: Final = 20
 SECOND_NS: Final = 1_000_000_000

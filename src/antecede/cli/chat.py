@@ -22,9 +22,7 @@ from antecede.link.latency import Latency
 from antecede.live.errors import TraceFailed
 from antecede.live.setting_sources import gather_settings
 from antecede.sim.networks import NETWORKS, build_network
-from antecede.tools.chat.demo import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Shown, run_demo
-from antecede.tools.chat.room import Line
-from antecede.tools.chat.session import run_chat
+from antecede.tools.chat import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Line, Shown, run_chat, run_demo
 
 COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
 NETWORK_NAMES: Final = ("real", "bad", *NETWORKS)

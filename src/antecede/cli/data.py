@@ -5,8 +5,7 @@ from typing import Final
 
 import click
 
-from antecede.tools.data.fetching import fetch, is_right
-from antecede.tools.data.sets import chosen_sets, known_sets
+from antecede.tools.data.fetching import chosen_sets, fetch, is_right, known_sets
 
 EPILOG: Final = """
 \b

@@ -23,7 +23,7 @@ from antecede.cli.output import Failed
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.write import open_report, write_report
-from antecede.tools.demo.services import SERVICES
+from antecede.tools.shop import SERVICES
 
 EPILOG: Final = """
 \b

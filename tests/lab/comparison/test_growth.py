@@ -4,8 +4,7 @@ from math import sqrt
 
 import pytest
 
-from antecede.lab.comparison.readings import T_95, Estimate, estimate, t_95
-from antecede.lab.comparison.readings import exponent, name_of
+from antecede.lab.comparison.readings import T_95, Estimate, estimate, exponent, name_of, t_95
 
 SIZES = (5.0, 10.0, 20.0, 50.0, 100.0)
 

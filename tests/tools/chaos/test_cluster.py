@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from antecede.audit.departures import judge
-from antecede.tools.chaos.cluster import Cluster
-from antecede.tools.chaos.lives import Life, Witness
-from antecede.tools.chaos.schedule import (
+from antecede.tools.chaos.cluster import (
     CUT,
     EXPEL,
     KILL,
     KINDS,
     PAUSE,
     RESTART,
+    Cluster,
     Fault,
     schedule_of,
 )
+from antecede.tools.chaos.lives import Life, Witness
 from antecede.tools.child import Child
 
 

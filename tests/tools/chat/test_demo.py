@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.link.faults import Faults, SlowLink
-from antecede.tools.chat.demo import DEMO_FAULTS, PEOPLE, SCRIPT, Shown, run_demo
+from antecede.tools.chat import DEMO_FAULTS, PEOPLE, SCRIPT, Shown, run_demo
 
 
 def early(shown: list[Shown]) -> list[Shown]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.tools.chat.editor import LineEditor
+from antecede.tools.chat import LineEditor
 
 
 @pytest.mark.parametrize(

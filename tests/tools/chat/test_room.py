@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.core.errors import RemoteError
-from antecede.tools.chat.room import Line, Room
+from antecede.tools.chat import Line, Room
 
 ALL = ["alice", "bob", "carol"]
 

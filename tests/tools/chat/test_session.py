@@ -15,9 +15,7 @@ from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.settings import Settings
 from antecede.live.udp import UdpTransport
-from antecede.tools.chat.faulty import FaultyTransport
-from antecede.tools.chat.room import Line
-from antecede.tools.chat.session import converse, words_of
+from antecede.tools.chat import FaultyTransport, Line, converse, words_of
 
 PATIENCE = 60.0
 BAD = Faults(latency=Uniform(0, 30_000_000), loss=0.2, duplication=0.1)

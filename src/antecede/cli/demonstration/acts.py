@@ -17,7 +17,7 @@ from antecede.report.spacetime.build import build_run
 from antecede.report.spacetime.rows import rows_of_files
 from antecede.report.spacetime.run import MISSING, Run
 from antecede.report.spacetime.times import latencies_ns
-from antecede.tools.demo.stage import Outcome, perform
+from antecede.tools.shop import Outcome, perform
 
 Doing = Callable[[str], None]
 Done = Callable[[int, int], None]

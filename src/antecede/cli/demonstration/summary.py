@@ -9,8 +9,7 @@ from antecede.cli.demonstration.acts import Compared, Cost
 from antecede.cli.demonstration.judging import Judgement
 from antecede.cli.demonstration.plan import WITH, WITHOUT
 from antecede.link.notation import duration_text, three_digits
-from antecede.tools.demo.services import SERVICES
-from antecede.tools.demo.stage import Outcome
+from antecede.tools.shop import SERVICES, Outcome
 
 COMPARED: Final = ("hybrid", "ks", "rst")
 """The protocols whose metadata the summary names, if they were compared."""

@@ -9,8 +9,13 @@ from antecede.tools.bench.peers.antecede_node import AntecedeNode
 from antecede.tools.bench.peers.nats_client import Nats
 from antecede.tools.bench.peers.tcp_streams import TcpStreams, TlsStreams
 from antecede.tools.bench.peers.zenoh_session import Zenoh
-from antecede.tools.bench.peers.zmq_asyncio import ZmqAsyncioDealerRouter, ZmqAsyncioPushPull
-from antecede.tools.bench.peers.zmq_blocking import ZmqCurve, ZmqDealerRouter, ZmqPushPull
+from antecede.tools.bench.peers.zmq_sockets import (
+    ZmqAsyncioDealerRouter,
+    ZmqAsyncioPushPull,
+    ZmqCurve,
+    ZmqDealerRouter,
+    ZmqPushPull,
+)
 
 PEERS: Final[dict[str, Peer]] = {
     "antecede": AntecedeNode("iterate", "auto"),

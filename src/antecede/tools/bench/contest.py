@@ -7,7 +7,8 @@ two that were measured in the same round, and the median of these ratios is what
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Final, TypeAlias
@@ -42,9 +43,15 @@ class Readings:
     figures: dict[str, list[float | None]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
-    def add(self, measure: str, figure: float | None) -> None:
-        """Note the figure of the next round."""
-        self.figures.setdefault(measure, []).append(figure)
+    @contextmanager
+    def noting(self, figures: Mapping[str, float | None]) -> Iterator[None]:
+        """Note these figures of the next round at the end, and why some are missing."""
+        try:
+            yield
+        except ChildFailed as failure:
+            self.failures.append(str(failure))
+        for measure, figure in figures.items():
+            self.figures.setdefault(measure, []).append(figure)
 
     def median(self, measure: str) -> float | None:
         """The median over the rounds that succeeded."""
@@ -128,24 +135,15 @@ def run_contest(plan: Plan, show: Show = lambda _: None) -> Results:
 def measure(key: str, plan: Plan, readings: Readings) -> None:
     """One round of one peer."""
     for size in plan.sizes:
-        try:
+        figures: dict[str, float | None] = {throughput_of(size): None, effort_of(size): None}
+        with readings.noting(figures):
             reached = measure_throughput(key, size, plan.seconds)
-        except ChildFailed as failure:
-            readings.failures.append(str(failure))
-            readings.add(throughput_of(size), None)
-            readings.add(effort_of(size), None)
-        else:
-            readings.add(throughput_of(size), reached.messages_per_s)
-            readings.add(effort_of(size), reached.source_cpu_us + reached.sink_cpu_us)
-    try:
+            figures[throughput_of(size)] = reached.messages_per_s
+            figures[effort_of(size)] = reached.cpu_us
+    figures = {P50: None, P99: None}
+    with readings.noting(figures):
         trips = measure_round_trips(key, ROUND_TRIP_BYTES, plan.seconds / 2)
-    except ChildFailed as failure:
-        readings.failures.append(str(failure))
-        readings.add(P50, None)
-        readings.add(P99, None)
-    else:
-        readings.add(P50, trips.p50_us)
-        readings.add(P99, trips.p99_us)
+        figures |= {P50: trips.p50_us, P99: trips.p99_us}
 
 
 def throughput_of(size: int) -> str:

@@ -1,14 +1,20 @@
-"""One round of one library: two processes on this machine, started, timed and ended."""
+"""One round of one library: two processes on this machine, started, timed and ended.
 
+`python -m antecede.tools.bench.rounds KEY ROLE JSON` is one of the two.
+"""
+
+import faulthandler
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from antecede.tools.bench.catalogue import find_peer
+from antecede.tools.bench.peer import Peer, Stage, Stopwatch, Tally, Volley
 from antecede.tools.bench.peers.antecede_node import CALLER, LISTENER
-from antecede.tools.child import Child, ChildFailed, Json
+from antecede.tools.child import Child, ChildFailed, Json, say
 from antecede.tools.proxy import Conditions, Proxy
 
 SLACK_S: Final = 30.0
@@ -27,6 +33,11 @@ class Throughput:
     sink_cpu_us: float
     """The same of the receiver."""
 
+    @property
+    def cpu_us(self) -> float:
+        """Processor time of both processes per message."""
+        return self.source_cpu_us + self.sink_cpu_us
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrips:
@@ -41,7 +52,7 @@ def start(key: str, role: str, environment: Mapping[str, str], **plan: Json) -> 
     """A process that plays a role of a peer."""
     text = json.dumps({"address": "", "broker": "", **plan})
     return Child.python(
-        "antecede.tools.bench.role",
+        "antecede.tools.bench.rounds",
         key,
         role,
         text,
@@ -106,3 +117,54 @@ def measure_round_trips(key: str, size: int, seconds: float) -> RoundTrips:
             result = ping.hear(seconds + SLACK_S, beside=echo)["result"]
             echo.hear(SLACK_S)
     return RoundTrips(p50_us=result["p50_us"], p99_us=result["p99_us"], count=result["round_trips"])
+
+
+LIFE_S: Final = 60.0
+"""After this time a role that still runs says where it is, and ends."""
+
+
+def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
+    """Play a role to its end; what there is to say of it."""
+    stage = Stage(
+        announce=lambda address: say({"address": address}),
+        address=plan["address"],
+        broker=plan["broker"],
+    )
+    if role == "sink":
+        tally = Tally()
+        peer.run(peer.sink(stage, tally))
+        return {
+            "received": tally.received,
+            "elapsed_ns": tally.elapsed_ns,
+            "cpu_ns": tally.cpu_ns,
+        }
+    if role == "source":
+        volley = Volley(
+            plan["size"],
+            plan["seconds"],
+            warm_s=plan.get("warm_s", 0.0),
+            per_s=plan.get("per_s", 0),
+        )
+        peer.run(peer.source(stage, volley))
+        return {"sent": volley.sent, "cpu_ns": volley.cpu_ns}
+    if role == "echo":
+        peer.run(peer.echo(stage))
+        return {}
+    stopwatch = Stopwatch(plan["size"], plan["seconds"])
+    peer.run(peer.ping(stage, stopwatch))
+    return {
+        "round_trips": len(stopwatch),
+        "p50_us": stopwatch.quantile_us(0.5),
+        "p99_us": stopwatch.quantile_us(0.99),
+    }
+
+
+def main() -> None:
+    """Play the role that the command line names, and tell how it went."""
+    key, role, plan = sys.argv[1:]
+    faulthandler.dump_traceback_later(LIFE_S, exit=True)
+    say({"result": play(find_peer(key), role, json.loads(plan))})
+
+
+if __name__ == "__main__":
+    main()

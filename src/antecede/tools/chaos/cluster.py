@@ -8,16 +8,87 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final, Self, TypeAlias, final
 
 from antecede.audit.departures import Judgement, judge
 from antecede.tools.chaos.lives import Counts, Life, Witness, start_node
-from antecede.tools.chaos.schedule import CUT, EXPEL, KILL, NETWORK, PAUSE, RESTART, Fault
 from antecede.tools.child import Child, ChildFailed, interrupts_held
 from antecede.tools.proxy import Conditions, Proxy
+
+KILL: Final = "kill"
+PAUSE: Final = "pause"
+CUT: Final = "cut"
+NETWORK: Final = "network"
+EXPEL: Final = "expel"
+
+KINDS: Final = (KILL, PAUSE, CUT, NETWORK, EXPEL)
+WEIGHTS: Final = (6, 3, 3, 3, 2)
+
+RESTART: Final = "restart"
+"""How a killed node is got over: it comes back, or another one expels it first."""
+
+HEALINGS: Final = (RESTART, RESTART, EXPEL)
+
+PERIOD_S: Final = 0.6
+"""So long after one fault the next one comes, on average."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that happens: to `node`, or to the network."""
+
+    at_s: float
+    kind: str
+    node: int = 0
+    lasts_s: float = 0.0
+    """How long a pause or a cut lasts, or until a killed node is got over."""
+    other: int = 0
+    """Who expels it, if anybody does."""
+    healing: str = ""
+    loss: float = 0.0
+    delay_ms: int = 0
+
+    def __str__(self) -> str:
+        words = {
+            KILL: f"SIGKILL node {self.node}; after {self.lasts_s:.2f} s {self.healing}",
+            PAUSE: f"SIGSTOP node {self.node} for {self.lasts_s:.2f} s",
+            CUT: f"cut node {self.node} off for {self.lasts_s:.2f} s",
+            NETWORK: f"loss {self.loss:.0%}, delays of up to {self.delay_ms} ms",
+            EXPEL: f"node {self.other} expels node {self.node}, which lives",
+        }
+        return f"{self.at_s:7.2f} s  {words[self.kind]}"
+
+
+def schedule_of(seed: int, nodes: int, faults: int) -> list[Fault]:
+    """So many faults, one after the other, for a cluster of so many nodes."""
+    random = Random(seed)
+    drawn: list[Fault] = []
+    at_s = 0.0
+    for _ in range(faults):
+        at_s += random.uniform(0.5 * PERIOD_S, 1.5 * PERIOD_S)
+        drawn.append(fault_of(random, nodes, at_s))
+    return drawn
+
+
+def fault_of(random: Random, nodes: int, at_s: float) -> Fault:
+    """The next fault."""
+    kind = random.choices(KINDS, WEIGHTS)[0]
+    node, other = random.sample(range(nodes), 2)
+    return Fault(
+        at_s=round(at_s, 3),
+        kind=kind,
+        node=node,
+        other=other,
+        lasts_s=round(random.uniform(0.1, 1.2), 3),
+        healing=random.choice(HEALINGS) if kind == KILL else "",
+        loss=random.choice((0.0, 0.05, 0.2)) if kind == NETWORK else 0.0,
+        delay_ms=random.choice((0, 5, 40)) if kind == NETWORK else 0,
+    )
+
 
 START_S: Final = 120.0
 """Processes that start at once may take long on a busy machine."""
@@ -312,3 +383,55 @@ def end_child(child: Child) -> None:
     if child.status() is None:
         child.kill()
     child.stop()
+
+
+SHOWN = 10
+
+
+def outcome_text(outcome: Outcome, command: str) -> str:
+    """The page; `command` shows the same schedule again."""
+    counts = outcome.counts
+    lines = [
+        f"{counts.seconds:g} s, {counts.faults} faults: {counts.kills} SIGKILLs, {counts.pauses} "
+        f"pauses, {counts.cuts} cuts; {counts.lives} lives in all",
+        f"{counts.messages:,} messages asked for, {counts.deliveries:,} deliveries; "
+        f"{counts.datagrams:,} datagrams, {counts.lost:,} of them lost or cut off",
+        f"{counts.expulsions} expulsions told, {counts.fenced} nodes told that they are expelled; "
+        f"{counts.refused} messages refused, {counts.again} deliveries marked as perhaps repeated",
+    ]
+    found = outcome.findings()
+    if found:
+        lines.append("WRONG: " + ", ".join(f"{count} {kind}" for kind, count in found.items()))
+        lines += details(outcome)
+    else:
+        lines.append(
+            "All is well: causal order everywhere, nothing twice, nothing missing that may not be."
+        )
+    return "\n".join([*lines, f"The same faults again: {command}"])
+
+
+def details(outcome: Outcome) -> list[str]:
+    """The first findings of each kind."""
+    judgement = outcome.judgement
+    kinds = (
+        judgement.verdict.violations,
+        judgement.verdict.duplicates,
+        judgement.verdict.inventions,
+        judgement.lost,
+        judgement.unreported,
+        judgement.stale,
+        outcome.failures,
+    )
+    return [f"  {finding}" for kind in kinds for finding in kind[:SHOWN]]
+
+
+def outcome_object(outcome: Outcome, schedule: list[Fault], command: str) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "ok": not outcome.findings(),
+        "findings": outcome.findings(),
+        "counts": asdict(outcome.counts),
+        "failures": outcome.failures,
+        "schedule": [str(fault).strip() for fault in schedule],
+        "command": command,
+    }

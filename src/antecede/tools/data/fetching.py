@@ -1,7 +1,8 @@
-"""Getting traces: from their addresses, or from a folder; kept only if the checksum is right.
+"""Getting the public traces: from their addresses, or from a folder; kept if they are right.
 
-What is there already and right is left as it is. A file appears under its name when it is complete
-and verified; one that is not what it was says so, and is not kept.
+Which sets there are, with addresses and checksums, is read from `traces.toml`. What is there
+already and right is left as it is. A file appears under its name when it is complete and verified;
+one that is not what it was says so, and is not kept.
 """
 
 import gzip
@@ -9,18 +10,63 @@ import hashlib
 import lzma
 import shutil
 import tarfile
+import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, Final
 
-from antecede.core.errors import LocalError
-from antecede.tools.data.sets import PACKED, TraceSet
+from antecede.core.errors import LocalError, near_miss
 from antecede.trace.atomic import replacing
+
+PACKED = ".gz"
+ARCHIVED = ".tar.xz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSet:
+    """Files that belong together."""
+
+    name: str
+    about: str
+    licence: str
+    folder: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Names, as published, and the SHA-256 of each."""
+    base: str = ""
+    """Where single files are: this address and their names."""
+    archive: str = ""
+    """Or one archive with all of them: `files` are folders below `inside` in it."""
+    inside: str = ""
+    packed: bool = False
+    """Whether files are compressed here that are not where they come from."""
+
+    def place(self, folder: Path, name: str) -> Path:
+        """Where a file is kept below a folder."""
+        ending = ARCHIVED if self.archive else PACKED if self.packed else ""
+        return folder / self.folder / (name + ending)
+
+
+def known_sets(path: Path | None = None) -> dict[str, TraceSet]:
+    """All sets, by name."""
+    here = resources.files(__package__).joinpath("traces.toml") if path is None else path
+    tables = tomllib.loads(here.read_text(encoding="utf-8"))
+    return {name: TraceSet(name=name, **fields) for name, fields in tables.items()}
+
+
+def chosen_sets(names: tuple[str, ...], known: Mapping[str, TraceSet]) -> list[TraceSet]:
+    """The sets of these names; all, if none is given."""
+    for name in names:
+        if name not in known:
+            hint = near_miss(name, list(known)) or f"; there are {', '.join(known)}"
+            raise LocalError(f"no set of traces is called {name!r}{hint}")
+    return [known[name] for name in names or known]
+
 
 SECONDS_MAX: Final = 60.0
 """Without a byte for so long, a server is given up."""

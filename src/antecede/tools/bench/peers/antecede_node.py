@@ -9,8 +9,7 @@ from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
 from antecede.live.opening import Opening, open_node
 from antecede.live.security.keys import SecretKey
-from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
-from antecede.tools.bench.peer import Peer, Played, Stage, package
+from antecede.tools.bench.peer import END, Peer, Played, Stage, Stopwatch, Tally, Volley, package
 
 LISTENER: Final = "listener"
 CALLER: Final = "caller"

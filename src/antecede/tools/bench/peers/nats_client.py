@@ -15,8 +15,7 @@ from pathlib import Path
 from socket import create_connection
 from typing import Any, Final
 
-from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
-from antecede.tools.bench.peer import Peer, Stage, free_port, package
+from antecede.tools.bench.peer import END, Peer, Stage, Stopwatch, Tally, Volley, free_port, package
 from antecede.tools.child import ChildFailed
 
 SUBJECT: Final = "bench"

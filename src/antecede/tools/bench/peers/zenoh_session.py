@@ -3,8 +3,7 @@
 import threading
 from typing import Any
 
-from antecede.tools.bench.load import END, Stopwatch, Tally, Volley
-from antecede.tools.bench.peer import Peer, Stage, free_port, package
+from antecede.tools.bench.peer import END, Peer, Stage, Stopwatch, Tally, Volley, free_port, package
 
 
 class Zenoh(Peer):

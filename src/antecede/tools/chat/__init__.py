@@ -1,1 +1,0 @@
-"""A group chat that shows what causal order means to people."""
