@@ -12,9 +12,8 @@ from pathlib import Path
 import matplotlib as mpl
 
 from antecede.lab.comparison.readings import Estimate
-from antecede.pipeline.evaluate.answer import Answer
+from antecede.pipeline.evaluate.answer import Answer, Setting
 from antecede.pipeline.evaluate.plots import added_plot, metadata_plot
-from antecede.pipeline.evaluate.settings import Setting
 from antecede.pipeline.profile.drawing import LOOKS
 from bench.reproduce import ROOT, read_claims
 

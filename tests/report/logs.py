@@ -1,8 +1,6 @@
 """Small event logs to look at: written down by hand, or recorded from a simulation."""
 
-from antecede.report.spacetime.build import build_run
-from antecede.report.spacetime.rows import Rows, rows_of_log
-from antecede.report.spacetime.run import Run
+from antecede.report.spacetime.run import Rows, Run, build_run, rows_of_log
 from antecede.sim.networks import build_network
 from antecede.sim.run import fitted, simulate
 from antecede.sim.workloads.catalogue import Traffic, build_workload

@@ -9,7 +9,7 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.page.document import Report, page_text
-from antecede.report.spacetime.rows import Window
+from antecede.report.spacetime.run import Window
 from antecede.trace.files import write_events
 from tests.report.logs import Scribe, overtaken, simulated
 from tests.report.results import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup
-from antecede.report.sections.spacetime import spacetime_section
+from antecede.report.sections.recordings import spacetime_section
 from antecede.report.spacetime.diagram import Diagram
 from antecede.report.spacetime.run import FIRST, MISSING, Copies, Packets, Run
 from tests.report.chromium import Opened, chromium, write_page

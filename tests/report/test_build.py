@@ -4,10 +4,18 @@ from collections import Counter
 
 import pytest
 
-from antecede.report.spacetime.build import build_run, ordered
 from antecede.report.spacetime.diagram import Diagram, diagram_object
-from antecede.report.spacetime.rows import rows_of_log
-from antecede.report.spacetime.run import AGAIN, DOUBLED, FIRST, IMPLIED, MISSING, Run
+from antecede.report.spacetime.run import (
+    AGAIN,
+    DOUBLED,
+    FIRST,
+    IMPLIED,
+    MISSING,
+    Run,
+    build_run,
+    ordered,
+    rows_of_log,
+)
 from antecede.trace.log import EventLog
 from tests.report.logs import Scribe, overtaken, simulated
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.report.page.colours import COLOURS, theme_style
+from antecede.report.page.document import COLOURS, theme_style
 
 TEXTS = ("ink", "muted", "accent", "good", "warn", "bad", "past", "future", "late", "self")
 """Colours of letters: WCAG asks for 4.5."""

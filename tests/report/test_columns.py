@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.report.spacetime.columns import packed, varints
+from antecede.report.spacetime.diagram import packed, varints
 
 NUMBERS = st.integers(min_value=-(2**62), max_value=2**62)
 

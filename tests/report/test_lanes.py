@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.report.spacetime.lanes import receive_bars, send_bars, stacked
+from antecede.report.spacetime.diagram import receive_bars, send_bars, stacked
 from antecede.report.spacetime.run import MISSING, Copies
 from tests.report.logs import Scribe
 

@@ -11,13 +11,11 @@ from antecede.lab.comparison.documents import write_comparison as write_real_com
 from antecede.lab.comparison.effort import QUICK
 from antecede.lab.comparison.plan import entrants_of
 from antecede.report.readers.audit import audited, read_audit, steps_of
-from antecede.report.readers.choosing import first_few, pair_of, runs_worth_drawing
-from antecede.report.readers.comparison import read_comparison, read_ks
-from antecede.report.readers.evaluation import read_evaluation
-from antecede.report.readers.recordings import DRAWN, Logged
+from antecede.report.readers.comparison import read_comparison, read_evaluation, read_ks
+from antecede.report.readers.recordings import DRAWN, Logged, first_few, pair_of, runs_worth_drawing
 from antecede.report.readers.sweep import Setting, read_sweep, sweep_of, thinned
 from antecede.report.sections.audit import sample_text
-from antecede.report.spacetime.rows import rows_of_log
+from antecede.report.spacetime.run import rows_of_log
 from antecede.report.spacetime.violations import judged
 from antecede.trace.parquet import load
 from tests.report.logs import simulated

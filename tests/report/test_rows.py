@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.report.spacetime.build import build_run
-from antecede.report.spacetime.rows import Rows, Window, rows_of_files, rows_of_log
+from antecede.report.spacetime.run import Rows, Window, build_run, rows_of_files, rows_of_log
 from antecede.trace.files import write_events
 from antecede.trace.parquet import load
 from tests.report.logs import overtaken, simulated

@@ -2,8 +2,7 @@
 
 import pytest
 
-from antecede.report.spacetime.build import build_run
-from antecede.report.spacetime.rows import rows_of_log
+from antecede.report.spacetime.run import build_run, rows_of_log
 from antecede.report.spacetime.times import (
     COLUMNS,
     cdf_of,

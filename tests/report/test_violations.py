@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from antecede.audit.oracle import check_log
-from antecede.report.spacetime.build import build_run
-from antecede.report.spacetime.rows import rows_of_log
+from antecede.report.spacetime.run import build_run, rows_of_log
 from antecede.report.spacetime.violations import JUDGED_MESSAGES, Finder, judged
 from antecede.trace.log import EventLog
 from tests.report.logs import Scribe, overtaken, simulated

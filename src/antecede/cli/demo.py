@@ -22,7 +22,7 @@ from antecede.cli.demonstration.summary import Summary, comparison_line, summary
 from antecede.cli.output import Failed
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.report.assemble import Wanted, make_report
-from antecede.report.write import open_report, write_report
+from antecede.report.page.document import open_report, write_report
 from antecede.tools.shop import SERVICES
 
 EPILOG: Final = """

@@ -79,8 +79,8 @@ def command(
 ) -> None:
     """Make one self-contained HTML file of what is in DIR: tables, charts, spacetime diagrams."""
     from antecede.report.assemble import Wanted, make_report
-    from antecede.report.spacetime.rows import Window
-    from antecede.report.write import open_report, write_report
+    from antecede.report.page.document import open_report, write_report
+    from antecede.report.spacetime.run import Window
 
     if from_ns is not None and to_ns is not None and from_ns >= to_ns:
         raise LocalError("--from must be earlier than --to")

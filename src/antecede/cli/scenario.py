@@ -69,8 +69,8 @@ def show_as_page(
     scenario: Scenario, acts: list[Act], performances: list[Performance], html: str
 ) -> None:
     """Write the story as a page; open it if no file was named, or say where it is."""
+    from antecede.report.page.document import open_report, write_report
     from antecede.report.story import story_report
-    from antecede.report.write import open_report, write_report
 
     file = Path(f"{scenario.name}.html" if html == OPENED else html)
     write_report(file, story_report(scenario, acts, performances))

@@ -9,17 +9,17 @@ from antecede.audit.findings import Violation
 from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup
 from antecede.report.readers.audit import Audited, audited, read_audit
-from antecede.report.readers.choosing import pair_of, runs_worth_drawing
-from antecede.report.readers.comparison import read_comparison, read_ks
-from antecede.report.readers.evaluation import read_evaluation
-from antecede.report.readers.quality import read_ingested
+from antecede.report.readers.comparison import read_comparison, read_evaluation, read_ks
 from antecede.report.readers.recordings import (
     Logged,
     Recording,
     chosen_runs,
     display_names,
     logged_runs,
+    pair_of,
+    read_ingested,
     read_recording,
+    runs_worth_drawing,
 )
 from antecede.report.readers.sources import (
     AUDIT,
@@ -32,18 +32,19 @@ from antecede.report.readers.sources import (
 )
 from antecede.report.readers.sweep import Sweep, read_sweep
 from antecede.report.sections.audit import audit_section
-from antecede.report.sections.buffers import buffers_section
 from antecede.report.sections.comparison import comparison_section
-from antecede.report.sections.evaluation import evaluation_section
 from antecede.report.sections.growth import growth_section, ks_section, throughput_section
 from antecede.report.sections.latency import latency_section
-from antecede.report.sections.quality import quality_section
-from antecede.report.sections.recordings import recordings_table
+from antecede.report.sections.recordings import (
+    buffers_section,
+    quality_section,
+    recordings_table,
+    spacetime_section,
+)
 from antecede.report.sections.section import Section
-from antecede.report.sections.spacetime import spacetime_section
-from antecede.report.sections.sweep import sweep_section
+from antecede.report.sections.sweep import evaluation_section, sweep_section
 from antecede.report.spacetime.diagram import Diagram
-from antecede.report.spacetime.rows import WHOLE, Window
+from antecede.report.spacetime.run import WHOLE, Window
 from antecede.report.spacetime.violations import Finder
 
 

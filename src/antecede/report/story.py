@@ -9,11 +9,10 @@ from antecede.report.page.document import Report
 from antecede.report.page.markup import Markup, element, joined
 from antecede.report.readers.audit import audited
 from antecede.report.sections.audit import audit_section
+from antecede.report.sections.recordings import spacetime_section
 from antecede.report.sections.section import Section, table
-from antecede.report.sections.spacetime import spacetime_section
-from antecede.report.spacetime.build import build_run
 from antecede.report.spacetime.diagram import Diagram
-from antecede.report.spacetime.rows import rows_of_log
+from antecede.report.spacetime.run import build_run, rows_of_log
 from antecede.report.spacetime.violations import Finder
 
 PRODUCT: Final = "hybrid"

@@ -137,17 +137,16 @@ def channel_table(channels: Sequence[Channel], names: Mapping[int, str]) -> Mark
 
 def batch_table(progress: Sequence[Progress]) -> Markup:
     """What each batch came to, the last one first."""
-    headings = ("batch", "events", "under way", "too early", "twice", "lost", "came after all")
+    shown = {
+        "events": "events",
+        "under way": "open_copies",
+        "too early": "violations",
+        "twice": "duplicates",
+        "lost": "losses",
+        "came after all": "retracted",
+    }
     rows = [
-        (
-            str(one.batch),
-            f"{one.events:,}",
-            f"{one.open_copies:,}",
-            f"{one.violations:,}",
-            f"{one.duplicates:,}",
-            f"{one.losses:,}",
-            f"{one.retracted:,}",
-        )
+        (str(one.batch), *(f"{getattr(one, name):,}" for name in shown.values()))
         for one in reversed(progress)
     ]
-    return table(headings, rows)
+    return table(("batch", *shown), rows)

@@ -10,7 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 from matplotlib.lines import Line2D
 
-from antecede.pipeline.evaluate.answer import answer_rows, answers, markdown
+from antecede.pipeline.evaluate.answer import (
+    answer_rows,
+    answers,
+    bucket_rows,
+    figure_rows,
+    groups_of,
+    markdown,
+    packet_rows,
+)
 from antecede.pipeline.evaluate.job import greatest_difference
 from antecede.pipeline.evaluate.outputs import write_rows
 from antecede.pipeline.evaluate.plots import (
@@ -20,12 +28,6 @@ from antecede.pipeline.evaluate.plots import (
     PROTOCOLS,
     added_plot,
     less_or_duration_label,
-)
-from antecede.pipeline.evaluate.settings import (
-    bucket_rows,
-    figure_rows,
-    groups_of,
-    packet_rows,
 )
 from antecede.pipeline.metrics.figures import FIGURES
 

@@ -1,6 +1,7 @@
 """The whole chain on a trace of a few hundred messages."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,8 @@ def test_logs_and_simulator_agree(outcome: Outcome, place: Path) -> None:
 def test_audit_judges_the_trace_and_the_recorded_runs(outcome: Outcome) -> None:
     found = {one.run_id.rpartition("-n")[0] or one.run_id: one for one in outcome.judged}
     assert found["shop"].fifo + found["shop"].transitive > 0
-    assert found["shop-hybrid-reliable"].row() == {
-        **found["shop-hybrid-reliable"].row(),
+    assert asdict(found["shop-hybrid-reliable"]) == {
+        **asdict(found["shop-hybrid-reliable"]),
         "fifo": 0,
         "transitive": 0,
         "losses": 0,

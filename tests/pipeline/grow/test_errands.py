@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from antecede.pipeline.grow.errands import (
+from antecede.pipeline.grow.requests import (
     OPENING,
     UNASKED,
     Pattern,

@@ -8,20 +8,24 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.grow.errands import Pattern, Step
 from antecede.pipeline.grow.requests import (
     DEPTH_MAX,
     MESSAGES_MAX,
     Entry,
+    Pattern,
     RequestModel,
     Requests,
+    Step,
     calls_inside,
     calls_means,
+    firsts,
+    graph_of,
     grown_requests,
     messages_mean,
     pools_of,
+    rates_of,
+    replicas_of,
 )
-from antecede.pipeline.grow.service_graph import firsts, graph_of, rates_of, replicas_of
 from antecede.trace.workload import WorkloadRow, check_workload
 from tests.pipeline.grow.test_service_graph import SHOP, edges
 from tests.pipeline.profile import slowly

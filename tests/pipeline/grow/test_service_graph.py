@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.grow.service_graph import (
+from antecede.pipeline.grow.requests import (
     firsts,
     graph_of,
     rates_of,

@@ -16,7 +16,7 @@ from antecede.pipeline.metrics.instants import message_instants
 from antecede.pipeline.metrics.job import measured_runs
 from antecede.pipeline.metrics.small_job import measure_small
 from antecede.pipeline.schemas import EVENTS, with_run_id
-from antecede.pipeline.sweep.measured import measured_fields
+from antecede.pipeline.sweep.perform import measured_fields
 from antecede.sim.run import RunResult, simulate
 from antecede.sim.workloads import Groups, Poisson, ServiceDag, Workload
 from antecede.sim.workloads.service_dag import layered_services

@@ -12,7 +12,7 @@ from antecede.pipeline.metrics.distributions import bounds, gathered
 from antecede.pipeline.sweep.job import planned_row
 from antecede.pipeline.sweep.perform import Deadline, performed
 from antecede.pipeline.sweep.plans import RunPlan, parse_plan
-from antecede.pipeline.sweep.tables import REQUESTS, RUNS
+from antecede.pipeline.sweep.store import REQUESTS, RUNS
 from antecede.trace.files import read_events
 from antecede.trace.workload import WorkloadRow, write_workload
 from tests.pipeline.sweep.grids import grid_of

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.pipeline.sweep.replays import (
+from antecede.pipeline.sweep.plans import (
     plan_replay,
-    replayed_rows,
+    selected_rows,
     sending_times,
     unicasts,
     within,
@@ -24,7 +24,7 @@ def ids(rows: list[WorkloadRow]) -> list[int]:
 
 
 def test_whole_table_is_replayed_as_it_is(tmp_path: Path) -> None:
-    assert replayed_rows(plan_replay(trace_file(tmp_path))) == small_trace()
+    assert selected_rows(plan_replay(trace_file(tmp_path))) == small_trace()
 
 
 def test_time_of_a_message_follows_from_its_causes() -> None:
@@ -63,7 +63,7 @@ def test_stretch_without_an_end_lasts_to_the_end() -> None:
 def test_empty_stretch_is_refused(tmp_path: Path) -> None:
     plan = replace(plan_replay(trace_file(tmp_path)), start_ns=1 << 50)
     with pytest.raises(LocalError, match=r"nothing in .* is sent in the stretch"):
-        replayed_rows(plan)
+        selected_rows(plan)
 
 
 def test_unicasts_keep_every_copy_and_its_effects() -> None:
@@ -76,7 +76,7 @@ def test_unicasts_keep_every_copy_and_its_effects() -> None:
 
 def test_compressed_time_passes_faster(tmp_path: Path) -> None:
     plan = replace(plan_replay(trace_file(tmp_path)), compress=4.0)
-    assert [row.delay_ns for row in replayed_rows(plan)] == [
+    assert [row.delay_ns for row in selected_rows(plan)] == [
         round(row.delay_ns / 4) for row in small_trace()
     ]
 
@@ -89,7 +89,7 @@ def test_every_selection_can_be_performed(tmp_path: Path) -> None:
         start_ns=500,
         span_ns=8_000_000,
     )
-    result = simulate("mf", Replay(replayed_rows(plan)))
+    result = simulate("mf", Replay(selected_rows(plan)))
     assert result.leftovers.empty
     assert result.deliveries == 7
 
@@ -99,14 +99,14 @@ def test_json_lines_can_be_replayed_too(tmp_path: Path) -> None:
     write_workload(file, small_trace())
     plan = plan_replay(file)
     assert (plan.processes, plan.messages) == (5, 7)
-    assert replayed_rows(plan) == small_trace()
+    assert selected_rows(plan) == small_trace()
 
 
 def test_changed_file_is_read_again(tmp_path: Path) -> None:
     file = trace_file(tmp_path)
     before = plan_replay(file)
-    assert len(replayed_rows(before)) == 7
+    assert len(selected_rows(before)) == 7
     write_workload(file, small_trace()[:4])
     after = plan_replay(file)
     assert after.content != before.content
-    assert len(replayed_rows(after)) == 4
+    assert len(selected_rows(after)) == 4

@@ -16,8 +16,7 @@ from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.job import Progress, jobs_of, planned_row, run_sweep
 from antecede.pipeline.sweep.perform import performed, performed_batches
 from antecede.pipeline.sweep.plans import RunPlan
-from antecede.pipeline.sweep.store import PARTS_MAX, RunStore
-from antecede.pipeline.sweep.tables import PLANNED, RUNS
+from antecede.pipeline.sweep.store import PARTS_MAX, PLANNED, RUNS, RunStore
 from antecede.trace.files import read_runs
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.sweep.broken import ENDS_SPARK

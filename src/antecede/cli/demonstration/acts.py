@@ -13,9 +13,7 @@ from antecede.lab.comparison.plan import entrants_of
 from antecede.lab.comparison.traffic import UNIFORM
 from antecede.report.readers.recordings import logged_runs
 from antecede.report.readers.sources import find_sources
-from antecede.report.spacetime.build import build_run
-from antecede.report.spacetime.rows import rows_of_files
-from antecede.report.spacetime.run import MISSING, Run
+from antecede.report.spacetime.run import MISSING, Run, build_run, rows_of_files
 from antecede.report.spacetime.times import latencies_ns
 from antecede.tools.shop import Outcome, perform
 

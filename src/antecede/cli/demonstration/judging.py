@@ -67,7 +67,7 @@ def why_no_spark() -> str | None:
 def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judgement]:
     """By run; the tables go where the report looks for them."""
     from antecede.pipeline.audit.job import audit
-    from antecede.pipeline.evaluate.judge import count_rows
+    from antecede.pipeline.evaluate.job import count_rows
     from antecede.pipeline.session import SPARK_ERRORS, first_line, open_session
     from antecede.report.readers.sources import VIOLATIONS_FOLDER
 

@@ -10,13 +10,131 @@ from the first submission of a conversation to its last delivery, compared with 
 seed that keeps no order.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from antecede.lab.comparison.readings import Estimate, estimate
 from antecede.link.notation import duration_text, three_digits
-from antecede.pipeline.evaluate.settings import Group, Run, Setting, by_setting
+from antecede.pipeline.metrics.figures import FIGURES
+
+Run: TypeAlias = Mapping[str, Any]
+"""A row of a sweep's runs."""
+
+TOOK_PLACE: Final = ("finished", "unfinished")
+"""Runs that ended like this have figures."""
+
+
+class Setting(NamedTuple):
+    """What runs of different protocols have in common."""
+
+    scenario: str
+    network: str
+    processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The runs of one protocol in one setting, a seed each."""
+
+    setting: Setting
+    protocol: str
+    runs: tuple[Run, ...]
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What it is called in a row of a table."""
+        return {**self.setting._asdict(), "protocol": self.protocol}
+
+    def estimate(self, figure: Callable[[Run], float | None]) -> Estimate | None:
+        """The mean of a figure over the seeds, or None if a run does not have it."""
+        values = [figure(run) for run in self.runs]
+        known = [value for value in values if value is not None]
+        return estimate(known) if known and len(known) == len(values) else None
+
+    def figure(self, name: str) -> Estimate | None:
+        """The mean of the figure of this name over the seeds, or None if a run does not have it."""
+        return self.estimate(lambda run: run[name])
+
+
+def groups_of(runs: Iterable[Run]) -> list[Group]:
+    """The runs that took place, by setting and protocol, in the order in which they come."""
+    found: dict[tuple[Setting, str], list[Run]] = {}
+    for run in runs:
+        if run["status"] in TOOK_PLACE:
+            setting = Setting(run["scenario"], run["network"], run["processes"])
+            found.setdefault((setting, run["protocol"]), []).append(run)
+    return [
+        Group(setting=setting, protocol=protocol, runs=tuple(of_group))
+        for (setting, protocol), of_group in found.items()
+    ]
+
+
+def by_setting(groups: Iterable[Group]) -> dict[Setting, dict[str, Group]]:
+    """The protocols of each setting."""
+    found: dict[Setting, dict[str, Group]] = {}
+    for group in groups:
+        found.setdefault(group.setting, {})[group.protocol] = group
+    return found
+
+
+def figure_rows(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Every figure of every group, one a row."""
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        for name in FIGURES.names:
+            found = group.figure(name)
+            if found is not None:
+                rows.append(
+                    {
+                        **group.names,
+                        "figure": name,
+                        "mean": found.mean,
+                        "half_width": found.half_width,
+                        "seeds": found.samples,
+                    }
+                )
+    return rows
+
+
+def bucket_rows(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """The distributions of all delays, the buckets of all seeds added."""
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        counts: Counter[tuple[str, int, int]] = Counter()
+        for run in group.runs:
+            for bucket in run["buckets"] or ():
+                counts[bucket["delay"], bucket["low_ns"], bucket["high_ns"]] += bucket["copies"]
+        rows += [
+            {**group.names, "delay": delay, "low_ns": low, "high_ns": high, "copies": copies}
+            for (delay, low, high), copies in sorted(counts.items())
+        ]
+    return rows
+
+
+def packet_rows(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """What was transmitted of each kind of packet, on average for one message."""
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        messages = sum(run["messages"] for run in group.runs)
+        kinds: dict[str, list[int]] = {}
+        for run in group.runs:
+            for kind in run["packet_totals"] or ():
+                sums = kinds.setdefault(kind["packet_kind"], [0, 0])
+                sums[0] += kind["packets"]
+                sums[1] += kind["metadata_bytes"]
+        rows += [
+            {
+                **group.names,
+                "packet_kind": kind,
+                "packets_per_message": packets / messages,
+                "metadata_bytes_per_message": metadata_bytes / messages,
+            }
+            for kind, (packets, metadata_bytes) in sorted(kinds.items())
+        ]
+    return rows
+
 
 OURS: Final = "hybrid"
 """The protocol whose metadata the others are compared with."""
@@ -58,14 +176,12 @@ class Answer:
 def answers(groups: Sequence[Group]) -> list[Answer]:
     """One for each protocol in each setting."""
     settings = by_setting(groups)
-    return [
-        answer(group, settings[group.setting].get(OURS), settings[group.setting].get(UNORDERED))
-        for group in groups
-    ]
+    return [answer(group, settings[group.setting]) for group in groups]
 
 
-def answer(group: Group, ours: Group | None, unordered: Group | None) -> Answer:
-    """What these runs say."""
+def answer(group: Group, beside: Mapping[str, Group]) -> Answer:
+    """What these runs say, beside those of all protocols in the same setting."""
+    longer = seed_by_seed(group, beside.get(UNORDERED), lambda run: requests(run, "mean"))
     return Answer(
         setting=group.setting,
         protocol=group.protocol,
@@ -76,11 +192,13 @@ def answer(group: Group, ours: Group | None, unordered: Group | None) -> Answer:
         added_share=group.estimate(added_share),
         added_p99_ns=group.figure("non_causal_p99_ns"),
         metadata_bytes=needed(group, "metadata_bytes_per_message"),
-        metadata_times=None if ours is None else metadata_times(group, ours),
+        metadata_times=estimated(
+            seed_by_seed(group, beside.get(OURS), lambda run: run["metadata_bytes_per_message"])
+        ),
         control_packets=needed(group, "control_per_message"),
-        request_ns=group.estimate(lambda run: request_figure(run, "request_mean_ns")),
-        request_p99_ns=group.estimate(lambda run: request_figure(run, "request_p99_ns")),
-        request_share=None if unordered is None else request_share(group, unordered),
+        request_ns=group.estimate(lambda run: requests(run, "mean")),
+        request_p99_ns=group.estimate(lambda run: requests(run, "p99")),
+        request_share=estimated([ratio - 1 for ratio in longer]),
         finished=all(run["status"] == "finished" for run in group.runs),
     )
 
@@ -99,35 +217,26 @@ def added_share(run: Run) -> float | None:
     return added / possible if possible > 0 else None
 
 
-def request_figure(run: Run, name: str) -> float | None:
+def requests(run: Run, figure: str) -> float | None:
     """A figure about requests, if the run had some."""
     if (run.get("requests") or 0) < REQUESTS_MIN:
         return None
-    value: float | None = run[name]
+    value: float | None = run[f"request_{figure}_ns"]
     return value
 
 
-def request_share(group: Group, unordered: Group) -> Estimate | None:
-    """How much longer requests took than without order, seed by seed."""
-    ratios = seed_by_seed(group, unordered, lambda run: request_figure(run, "request_mean_ns"))
-    return estimate([ratio - 1 for ratio in ratios]) if ratios else None
+def estimated(samples: list[float]) -> Estimate | None:
+    """Their mean, if there are any."""
+    return estimate(samples) if samples else None
 
 
-def metadata_times(group: Group, ours: Group) -> Estimate | None:
-    """How many times as many bytes of metadata, seed by seed."""
-    ratios = seed_by_seed(group, ours, lambda run: run["metadata_bytes_per_message"])
-    return estimate(ratios) if ratios else None
-
-
-def seed_by_seed(group: Group, others: Group, figure: Callable[[Run], float | None]) -> list[float]:
+def seed_by_seed(
+    group: Group, others: Group | None, figure: Callable[[Run], float | None]
+) -> list[float]:
     """How many times as much as in the run of `others` with the same seed, where both have it."""
-    ratios: list[float] = []
-    for run in group.runs:
-        other = others.of_seed(run["seed"])
-        ours, theirs = figure(run), None if other is None else figure(other)
-        if ours is not None and theirs:
-            ratios.append(ours / theirs)
-    return ratios
+    by_seed = {} if others is None else {run["seed"]: figure(run) for run in others.runs}
+    pairs = [(figure(run), by_seed.get(run["seed"])) for run in group.runs]
+    return [ours / theirs for ours, theirs in pairs if ours is not None and theirs]
 
 
 def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
@@ -140,7 +249,7 @@ def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
             "seeds": one.seeds,
             "finished": one.finished,
         }
-        for name in FIGURES:
+        for name in SHOWN:
             value: Estimate | None = getattr(one, name)
             row[name] = None if value is None else value.mean
             row[f"{name}_half_width"] = None if value is None else value.half_width
@@ -218,5 +327,5 @@ COLUMNS: Final[tuple[tuple[str, str, Callable[[Estimate | None], str]], ...]] = 
 )
 """The columns of the document: heading, figure, and how it is written."""
 
-FIGURES: Final = (*(figure for _, figure, _ in COLUMNS[:-1]), "request_p99_ns", "request_share")
+SHOWN: Final = (*(figure for _, figure, _ in COLUMNS[:-1]), "request_p99_ns", "request_share")
 """The figures of an answer."""

@@ -42,8 +42,7 @@ from antecede.core.catalogue import find_protocol
 from antecede.core.errors import LocalError, near_miss
 from antecede.pipeline.grow.plan import METHODS
 from antecede.pipeline.ingest.formats.catalogue import FORMATS as READ
-from antecede.pipeline.sweep.grid import Grid, parse_grid
-from antecede.pipeline.sweep.sections import Section, Table, read_toml
+from antecede.pipeline.sweep.grid import Grid, Section, Table, parse_grid, read_toml
 
 DATA_VARIABLE: Final = "ANTECEDE_DATA"
 """Names the folder that traces are looked for in, if nothing else does."""
@@ -147,15 +146,11 @@ def read_evaluation(
     section = Section(raw.where, quickened(raw.as_table(), quick))
     title = section.text("title", path.stem)
     root = data_folder(data)
-    traces = {
-        name: parse_trace(name, below, root) for name, below in section.sections("trace").items()
-    }
-    cuts = {name: parse_cut(name, below, traces) for name, below in section.sections("cut").items()}
-    grown = {
-        one.name: one
-        for name, below in section.sections("grown").items()
-        for one in parse_grown(name, below, [*traces, *cuts], root)
-    }
+    traces = section.parsed("trace", lambda name, below: parse_trace(name, below, root))
+    cuts = section.parsed("cut", lambda name, below: parse_cut(name, below, traces))
+    known = [*traces, *cuts]
+    growths = section.parsed("grown", lambda name, below: parse_grown(name, below, known, root))
+    grown = {one.name: one for of_name in growths.values() for one in of_name}
     audited = section.texts("audited", ()) if section.has("audited") else ()
     for protocol in audited:
         find_protocol(protocol)
@@ -238,26 +233,22 @@ def parse_trace(name: str, section: Section, root: Path | None) -> Trace:
     format_name = section.text("format", "auto")
     if format_name not in FORMATS:
         raise section.error("format", f"is {format_name!r}; there are {', '.join(FORMATS)}")
-    trace = Trace(
+    return Trace(
         name=name,
         paths=tuple(located(section, text, root) for text in section.texts("path")),
         format_name=format_name,
         unit=section.optional_text("time_unit"),
     )
-    section.finish()
-    return trace
 
 
 def parse_cut(name: str, section: Section, traces: Mapping[str, Trace]) -> Cut:
     """A stretch of a trace."""
-    cut = Cut(
+    return Cut(
         name=name,
         trace=origin_of(name, section, list(traces)),
         start_ns=section.duration("start", 0),
         span_ns=section.duration("span", 0),
     )
-    section.finish()
-    return cut
 
 
 def origin_of(name: str, section: Section, known: Sequence[str]) -> str:
@@ -293,13 +284,9 @@ def parse_grown(
     growths = section.count("growths", 1)
     if growths < 1:
         raise section.error("growths", "must be at least 1")
-    section.finish()
-    return [
-        grown,
-        *(
-            replace(grown, name=f"{name}-{place}", seed=grown.seed + place - 1, again_of=name)
-            for place in range(2, growths + 1)
-        ),
+    return [grown] + [
+        replace(grown, name=f"{name}-{place}", seed=grown.seed + place - 1, again_of=name)
+        for place in range(2, growths + 1)
     ]
 
 

@@ -4,48 +4,79 @@
 in words and figures. Every step keeps its results, so a second call only does what is missing.
 """
 
+import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from antecede import __version__, compiled
-from antecede.pipeline.evaluate.answer import Answer, answer_rows, answers, markdown
-from antecede.pipeline.evaluate.config import Evaluation
-from antecede.pipeline.evaluate.judge import Judged, judge_logs
-from antecede.pipeline.evaluate.outputs import CSV, PARQUET, write_object, write_rows
-from antecede.pipeline.evaluate.settings import (
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit.job import audit
+from antecede.pipeline.evaluate.answer import (
     TOOK_PLACE,
+    Answer,
     Group,
+    answer_rows,
+    answers,
     bucket_rows,
     figure_rows,
     groups_of,
+    markdown,
     packet_rows,
 )
-from antecede.pipeline.evaluate.steps import (
-    cut_workload,
-    grow_workload,
-    ingest_trace,
-    profile_workload,
-    read_summary,
-)
+from antecede.pipeline.evaluate.config import Cut, Evaluation, Grown, Trace
+from antecede.pipeline.evaluate.outputs import CSV, PARQUET, write_object, write_rows
+from antecede.pipeline.grow.job import grow
+from antecede.pipeline.grow.plan import Wanted
+from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.metrics.figures import FIGURES
 from antecede.pipeline.metrics.job import measure_logs
+from antecede.pipeline.profile.job import profile
+from antecede.pipeline.profile.summary import summary_object
 from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.job import Report, run_sweep
+from antecede.pipeline.sweep.plans import sending_times, within
 from antecede.pipeline.sweep.store import RunStore
 from antecede.trace.atomic import write_whole
-from antecede.trace.datasets import PARTITION, partition_folder
+from antecede.trace.datasets import PARTITION, find_runs, partition_folder
+from antecede.trace.parquet import load
+from antecede.trace.workload import WorkloadRow, read_workload, write_workload
 
 NESTED: Final = ("packet_totals", "buckets", "plan")
 """Columns of a run that have tables of their own."""
 
+TABLES: Final = ("violations", "duplicates", "losses", "inventions")
+"""The tables of an audit that are counted."""
+
+MADE_FROM: Final = "made-from.json"
+"""What a folder was made from; it is written last."""
+
+SUMMARY: Final = "summary.json"
+
 Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What an audit found in one run."""
+
+    run_id: str
+    fifo: int
+    """Messages that came before an earlier one of the same sender."""
+    transitive: int
+    """Messages that came before something of another sender that happened before them."""
+    duplicates: int
+    losses: int
+    inventions: int
+    held_back_ns_max: int
+    """The longest that causal order would have held one of them back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +237,7 @@ def write_tables(
     write_rows(folder, "not-finished", [{name: run[name] for name in shown} for run in left])
     logs = [{name: log[name] for name in log if name not in NESTED} for log in measured]
     write_rows(folder, "logs", logs, (PARQUET, CSV))
-    write_rows(folder, "audit", [one.row() for one in judged])
+    write_rows(folder, "audit", [asdict(one) for one in judged])
 
 
 def trace_rows(
@@ -293,3 +324,173 @@ def outcome_object(evaluation: Evaluation, outcome: Outcome, command: str) -> di
         "audited": len(outcome.judged),
         "plots": [str(plot.relative_to(outcome.folder)) for plot in outcome.plots],
     }
+
+
+# Auditing.
+
+
+def judge_logs(session: SparkSession, logs: Sequence[str], out: Path) -> list[Judged]:
+    """Audit all runs of these datasets; the tables of the audit go into `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    # By process: that is the order which the protocols under comparison promise.
+    audit(session, logs, str(out), order="process")
+    found = {name: count_rows(out / name) for name in TABLES}
+    return [
+        Judged(
+            run_id=run_id,
+            fifo=found["violations"].rows[run_id, "fifo"],
+            transitive=found["violations"].rows[run_id, "transitive"],
+            duplicates=found["duplicates"].rows[run_id, None],
+            losses=found["losses"].rows[run_id, None],
+            inventions=found["inventions"].rows[run_id, None],
+            held_back_ns_max=found["violations"].worst.get(run_id, 0),
+        )
+        for log in logs
+        for run_id in find_runs(Path(log))
+    ]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a table of findings has about each run."""
+
+    rows: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    """By run and kind; tables other than violations have no kinds."""
+    worst: dict[str, int] = field(default_factory=dict)
+    """By run: the longest that something would have been held back."""
+
+
+def count_rows(folder: Path) -> Counts:
+    """Count the rows of a table of findings; it streams by, whatever its size."""
+    pq = load("pyarrow.parquet")
+    counts = Counts()
+    for file in sorted(folder.glob("*.parquet")):
+        with pq.ParquetFile(file) as source:
+            names = source.schema_arrow.names
+            wanted = [name for name in ("run_id", "kind", "held_back_ns") if name in names]
+            for batch in source.iter_batches(columns=wanted):
+                add_batch(counts, batch)
+    return counts
+
+
+def add_batch(counts: Counts, batch: Any) -> None:  # noqa: ANN401 an Arrow batch, untyped
+    """Count some rows more."""
+    table = load("pyarrow").Table.from_batches([batch])
+    keys = [name for name in ("run_id", "kind") if name in table.column_names]
+    most = [("held_back_ns", "max")] if "held_back_ns" in table.column_names else []
+    for row in table.group_by(keys).aggregate([([], "count_all"), *most]).to_pylist():
+        run_id = row["run_id"]
+        counts.rows[run_id, row.get("kind")] += row["count_all"]
+        held_back_ns = row.get("held_back_ns_max", 0)
+        counts.worst[run_id] = max(counts.worst.get(run_id, 0), held_back_ns)
+
+
+# Steps whose results are kept: done once, and again only if what they rest on has changed.
+
+
+def kept(folder: Path, made_from: Mapping[str, Any], make: Callable[[], None]) -> bool:
+    """Fill the folder unless it is there already, made from the same; whether it had to be."""
+    file = folder / MADE_FROM
+    recipe = json.loads(json.dumps({"antecede": __version__, **made_from}))
+    try:
+        if read_object(file) == recipe:
+            return False
+    except (OSError, ValueError):
+        pass
+    file.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    make()
+    write_object(file, recipe)
+    return True
+
+
+def ingest_trace(session: SparkSession, trace: Trace, folder: Path) -> bool:
+    """Ingest a trace, unless that was done."""
+
+    def make() -> None:
+        ingest(
+            session,
+            trace.paths,
+            str(folder),
+            format_name=trace.format_name,
+            run_id=trace.name,
+            unit=trace.unit,
+        )
+
+    return kept(folder, {**asdict(trace), "files": fingerprints(trace.paths)}, make)
+
+
+def fingerprints(paths: Sequence[str]) -> list[list[object]]:
+    """Names, sizes and times of the files at local paths, by which a change shows."""
+    found: list[list[object]] = []
+    for path in paths:
+        place = Path(path)
+        files = sorted(place.rglob("*")) if place.is_dir() else [place]
+        for file in files:
+            if file.is_file():
+                state = file.stat()
+                found.append([str(file), state.st_size, state.st_mtime_ns])
+    return found
+
+
+def cut_workload(cut: Cut, trace: Path, folder: Path) -> bool:
+    """Take a stretch out of a trace that was ingested into the folder `trace`."""
+
+    def make() -> None:
+        rows = within(read_workload(trace / "workload"), cut.start_ns, cut.span_ns)
+        if not rows:
+            raise LocalError(f"nothing of {cut.trace} is sent in the stretch {cut.name}")
+        run = partition_folder(folder / "workload", cut.name)
+        run.mkdir(parents=True, exist_ok=True)
+        write_workload(run / "workload.parquet", rows)
+        write_object(folder / SUMMARY, cut_summary(cut, rows, read_summary(trace)))
+
+    return kept(folder, {**asdict(cut), "from": read_object(trace / MADE_FROM)}, make)
+
+
+def cut_summary(cut: Cut, rows: Sequence[WorkloadRow], whole: Mapping[str, Any]) -> dict[str, Any]:
+    """How much there is in a stretch."""
+    times = sending_times(rows).values()
+    return {
+        "run_id": cut.name,
+        "messages": len(rows),
+        "copies": sum(len(row.targets) for row in rows),
+        "processes": whole["processes"],
+        "rejects": 0,
+        "first_ns": min(times),
+        "last_ns": max(times),
+        "real": [f"every message, of {whole['messages']} in the whole trace"],
+        "grown": [],
+    }
+
+
+def grow_workload(session: SparkSession, grown: Grown, trace: Path, folder: Path) -> bool:
+    """Grow a trace that was ingested into the folder `trace`, unless that was done."""
+
+    def make() -> None:
+        wanted = Wanted(**{one.name: getattr(grown, one.name) for one in fields(Wanted)})
+        graph = None if grown.graph is None else Path(grown.graph)
+        grow(session, str(trace), str(folder), wanted, graph=graph, name=grown.name)
+
+    return kept(folder, {**asdict(grown), "from": read_object(trace / MADE_FROM)}, make)
+
+
+def profile_workload(session: SparkSession, source: Path, folder: Path) -> bool:
+    """Profile an ingested or grown workload, unless that was done."""
+
+    def make() -> None:
+        runs = profile(session, str(source), str(folder))
+        write_object(folder / SUMMARY, summary_object(str(source), runs))
+
+    return kept(folder, {"from": read_object(source / MADE_FROM)}, make)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The summary that a step has left."""
+    return read_object(folder / SUMMARY)
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """The object in a file that a step has left."""
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content

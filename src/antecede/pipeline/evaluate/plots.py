@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
 from antecede.link.notation import duration_text
-from antecede.pipeline.evaluate.answer import Answer
-from antecede.pipeline.evaluate.settings import Group, Setting, bucket_rows, by_setting
+from antecede.pipeline.evaluate.answer import Answer, Group, Setting, bucket_rows, by_setting
 from antecede.pipeline.profile.drawing import LOOKS, count_label, save_figures
 
 

@@ -3,23 +3,311 @@
 A request depends on the seed and its own number only, so it does not matter which task makes it.
 """
 
+import gzip
+import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from antecede.core.errors import LocalError
 from antecede.link.keyed_random import WORKLOAD, KeyedRandom
-from antecede.pipeline.grow.errands import OPENING, Pattern, Step
-from antecede.pipeline.grow.service_graph import Rates, ServiceGraph
+from antecede.pipeline.grow.layers import SAMPLE, unit
 from antecede.pipeline.schemas import WORKLOAD as WORKLOAD_ROW
+from antecede.trace.atomic import blaming
+from antecede.trace.fields import INT32_MAX, checked_integer, field, located
 from antecede.trace.parquet import ArrowBatch
+
+OUTSIDE_SHARE: Final = 0.05
+"""At least this share of the calls of a service is due to requests from outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceGraph:
+    """Services by number, and the calls between them.
+
+    The file is what Jaeger's dependency page has: a list of {parent, child, callCount}. It says
+    nothing about requests, so they are made up such that every edge is called as often as the file
+    says. A request from outside always leads to calls. One from another service leads to calls as
+    often as is needed for the rest, each time to as many as in a recording; and if that is not
+    enough, then so many more requests come from outside. Some come from outside in any case, so
+    that circles end.
+    """
+
+    names: tuple[str, ...]
+    children: tuple[tuple[int, ...], ...]
+    calls: tuple[tuple[int, ...], ...]
+    """How often each child is called, beside `children`."""
+
+    @property
+    def edges(self) -> int:
+        """How many pairs of services call each other."""
+        return sum(len(children) for children in self.children)
+
+    def calls_out(self, service: int) -> int:
+        """How many calls a service makes."""
+        return sum(self.calls[service])
+
+    def calls_in(self) -> list[int]:
+        """How many calls each service gets."""
+        received = [0] * len(self.names)
+        for children, calls in zip(self.children, self.calls, strict=True):
+            for child, count in zip(children, calls, strict=True):
+                received[child] += count
+        return received
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What requests do at each service."""
+
+    outside: tuple[float, ...]
+    """Requests that come from outside, in the unit of the file's calls."""
+    asked: tuple[float, ...]
+    """All requests, in the same unit."""
+    calls: tuple[float, ...]
+    """Calls that a request from another service leads to, on average."""
+
+
+def read_graph(path: Path) -> ServiceGraph:
+    """The graph in a JSON file, which may be compressed (`.gz`)."""
+    with blaming(path, "read"):
+        raw = path.read_bytes()
+    try:
+        entries = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+    except (ValueError, EOFError, OSError) as error:
+        raise LocalError(f"{path} is not JSON: {error}") from error
+    if not isinstance(entries, list) or not entries:
+        raise LocalError(f"{path}: expected a list of objects with parent, child and callCount")
+    with located(str(path)):
+        return graph_of([edge_of(number, entry) for number, entry in enumerate(entries, start=1)])
+
+
+def edge_of(number: int, entry: object) -> tuple[str, str, int]:
+    """An entry of the file as parent, child and calls."""
+    with located(f"entry {number}"):
+        if not isinstance(entry, dict):
+            raise LocalError(f"expected an object, not {entry!r}")
+        parent, child = field(entry, "parent"), field(entry, "child")
+        if not isinstance(parent, str) or not isinstance(child, str):
+            raise LocalError(f"parent and child must be names, not {parent!r} and {child!r}")
+        calls = checked_integer(field(entry, "callCount"), "callCount", 0, INT32_MAX)
+        return parent, child, calls
+
+
+def graph_of(edges: list[tuple[str, str, int]]) -> ServiceGraph:
+    """The graph with these edges; those that stand twice are added up, services sorted by name."""
+    names = sorted({name for parent, child, _ in edges for name in (parent, child)})
+    number = {name: place for place, name in enumerate(names)}
+    calls: list[dict[int, int]] = [{} for _ in names]
+    for parent, child, count in edges:
+        if count:
+            row = calls[number[parent]]
+            row[number[child]] = row.get(number[child], 0) + count
+    if not any(calls):
+        raise LocalError("nobody calls anybody")
+    return ServiceGraph(
+        names=tuple(names),
+        children=tuple(tuple(sorted(row)) for row in calls),
+        calls=tuple(tuple(row[child] for child in sorted(row)) for row in calls),
+    )
+
+
+def rates_of(graph: ServiceGraph, calls_outside: float, calls_inside: float) -> Rates:
+    """What requests do if one from outside leads to so many calls on average.
+
+    One from another service that leads to calls at all leads to `calls_inside` of them.
+    """
+    outside, asked, calls = [], [], []
+    for service, received in enumerate(graph.calls_in()):
+        sent = graph.calls_out(service)
+        inside = min((1 - OUTSIDE_SHARE) * sent, received * calls_inside)
+        outside.append((sent - inside) / calls_outside)
+        asked.append(received + outside[-1])
+        calls.append(inside / received if received else 0.0)
+    return Rates(outside=tuple(outside), asked=tuple(asked), calls=tuple(calls))
+
+
+def replicas_of(asked: tuple[float, ...], processes: int) -> tuple[int, ...]:
+    """How many processes each service gets: one, and of the rest in proportion to its requests."""
+    if processes < len(asked):
+        raise LocalError(f"{len(asked)} services need as many processes, not {processes}")
+    spare = processes - len(asked)
+    total = sum(asked)
+    shares = [spare * requests / total for requests in asked]
+    whole = [int(share) for share in shares]
+    fullest = sorted(range(len(asked)), key=lambda service: whole[service] - shares[service])
+    for service in fullest[: spare - sum(whole)]:
+        whole[service] += 1
+    return tuple(1 + count for count in whole)
+
+
+def firsts(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """Where each of several groups begins if they are numbered one after the other."""
+    return (0, *accumulate(counts[:-1]))
+
+
+PARTS_WANTED: Final = 100_000
+"""About so many messages and copies are looked at, on errands chosen by chance."""
+
+PARTS_MAX: Final = 20_000
+"""Larger errands are left out: each has to fit a row."""
+
+UNASKED: Final = -1
+"""What a message answers that answers nothing."""
+
+OPENING: Final = 0
+"""What a step waits for: the opening, or the answers to the step of this number, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A message that is sent on an errand."""
+
+    waits_for: tuple[int, ...]
+    delay_ns: int
+    payload_bytes: int
+    width: int
+    """How many targets it has."""
+    reply: bool
+    """Whether it goes back to the sender of the opening."""
+    answered: bool
+    """Whether it is answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """What a process of a recording did when a message, its opening, reached it.
+
+    It keeps what belongs together: how many calls there were, which of them waited for which
+    answers, think times and sizes. The join of messages from several processes does not fit a
+    pattern, which has one opening; its effects are counted to the opening that came last.
+    """
+
+    steps: tuple[Step, ...]
+
+    @property
+    def calls(self) -> int:
+        """How many copies of calls it sends."""
+        return sum(step.width for step in self.steps if not step.reply)
+
+    @property
+    def replies(self) -> bool:
+        """Whether it answers the opening."""
+        return any(step.reply for step in self.steps)
+
+
+def sampled_parts(structure: DataFrame, seed: int, share: float) -> DataFrame:
+    """The messages sent and the copies delivered on some errands.
+
+    In:  what `causal_structure` gives, of one run; the share of errands to take.
+    Out: errand, parts: a list of (answers, rank, sender, targets, causes, delay_ns, payload_bytes),
+         where answers is null for a message sent, a rank for an answer, and -1 for what else is
+         delivered.
+    """
+    sent = structure.select("errand", part(F.lit(None).cast("long")).alias("part"))
+    received = structure.select(
+        "*",
+        F.explode(
+            F.arrays_zip(
+                F.col("target_errands").alias("errand"), F.col("target_answers").alias("answers")
+            )
+        ).alias("copy"),
+    ).select(
+        F.col("copy.errand").alias("errand"),
+        part(F.coalesce("copy.answers", F.lit(UNASKED))).alias("part"),
+    )
+    chosen = unit(seed, SAMPLE, F.col("errand")) < share
+    parts = sent.unionByName(received).where(chosen)
+    small = (
+        parts.groupBy("errand")
+        .agg(F.count("*").alias("size"))
+        .where(F.col("size") <= PARTS_MAX)
+        .select("errand")
+    )
+    return (
+        parts.join(small, on="errand", how="inner")
+        .groupBy("errand")
+        .agg(F.collect_list("part").alias("parts"))
+        .select("errand", "parts")
+    )
+
+
+def part(answers: Column) -> Column:
+    """A message as part of an errand."""
+    return F.struct(
+        answers.alias("answers"),
+        "rank",
+        "sender",
+        "targets",
+        F.col("cause_ranks").alias("causes"),
+        "delay_ns",
+        "payload_bytes",
+    )
+
+
+def patterns_of(errands: Iterable[Sequence[Row]]) -> list[Pattern]:
+    """The patterns of these errands, in their order and in the order of their openings."""
+    return [pattern for parts in errands for pattern in split_errand(parts)]
+
+
+def split_errand(parts: Sequence[Row]) -> list[Pattern]:
+    """An errand as one pattern for each of its openings; sent unasked, a message opens one too."""
+    heard = {row.rank: row for row in parts if row.answers is not None}
+    sent = sorted((row for row in parts if row.answers is None), key=lambda row: row.rank)
+    owners: dict[int, int] = {}
+    for row in sent:
+        owners[row.rank] = owner_of(row, heard, owners)
+    groups: dict[int, list[Row]] = {
+        rank: [] for rank, row in sorted(heard.items()) if row.answers == UNASKED
+    }
+    for row in sent:
+        groups.setdefault(owners[row.rank], []).append(row)
+    return [
+        Pattern(steps=steps_of(rows, heard.get(opening), heard)) for opening, rows in groups.items()
+    ]
+
+
+def owner_of(row: Row, heard: dict[int, Row], owners: dict[int, int]) -> int:
+    """The opening to which a message sent belongs: the last one before it, or a number of its own.
+
+    Numbers of one's own are negative.
+    """
+    openings = [
+        cause if heard[cause].answers == UNASKED else owners[heard[cause].answers]
+        for cause in row.causes
+    ]
+    return max(openings, default=-1 - row.rank)
+
+
+def steps_of(rows: list[Row], opening: Row | None, heard: dict[int, Row]) -> tuple[Step, ...]:
+    """The messages sent after one opening, as steps."""
+    number = {row.rank: place for place, row in enumerate(rows, start=1)}
+    answered = {row.answers for row in heard.values()}
+    return tuple(
+        Step(
+            waits_for=tuple(
+                sorted({number.get(heard[cause].answers, OPENING) for cause in row.causes})
+            )
+            or (OPENING,),
+            # The delay of a message without causes counts from the start of the run.
+            delay_ns=row.delay_ns if row.causes else 0,
+            payload_bytes=row.payload_bytes,
+            width=len(row.targets),
+            reply=opening is not None and list(row.targets) == [opening.sender],
+            answered=row.rank in answered,
+        )
+        for row in rows
+    )
+
 
 MESSAGES_MAX: Final = 4096
 """A request that has led to so many messages makes no more calls."""

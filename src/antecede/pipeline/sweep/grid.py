@@ -29,22 +29,192 @@ A scenario may have its own protocols, networks, processes and seeds in place of
 `replay` may be a list of tables: the first seed gets the first of them, and so on in turn.
 """
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from antecede.core.catalogue import PROTOCOLS, find_protocol
 from antecede.core.errors import LocalError, near_miss
-from antecede.link.notation import parse_duration
-from antecede.pipeline.sweep.plans import NetworkPlan, ReplayPlan, RunPlan, TrafficPlan
-from antecede.pipeline.sweep.replays import contents_of, plan_replay
-from antecede.pipeline.sweep.sections import Section, read_toml
+from antecede.link.notation import parse_count, parse_duration, parse_number, parse_share
+from antecede.pipeline.sweep.plans import (
+    NetworkPlan,
+    ReplayPlan,
+    RunPlan,
+    TrafficPlan,
+    contents_of,
+    plan_replay,
+)
 from antecede.sim.networks import NETWORKS
 from antecede.sim.run import CORE, NODE
 from antecede.sim.workloads.catalogue import Traffic
 from antecede.sim.workloads.settings import Setting
 from antecede.sim.workloads.workload import check_seed
+from antecede.trace.fields import located
+
+Table: TypeAlias = dict[str, object]
+T = TypeVar("T")
+
+
+class Section:
+    """One table of a TOML file, read key by key; `LocalError` says which key is wrong and where.
+
+    Values are written as people write them: durations as "1.5ms", shares as "5%" or 0.05, counts as
+    2000 or "2k". A key that nobody asked for is a mistake in spelling, so `finish` refuses it.
+    """
+
+    def __init__(self, where: str, table: Table) -> None:
+        self.where: Final = where
+        self._table: Final = table
+        self._known: Final[list[str]] = []
+
+    def as_table(self) -> Table:
+        """The table as it stands."""
+        return dict(self._table)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return self._take(key) is not None
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A text; without a default it must be there."""
+        value = self._take(key)
+        if value is None:
+            return self._needed(key, default)
+        return self._of_type(key, value, str, "a text")
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self._take(key)
+        return default if value is None else self._of_type(key, value, bool, "true or false")
+
+    def count(self, key: str, default: int | None = None) -> int:
+        """A whole number that is not negative."""
+        return self._needed(key, self._written(key, parse_count, default))
+
+    def duration(self, key: str, default_ns: int | None = None) -> int:
+        """Nanoseconds, written with a unit."""
+        return self._needed(key, self._written(key, parse_duration, default_ns))
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number that is not negative."""
+        return self._needed(key, self._written(key, parse_number, default))
+
+    def optional_text(self, key: str) -> str | None:
+        """A text, or None where there is none."""
+        return self.text(key) if self.has(key) else None
+
+    def optional_share(self, key: str) -> float | None:
+        """A number from 0 to 1, or None where there is none."""
+        return self._written(key, parse_share, None)
+
+    def texts(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """A list of different texts, at least one; a single text counts as a list of one."""
+        value = self._take(key)
+        if value is None:
+            return self._needed(key, default)
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
+            raise self.error(key, f"must be a list of texts, not {value!r}")
+        return self._different(key, tuple(values))
+
+    def counts(self, key: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """A list of different counts, at least one; a single count is a list of one."""
+        value = self._take(key)
+        if value is None:
+            return self._needed(key, default)
+        values = value if isinstance(value, list) else [value]
+        return self._different(key, tuple(self._parsed(key, item, parse_count) for item in values))
+
+    def seeds(self, key: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """A list of seeds; a number alone means so many, from 1."""
+        value = self._take(key)
+        if value is None or isinstance(value, list):
+            return self.counts(key, default)
+        number = self._parsed(key, value, parse_count)
+        if number < 1:
+            raise self.error(key, "must be at least 1")
+        return tuple(range(1, number + 1))
+
+    def table(self, key: str) -> Table:
+        """A table as it stands; an empty one where there is none."""
+        value = self._take(key)
+        return {} if value is None else self._of_type(key, value, dict, "a table")
+
+    def sections(self, key: str) -> dict[str, "Section"]:
+        """The tables below this one, by their names."""
+        return {
+            name: Section(
+                f"{self.where}: {key} {name!r}", self._of_type(name, table, dict, "a table")
+            )
+            for name, table in self.table(key).items()
+        }
+
+    def parsed(self, key: str, parse: Callable[[str, "Section"], T]) -> dict[str, T]:
+        """What `parse` makes of each table below this one; it must have asked for every key."""
+        found: dict[str, T] = {}
+        for name, below in self.sections(key).items():
+            found[name] = parse(name, below)
+            below.finish()
+        return found
+
+    def finish(self) -> None:
+        """`LocalError` names a key that nobody has asked for."""
+        for key in self._table:
+            if key not in self._known:
+                known = ", ".join(sorted(set(self._known)))
+                raise LocalError(f"{self.where}: there is no {key!r}; there are: {known}")
+
+    def error(self, key: str, complaint: str) -> LocalError:
+        """What to raise about a key."""
+        return LocalError(f"{self.where}: {key} {complaint}")
+
+    def _take(self, key: str) -> object | None:
+        self._known.append(key)
+        return self._table.get(key)
+
+    def _written(self, key: str, parse: Callable[[str], T], default: T | None) -> T | None:
+        value = self._take(key)
+        return default if value is None else self._parsed(key, value, parse)
+
+    def _parsed(self, key: str, value: object, parse: Callable[[str], T]) -> T:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise self.error(key, f"cannot be {value!r}")
+        try:
+            return parse(str(value))
+        except LocalError as error:
+            raise self.error(key, f"is wrong: {error}") from None
+
+    def _of_type(self, key: str, value: object, kind: type[T], name: str) -> T:
+        if not isinstance(value, kind):
+            raise self.error(key, f"must be {name}, not {value!r}")
+        return value
+
+    def _needed(self, key: str, value: T | None) -> T:
+        if value is None:
+            raise self.error(key, "is missing")
+        return value
+
+    def _different(self, key: str, values: tuple[T, ...]) -> tuple[T, ...]:
+        if not values:
+            raise self.error(key, "must name at least one")
+        if len(set(values)) != len(values):
+            raise self.error(key, f"names something twice: {list(values)}")
+        return values
+
+
+def read_toml(path: Path) -> Section:
+    """The outermost table of a file; `LocalError` if it cannot be read or is no TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LocalError(f"cannot read {path}: {error}") from error
+    try:
+        return Section(str(path), tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise LocalError(f"{path} is not TOML: {error}") from error
+
 
 UNTIL_NS: Final = parse_duration("1h")
 """Simulated time after which a run ends, if a scenario does not say otherwise."""
@@ -159,28 +329,22 @@ def read_grid(path: Path) -> Grid:
 
 def parse_grid(section: Section, folder: Path) -> Grid:
     """The grid in a table; files that it names are relative to `folder`."""
-    networks = {
-        name: own_network(name, below, folder)
-        for name, below in section.sections("network").items()
-    }
-    limits = {name: limit_of(below) for name, below in section.sections("limit").items()}
-    variants = {
-        name: variant_of(name, below) for name, below in section.sections("protocol").items()
-    }
-    scenarios = section.sections("scenario")
+    networks = section.parsed("network", lambda name, below: own_network(name, below, folder))
+    limits = section.parsed("limit", lambda _, below: limit_of(below))
+    variants = section.parsed("protocol", variant_of)
+    scenarios = section.parsed(
+        "scenario", lambda name, below: parse_scenario(name, below, section, folder, variants)
+    )
     if not scenarios:
         raise LocalError(f"{section.where}: there is no scenario; write at least one [scenario.…]")
-    parsed = tuple(
-        parse_scenario(name, below, section, folder, variants) for name, below in scenarios.items()
-    )
     time_limit_ns = section.duration("time_limit", 0)
     section.finish()
-    for scenario in parsed:
+    for scenario in scenarios.values():
         for name in scenario.axes.networks:
             if name not in networks:
                 networks[name] = named_network(name, list(networks))
     return Grid(
-        scenarios=parsed,
+        scenarios=tuple(scenarios.values()),
         networks=networks,
         limits=limits,
         variants=variants,
@@ -218,11 +382,8 @@ def own_network(name: str, section: Section, folder: Path) -> NetworkPlan:
         partitions=section.texts("partitions", ()) if section.has("partitions") else (),
         slow_links=section.texts("slow", ()) if section.has("slow") else (),
     )
-    section.finish()
-    try:
+    with located(section.where):
         plan.faults()
-    except LocalError as error:
-        raise LocalError(f"{section.where}: {error}") from None
     return plan
 
 
@@ -237,9 +398,7 @@ def located_latency(text: str | None, folder: Path) -> tuple[str | None, str]:
 
 def limit_of(section: Section) -> Limit:
     """How far a protocol goes."""
-    limit = Limit(processes=section.count("processes"), because=section.text("because"))
-    section.finish()
-    return limit
+    return Limit(processes=section.count("processes"), because=section.text("because"))
 
 
 def variant_of(name: str, section: Section) -> Variant:
@@ -255,11 +414,8 @@ def variant_of(name: str, section: Section) -> Variant:
     if host not in (CORE, NODE):
         raise section.error("host", f"cannot be {host!r}: it is {CORE!r} or {NODE!r}")
     variant = Variant(of=section.text("of"), options=options, host=host)
-    section.finish()
-    try:
+    with located(section.where):
         find_protocol(variant.of).create(0, range(2), **options)
-    except LocalError as error:
-        raise LocalError(f"{section.where}: {error}") from None
     return variant
 
 
@@ -282,13 +438,10 @@ def parse_scenario(
         handling_ns=section.duration("handling", 0),
         non_causal=section.flag("non_causal", common.flag("non_causal", True)),
     )
-    section.finish()
     for traffic in traffics:
         if isinstance(traffic, TrafficPlan):
-            try:
+            with located(section.where):
                 traffic.workload(scenario.axes.processes[0], scenario.axes.seeds[0])
-            except LocalError as error:
-                raise LocalError(f"{section.where}: {error}") from None
     return scenario
 
 
@@ -300,12 +453,10 @@ def axes_of(
 ) -> Axes:
     """What a scenario is run with; a replay has as many processes as its tables."""
     protocols = section.texts("protocols", common.texts("protocols", ("hybrid",)))
-    for protocol in protocols:
-        try:
+    with located(section.where):
+        for protocol in protocols:
             if protocol not in variants:
                 find_protocol(protocol)
-        except LocalError as error:
-            raise LocalError(f"{section.where}: {error}") from None
     sizes = [traffic.processes for traffic in traffics if isinstance(traffic, ReplayPlan)]
     if sizes:
         common.has("processes")

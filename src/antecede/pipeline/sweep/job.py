@@ -27,8 +27,7 @@ from antecede.pipeline.session import SPARK_ERRORS, first_line
 from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.perform import performed_batches
 from antecede.pipeline.sweep.plans import RunPlan
-from antecede.pipeline.sweep.store import RunStore
-from antecede.pipeline.sweep.tables import (
+from antecede.pipeline.sweep.store import (
     FAILED,
     LEFT_OUT,
     LOST,
@@ -36,13 +35,11 @@ from antecede.pipeline.sweep.tables import (
     RUNS,
     STATES,
     WITH_EVENTS,
+    RunStore,
 )
 from antecede.trace.atomic import blaming, replacing
 from antecede.trace.datasets import partition_folder
-from antecede.trace.parquet import load
-
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; this name says at least what is meant."""
+from antecede.trace.parquet import ArrowTable, load
 
 JOBS_AT_ONCE: Final = 2
 RUNS_PER_CORE: Final = 32

@@ -11,18 +11,26 @@ from typing import Final, Literal, TypeAlias
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.inputs import ONLY_RUN
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS, spans_in_values
 from antecede.pipeline.schemas import EVENTS, with_run_id
-from antecede.pipeline.watch.judging import findings_about
-from antecede.pipeline.watch.progress import read_progress, worst_channels, write_progress
-from antecede.pipeline.watch.settings import Settings
 from antecede.pipeline.watch.spans import SpanWatching
-from antecede.pipeline.watch.state import State, forget_state, read_state, write_state
+from antecede.pipeline.watch.state import (
+    State,
+    findings_about,
+    forget_state,
+    read_progress,
+    read_state,
+    worst_channels,
+    write_progress,
+    write_state,
+)
 from antecede.pipeline.watch.window import (
     COPY,
+    Settings,
     advanced,
     closed,
     last_times,
@@ -42,6 +50,18 @@ FILES: Final = "path string, modificationTime timestamp, length bigint, content 
 
 LOOK_S: Final = 0.2
 """So often it is asked whether a watch has ended."""
+
+WINDOW: Final = "window"
+LOST: Final = "lost"
+SEEN: Final = "seen"
+REMEMBERED: Final[Mapping[str, StructType | str]] = {
+    WINDOW: with_run_id(EVENTS),
+    LOST: "run_id string, target int, sender int, sequence long, submitted_ns long",
+    SEEN: "run_id string, target int, sender int, sequence long, delivered_ns long",
+}
+"""Rows of the log that later ones may need, those beyond the mark included; copies that were
+reported lost, and may still come; copies delivered not long ago, which may come twice.
+"""
 
 FRESH_BY: Final = {
     "violations": "late_delivered_ns",
@@ -161,8 +181,8 @@ class Watching:
     def judge(self, batch: DataFrame, number: int) -> None:
         """Judge what this batch completes; done twice, it has the same effect as once."""
         session = batch.sparkSession
-        before = read_state(session, self._states, number)
-        rows = before.window.unionByName(batch).persist()
+        before = read_state(session, self._states, number, REMEMBERED)
+        rows = before.tables[WINDOW].unionByName(batch).persist()
         try:
             last = last_times(rows)
             found = marks_of(last, self._settings.patience_ns, self._settings.finished)
@@ -185,8 +205,9 @@ class Watching:
         patience_ns = 0 if settings.finished else settings.lost_after_ns
         late = F.col("submitted_ns") <= F.col("mark_ns") - patience_ns
         missing = open_copies.where(late).drop("mark_ns")
-        lost = missing.join(before.lost, list(COPY), "leftanti")
-        back = before.lost.join(arrivals, list(COPY), "leftsemi")
+        known_lost = before.tables[LOST]
+        lost = missing.join(known_lost, list(COPY), "leftanti")
+        back = known_lost.join(arrivals, list(COPY), "leftsemi")
         known = closed(window)
         counted = {
             "events": known.where("time_ns > judged_ns"),
@@ -203,12 +224,12 @@ class Watching:
             self._out,
             Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts),
         )
-        return State(
-            needed_later(window, open_copies, settings.horizon_ns),
-            before.lost.join(arrivals, list(COPY), "leftanti").unionByName(lost),
-            self._seen(before, arrivals, marks),
-            marks,
-        )
+        remembered = {
+            WINDOW: needed_later(window, open_copies, settings.horizon_ns),
+            LOST: known_lost.join(arrivals, list(COPY), "leftanti").unionByName(lost),
+            SEEN: self._seen(before, arrivals, marks),
+        }
+        return State(remembered, marks)
 
     def _fresh(
         self, found: Mapping[str, DataFrame], window: DataFrame, before: State
@@ -221,7 +242,7 @@ class Watching:
         }
         # Whose submission has long been dropped was not invented: it came a second time.
         unknown = fresh["inventions"].withColumn("target", F.col("process"))
-        seen = before.seen.select(*COPY, F.col("delivered_ns").alias("first_delivered_ns"))
+        seen = before.tables[SEEN].select(*COPY, F.col("delivered_ns").alias("first_delivered_ns"))
         fresh["inventions"] = unknown.join(seen, list(COPY), "leftanti").drop("target")
         repeated = unknown.join(seen, list(COPY)).select(
             "run_id",
@@ -237,7 +258,7 @@ class Watching:
 
     def _seen(self, before: State, arrivals: DataFrame, marks: dict[str, int]) -> DataFrame:
         """What was delivered within the horizon."""
-        both = before.seen.unionByName(arrivals)
+        both = before.tables[SEEN].unionByName(arrivals)
         first = both.groupBy(*COPY).agg(F.min("delivered_ns").alias("delivered_ns"))
         oldest = min(marks.values(), default=0) - self._settings.horizon_ns
         return first.where(F.col("delivered_ns") > oldest)

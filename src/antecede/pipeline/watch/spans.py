@@ -13,7 +13,6 @@ spans between which they went.
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -25,11 +24,16 @@ from antecede.pipeline.ingest.library import spans_to_events
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.schemas import PROCESSES, with_run_id
-from antecede.pipeline.watch.judging import findings_about
-from antecede.pipeline.watch.progress import write_progress
-from antecede.pipeline.watch.settings import Settings
-from antecede.pipeline.watch.state import MARK_COLUMNS, MARKS, forget_state
-from antecede.pipeline.watch.window import NEVER, advanced, marks_of
+from antecede.pipeline.watch.state import (
+    MARK_COLUMNS,
+    State,
+    findings_about,
+    forget_state,
+    read_state,
+    write_progress,
+    write_state,
+)
+from antecede.pipeline.watch.window import NEVER, Settings, advanced, marks_of
 from antecede.trace.processes import FOLDER as NAMES_FOLDER
 
 SPANS: Final = "spans"
@@ -37,20 +41,12 @@ NAMES: Final = "names"
 STORED: Final = with_run_id(StructType(SPAN_ROWS.fields[:-1]))
 """A span in the columns that `spans_to_events` asks for, and its run."""
 
+REMEMBERED: Final[Mapping[str, StructType | str]] = {SPANS: STORED, NAMES: PROCESSES}
+"""The spans of traces in which something ended within the horizon; the numbers of processes."""
+
 ROLES: Final = ("process", "early_sender", "late_sender")
+NEVER_FOUND: Final = ("open_copies", "duplicates", "losses", "retracted", "inventions")
 POSITIVE: Final = (1 << 63) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class SpanState:
-    """What a batch leaves to the next."""
-
-    spans: DataFrame
-    """Those of traces in which something ended within the horizon."""
-    names: dict[str, int] = field(default_factory=dict)
-    """The numbers of processes."""
-    marks: dict[str, int] = field(default_factory=dict)
-    """How far each run is judged."""
 
 
 class SpanWatching:
@@ -67,15 +63,16 @@ class SpanWatching:
         In: `SPAN_ROWS`, run_id.
         """
         session = batch.sparkSession
-        before = self._read(session, number)
+        before = read_state(session, self._states, number, REMEMBERED)
+        known = {row["name"]: row["process"] for row in before.tables[NAMES].collect()}
         with ExitStack() as stack:
             come = persisted(batch, stack)
             self._write_rejects(come, number)
             told = come.where("rejected IS NULL").select(*STORED.names)
-            spans = persisted(before.spans.unionByName(told), stack)
+            spans = persisted(before.tables[SPANS].unionByName(told), stack)
             last = last_ends(spans)
             marks = advanced(self._marks(last), before.marks)
-            names = numbered(before.names, last)
+            names = numbered(known, last)
             events = 0
             fresh = []
             for run, mark_ns in sorted(marks.items()):
@@ -86,8 +83,11 @@ class SpanWatching:
                 fresh += [found] if found is not None else []
             early = self._write_findings(fresh, number)
             self._write_progress(session, number, marks, events, early)
-            after = SpanState(self._recent(spans, marks), names, marks)
-            self._write(session, number, after)
+            rows = [(process, name) for name, process in names.items()]
+            called = session.createDataFrame(rows, PROCESSES).coalesce(1)
+            remembered = {SPANS: self._recent(spans, marks), NAMES: called}
+            write_state(session, self._states, number, State(remembered, marks))
+            called.write.mode("overwrite").parquet(f"{self._out}/{NAMES_FOLDER}")
         forget_state(session, self._states, number)
 
     def _marks(self, last: list[Row]) -> dict[str, int]:
@@ -153,36 +153,10 @@ class SpanWatching:
             mark_ns=max(marks.values(), default=0),
             clock_ns=time.time_ns(),
             events=events,
-            open_copies=0,
             violations=early,
-            duplicates=0,
-            losses=0,
-            retracted=0,
-            inventions=0,
+            **dict.fromkeys(NEVER_FOUND, 0),
         )
         write_progress(session, self._out, progress)
-
-    def _read(self, session: SparkSession, number: int) -> SpanState:
-        if number == 0:
-            return SpanState(session.createDataFrame([], STORED))
-        place = f"{self._states}/{number - 1}"
-        names = session.read.schema(PROCESSES).parquet(f"{place}/{NAMES}").collect()
-        marks = session.read.schema(MARK_COLUMNS).parquet(f"{place}/{MARKS}").collect()
-        return SpanState(
-            session.read.schema(STORED).parquet(f"{place}/{SPANS}"),
-            {row["name"]: row["process"] for row in names},
-            {row["run_id"]: row["mark_ns"] for row in marks},
-        )
-
-    def _write(self, session: SparkSession, number: int, state: SpanState) -> None:
-        place = f"{self._states}/{number}"
-        rows = [(process, name) for name, process in state.names.items()]
-        names = session.createDataFrame(rows, PROCESSES).coalesce(1)
-        marks = session.createDataFrame(sorted(state.marks.items()), MARK_COLUMNS).coalesce(1)
-        state.spans.write.mode("overwrite").parquet(f"{place}/{SPANS}")
-        names.write.mode("overwrite").parquet(f"{place}/{NAMES}")
-        names.write.mode("overwrite").parquet(f"{self._out}/{NAMES_FOLDER}")
-        marks.write.mode("overwrite").parquet(f"{place}/{MARKS}")
 
 
 def end_of_span() -> Column:

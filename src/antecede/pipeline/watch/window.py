@@ -9,16 +9,37 @@ since the earliest submission of a copy that is still under way. A copy that tak
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede.audit.history import Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How patient a watch is; all of them are times of the log, not of the watch."""
+
+    order: Order | None = None
+    patience_ns: int = 30 * 10**9
+    """A process that is silent for longer than this no longer holds the others up."""
+    lost_after_ns: int = 60 * 10**9
+    """A copy that takes longer is reported lost; if it comes after all, that is taken back."""
+    horizon_ns: int = 600 * 10**9
+    """A copy that takes longer no longer keeps everything since then in memory."""
+    longest_ns: int = 60 * 10**9
+    """Of spans: one that takes longer may be told too late to be judged."""
+    finished: bool = False
+    """Nothing more will come: judge everything."""
+
+
 NEVER: Final = -(1 << 62)
 """Before any time: nothing has been judged."""
 
 COPY: Final = ("run_id", "target", "sender", "sequence")
-MARKS: Final = "run_id string, mark_ns long, judged_ns long"
+MARKED: Final = "run_id string, mark_ns long, judged_ns long"
 
 
 def last_times(window: DataFrame) -> list[Row]:
@@ -44,7 +65,7 @@ def advanced(marks: Mapping[str, int], before: Mapping[str, int]) -> dict[str, i
 def marked(window: DataFrame, marks: Mapping[str, int], judged: Mapping[str, int]) -> DataFrame:
     """In: run_id, and more. Out: also mark_ns, and judged_ns: how far it was judged before."""
     rows = [(run, mark, judged.get(run, NEVER)) for run, mark in marks.items()]
-    table = window.sparkSession.createDataFrame(rows, MARKS)
+    table = window.sparkSession.createDataFrame(rows, MARKED)
     return window.join(F.broadcast(table), "run_id")
 
 

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from antecede.report.charts.markers import along_curve, draw_marker
-from antecede.report.charts.names import line_names, room_for_names
 from antecede.report.charts.scale import (
     Scale,
     Text,
@@ -27,11 +25,122 @@ from antecede.report.charts.spec import (
     BarChart,
     Chart,
     LineChart,
+    Marker,
     Series,
     StackChart,
     Unit,
 )
 from antecede.report.page.markup import Markup, element, joined
+
+RADIUS: Final = 3.2
+
+CURVE_GAP: Final = 90.0
+"""So far apart are the points that are put on a curve only to tell it from others."""
+
+CURVE_SHIFT: Final = 23.0
+"""By so much later than on the curve before the first of them comes."""
+
+SHAPES: Final[dict[Marker, str]] = {
+    "square": "M-3 -3H3V3H-3Z",
+    "triangle": "M0 -3.8L3.6 2.8H-3.6Z",
+    "diamond": "M0 -4.2L3.8 0L0 4.2L-3.8 0Z",
+    "wedge": "M0 3.8L3.6 -2.8H-3.6Z",
+    "plus": "M-4 0H4M0 -4V4",
+    "cross": "M-3.2 -3.2L3.2 3.2M-3.2 3.2L3.2 -3.2",
+}
+"""Outlines around the origin."""
+
+OPEN: Final = ("plus", "cross", "ring")
+"""Shapes that are drawn, not filled."""
+
+
+def draw_marker(marker: Marker, x: float, y: float) -> Markup:
+    """One point."""
+    class_ = "marker open" if marker in OPEN else "marker"
+    if marker in ("circle", "ring"):
+        return element("circle", cx=x, cy=y, r=RADIUS, class_=class_)
+    return element("path", d=SHAPES[marker], transform=f"translate({x:.1f} {y:.1f})", class_=class_)
+
+
+def along_curve(places: Sequence[tuple[float, float]], number: int) -> list[tuple[float, float]]:
+    """A few places of a curve, not the same as those of the curves before it."""
+    chosen: list[tuple[float, float]] = []
+    walked = 0.0
+    wanted = CURVE_GAP / 4 + CURVE_SHIFT * (number % 4)
+    for (x, y), (further_x, further_y) in pairwise(places):
+        walked += abs(further_x - x) + abs(further_y - y)
+        if walked >= wanted:
+            chosen.append((further_x, further_y))
+            wanted = walked + CURVE_GAP
+    return chosen
+
+
+ROW: Final = 11
+"""Names are so far apart at least."""
+
+LETTER: Final = 7
+"""How wide a letter is, about."""
+
+LEADER: Final = 8
+"""From the end of a line to its name."""
+
+SHARE_MOST: Final = 0.3
+"""More of a chart's width than this is not given to names."""
+
+
+def room_for_names(chart: LineChart, width: int) -> int:
+    """What the names take at the right of the lines; 0 if they are not to stand there."""
+    if not chart.named:
+        return 0
+    longest = max((len(series.name) for series in chart.series), default=0)
+    return min(LEADER + LETTER * longest, int(width * SHARE_MOST))
+
+
+def line_names(chart: LineChart, across: Scale, up: Scale) -> list[Markup]:
+    """The name of every line, and what leads from its last point to it."""
+    if not chart.named:
+        return []
+    ends = [(end_of(series, chart, across, up), series) for series in chart.series]
+    shown = sorted(
+        [(end, series) for end, series in ends if end is not None], key=lambda found: found[0][1]
+    )
+    rows = moved_apart([y for (_, y), _ in shown], up.end, up.start)
+    return [
+        name_at(series, end, (across.end, row))
+        for (end, series), row in zip(shown, rows, strict=True)
+    ]
+
+
+def end_of(
+    series: Series, chart: LineChart, across: Scale, up: Scale
+) -> tuple[float, float] | None:
+    """Where a line ends; None if it is not to be seen."""
+    shown = [(x, y) for x, y in series.points if y > 0 or not chart.y.log]
+    if not shown:
+        return None
+    x, y = shown[-1]
+    return across.place(x), up.place(y)
+
+
+def moved_apart(places: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Places from above to below, moved as little down as keeps them apart, and up at the end."""
+    rows: list[float] = []
+    for place in places:
+        rows.append(max(place, rows[-1] + ROW if rows else top))
+    limit = bottom
+    for number in reversed(range(len(rows))):
+        rows[number] = min(rows[number], limit)
+        limit = rows[number] - ROW
+    return rows
+
+
+def name_at(series: Series, end: tuple[float, float], place: tuple[float, float]) -> Markup:
+    """A name, and a thin line to it from where its own line ends."""
+    (x, y), (right, row) = end, place
+    leader = element("line", class_="leader", x1=x, y1=y, x2=right + LEADER - 2, y2=row)
+    text = element("text", series.name, class_="label", x=right + LEADER, y=row + 3.5)
+    return element("g", leader, text, class_=f"name c{series.look.colour}")
+
 
 WIDTH: Final = 400
 HEIGHT: Final = 272

@@ -1,17 +1,16 @@
 """Recorded runs: event logs, live, simulated or ingested, with the names of their processes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from antecede.audit.findings import Verdict
 from antecede.core.errors import LocalError
-from antecede.report.readers.sources import EVENTS, Source
-from antecede.report.spacetime.build import build_run
-from antecede.report.spacetime.rows import WHOLE, Rows, Window, rows_of_files
-from antecede.report.spacetime.run import Run
+from antecede.report.readers.sources import EVENTS, SUMMARY_FILE, Source, read_json
+from antecede.report.readers.sweep import Sweep, rank
+from antecede.report.spacetime.run import WHOLE, Rows, Run, Window, build_run, rows_of_files
 from antecede.report.spacetime.violations import judged
 from antecede.trace.datasets import find_run, listing
 from antecede.trace.leftovers import find_leftovers
@@ -140,3 +139,102 @@ def place_of(run: Logged) -> str:
     """The folder that tells a run from others of the same id."""
     path = run.path if run.path.name != EVENTS else run.path.parent
     return path.name
+
+
+VIOLATING = 2
+"""Of runs of which nothing else is known, so many with violations come to the front."""
+
+
+def runs_worth_drawing(
+    logged: Sequence[Logged], sweeps: Sequence[Sweep], early: Mapping[str, int]
+) -> list[Logged]:
+    """A few runs; `early` says how many messages came too early, by the id of the run.
+
+    Of a sweep, the protocols on the same workload, network and seed: those of the setting with
+    most protocols, and of several such the one with most violations.
+    """
+    swept = {run.run_id: run for sweep in sweeps for run in sweep.runs}
+    known = [run for run in logged if run.run_id in swept]
+    if len(known) < 2:
+        return first_few(logged, early)
+    groups: dict[tuple[object, ...], list[Logged]] = {}
+    for run in known:
+        one = swept[run.run_id]
+        groups.setdefault((*one.setting, one.seed), []).append(run)
+
+    def worth(group: list[Logged]) -> tuple[int, int]:
+        return len(group), sum(early.get(run.run_id, 0) for run in group)
+
+    best = max(groups.values(), key=worth)
+    best.sort(key=lambda run: rank(swept[run.run_id].protocol))
+    return best[:DRAWN]
+
+
+def first_few(logged: Sequence[Logged], early: Mapping[str, int]) -> list[Logged]:
+    """The first runs, and among them those with most violations."""
+    worst = sorted(
+        (run for run in logged if early.get(run.run_id)), key=lambda run: -early[run.run_id]
+    )[:VIOLATING]
+    others = [run for run in logged if run not in worst]
+    chosen = [*worst, *others][:DRAWN]
+    return [run for run in logged if run in chosen]
+
+
+def pair_of(names: Sequence[str], early: Mapping[str, int]) -> list[int] | None:
+    """The two runs to begin with: one without violations and the one with most, if there are."""
+    counts = [early.get(name, 0) for name in names]
+    if len(names) < 2 or max(counts) == 0 or min(counts) > 0:
+        return None
+    return [counts.index(0), counts.index(max(counts))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """How far one run that was ingested can be believed."""
+
+    run_id: str
+    messages: int
+    rejects: Mapping[str, int]
+    """By reason."""
+    counts: Mapping[str, int]
+    """What was met and dealt with."""
+    repaired: bool
+    offsets_ns: Mapping[str, int]
+    """What was added to clocks; only those that were moved."""
+    impossible: tuple[tuple[str, str, int, int], ...]
+    """Sender, receiver, messages, and how many arrive before they are sent."""
+
+
+def read_ingested(sources: Iterable[Source]) -> list[Ingested]:
+    """The ingests that some of these logs come from."""
+    found: list[Ingested] = []
+    for source in sources:
+        place = source.path.parent / SUMMARY_FILE
+        if source.kind == EVENTS and source.path.name == EVENTS and place.is_file():
+            one = ingested_at(place)
+            if one is not None:
+                found.append(one)
+    return found
+
+
+def ingested_at(place: Path) -> Ingested | None:
+    """The summary of an ingest; None if it is one of something else."""
+    try:
+        summary: Mapping[str, Any] = read_json(place)
+    except LocalError:
+        return None
+    offsets, counts = summary.get("clock_offsets_ns"), summary.get("counts")
+    if not isinstance(offsets, dict) or not isinstance(counts, dict):
+        return None
+    return Ingested(
+        run_id=str(summary.get("run_id", "")),
+        messages=int(summary.get("messages", 0)),
+        rejects=summary.get("rejects_by_reason", {}),
+        counts=counts,
+        repaired=bool(summary.get("repaired")),
+        offsets_ns={name: ns for name, ns in offsets.items() if ns},
+        impossible=tuple(
+            (pair["sender"], pair["receiver"], pair["copies"], pair["backwards"])
+            for pair in summary.get("contradictions", [])
+        ),
+    )

@@ -50,30 +50,32 @@ def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -
     for sweep in sweeps:
         charts += sweep_charts(sweep)
         names += sweep.protocols()
-    if not charts:
-        return None
-    return Section(
-        identity="growth",
-        title="Metadata and cost against n",
-        lead="Both axes are logarithmic: a flat line does not grow with n, and the steeper a line, "
-        "the higher the power of n.",
-        body=joined([protocols_legend(names, charts), chart_grid(charts)]),
+    lead = (
+        "Both axes are logarithmic: a flat line does not grow with n, and the steeper a line, "
+        "the higher the power of n."
     )
+    return charted("growth", "Metadata and cost against n", lead, names, charts)
 
 
 def throughput_section(comparisons: Sequence[Comparison]) -> Section | None:
     """Throughput and messages under way against the round-trip time."""
     charts = charts_of_all(comparisons, FLOWS)
     names = [name for comparison in comparisons for name in comparison.protocols]
+    lead = (
+        "A protocol that lets one message be under way at a time, or one for each receiver, "
+        "pays a round trip for every message. What does not wait does not care how far it is."
+    )
+    return charted("throughput", "Throughput against distance", lead, names, charts)
+
+
+def charted(
+    identity: str, title: str, lead: str, names: Sequence[str], charts: Sequence[LineChart]
+) -> Section | None:
+    """A section of charts, with a legend of the lines of these names; None if there are none."""
     if not charts:
         return None
-    return Section(
-        identity="throughput",
-        title="Throughput against distance",
-        lead="A protocol that lets one message be under way at a time, or one for each receiver, "
-        "pays a round trip for every message. What does not wait does not care how far it is.",
-        body=joined([protocols_legend(names, charts), chart_grid(charts)]),
-    )
+    body = joined([protocols_legend(names, charts), chart_grid(charts)])
+    return Section(identity=identity, title=title, lead=lead, body=body)
 
 
 def charts_of_all(
@@ -192,8 +194,6 @@ def protocols_legend(names: Sequence[str], charts: Sequence[LineChart]) -> Marku
 
 def ks_section(points: Sequence[KsPoint]) -> Section | None:
     """How much of n² integers KS carries."""
-    if not points:
-        return None
     shares = sorted({point.share for point in points})
     rates = sorted({point.rate for point in points})
     charts = [
@@ -216,10 +216,8 @@ def ks_section(points: Sequence[KsPoint]) -> Section | None:
         for rate in rates
     ]
     names = [line.name for chart in charts for line in chart.series]
-    return Section(
-        identity="ks",
-        title="How much does KS carry?",
-        lead="The algorithm of Kshemkalyani and Singhal carries what is not known to be redundant: "
-        "at worst n² integers, in these runs a part of that.",
-        body=joined([protocols_legend(names, charts), chart_grid(charts)]),
+    lead = (
+        "The algorithm of Kshemkalyani and Singhal carries what is not known to be redundant: "
+        "at worst n² integers, in these runs a part of that."
     )
+    return charted("ks", "How much does KS carry?", lead, names, charts)

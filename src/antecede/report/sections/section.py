@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from antecede.report.charts.draw import draw
-from antecede.report.charts.markers import draw_marker
+from antecede.report.charts.draw import draw, draw_marker
 from antecede.report.charts.spec import WAIT_CLASSES, WAITS, Chart, Look
 from antecede.report.page.markup import Child, Markup, element, joined
 

@@ -1,13 +1,16 @@
-"""The runs of a sweep as a table: means over seeds, with their intervals."""
+"""The runs of a sweep as a table, and the answers of an evaluation: means over seeds."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from antecede.lab.comparison.readings import Estimate
-from antecede.report.charts.scale import plain, time_text
-from antecede.report.page.markup import Markup, joined
-from antecede.report.readers.sweep import Sweep
-from antecede.report.sections.section import Section, folded, paragraph, table
+from antecede.report.charts.scale import percent_text, plain, time_text
+from antecede.report.charts.spec import Axis, LineChart, Series, look_of
+from antecede.report.page.markup import Markup, element, joined
+from antecede.report.readers.comparison import Evaluation, ReplayedTrace
+from antecede.report.readers.sweep import Setting, Sweep
+from antecede.report.sections.growth import protocols_legend
+from antecede.report.sections.section import Section, chart_grid, code, folded, paragraph, table
 
 ROWS_OPEN: Final = 60
 """Longer tables are folded away."""
@@ -71,3 +74,139 @@ def unfinished(sweep: Sweep) -> Markup:
         paragraph("What could not be run, or did not come to an end, and why.", class_="quiet"),
         table(["", "why", "runs"], rows, texts=2),
     )
+
+
+SETTINGS_OPEN: Final = 6
+
+HEADROOM: Final = 1.15
+"""Room for the name of the highest point."""
+
+LEAST_NS: Final = 1e6
+"""An axis of latencies that are nothing still shows a millisecond."""
+
+ANSWER_COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
+    ("latency", "latency_ns", time_text),
+    ("p99", "latency_p99_ns", time_text),
+    ("added by ordering", "added_ns", time_text),
+    ("share", "added_share", percent_text),
+    ("p99 added", "added_p99_ns", time_text),
+    ("metadata, bytes", "metadata_bytes", plain),
+    ("times hybrid", "metadata_times", plain),
+    ("control packets", "control_packets", plain),
+    ("request", "request_ns", time_text),
+    ("longer than unordered", "request_share", percent_text),
+)
+"""Heading, figure, and how it is written."""
+
+
+def evaluation_section(evaluation: Evaluation, number: int) -> Section:
+    """Latency against metadata in every setting, in charts and in figures."""
+    charts = [
+        chart
+        for setting in evaluation.settings()
+        if (chart := trade_chart(evaluation, setting)) is not None
+    ]
+    names = [answer.protocol for answer in evaluation.answers]
+    shown: list[Markup] = [protocols_legend(names, charts), chart_grid(charts[:SETTINGS_OPEN])]
+    if len(charts) > SETTINGS_OPEN:
+        rest = charts[SETTINGS_OPEN:]
+        shown.append(folded(f"{len(rest)} more settings", chart_grid(rest)))
+    return Section(
+        identity=f"evaluation-{number}",
+        title=evaluation.title,
+        lead="What ordering adds to the mean latency of a message, beyond what causal order itself "
+        "demands, against the metadata that a message costs. The nearer to the corner, the better.",
+        body=joined(
+            [
+                *shown,
+                folded(
+                    "All figures",
+                    paragraph(
+                        "Means over seeds, ± half of a 95 % interval. Metadata and control "
+                        "packets: for one message.",
+                        class_="quiet",
+                    ),
+                    table(
+                        [
+                            "scenario",
+                            "network",
+                            "n",
+                            "protocol",
+                            *(one[0] for one in ANSWER_COLUMNS),
+                        ],
+                        answer_rows(evaluation),
+                        texts=4,
+                    ),
+                ),
+                traces_table(evaluation.traces),
+                paragraph(code(evaluation.command)) if evaluation.command else Markup(),
+            ]
+        ),
+    )
+
+
+def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
+    """A point for each protocol: bytes of metadata, and what ordering adds to latency."""
+    points: list[Series] = []
+    for number, answer in enumerate(evaluation.of_setting(setting)):
+        added, metadata = answer.figures.get("added_ns"), answer.figures.get("metadata_bytes")
+        if added is None or metadata is None or metadata.mean <= 0:
+            continue
+        points.append(
+            Series(
+                name=answer.protocol,
+                points=((metadata.mean, max(added.mean, 0.0)),),
+                spread=(added.half_width or 0.0,),
+                look=look_of(answer.protocol, number),
+                label=answer.protocol,
+            )
+        )
+    if not points:
+        return None
+    highest = max(height + line.spread[0] for line in points for _, height in line.points)
+    return LineChart(
+        title=f"{setting.scenario}, {setting.network}, n = {setting.processes:,}",
+        x=Axis(title="metadata for one message, bytes", log=True),
+        y=Axis(
+            title="added to the mean latency",
+            unit="time",
+            low=0.0,
+            high=max(highest * HEADROOM, LEAST_NS),
+        ),
+        series=tuple(points),
+    )
+
+
+def answer_rows(evaluation: Evaluation) -> Iterator[list[str]]:
+    """A row for each protocol in each setting; what is the same as above is left out."""
+    for setting in evaluation.settings():
+        where = [setting.scenario, setting.network, f"{setting.processes:,}"]
+        for answer in evaluation.of_setting(setting):
+            name = answer.protocol if answer.finished else f"{answer.protocol} (unfinished)"
+            figures = [
+                figure_text(answer.figures.get(key), write) for _, key, write in ANSWER_COLUMNS
+            ]
+            yield [*where, name, *figures]
+            where = ["", "", ""]
+
+
+def traces_table(traces: list[ReplayedTrace]) -> Markup:
+    """What was replayed, and what of it is real."""
+    if not traces:
+        return Markup()
+    head = ["trace", "from", "what is real", "what is grown"]
+    head += ["processes", "messages", "copies", "lasted"]
+    rows = [
+        [
+            one.name,
+            one.origin,
+            "; ".join(one.real),
+            "; ".join(one.grown) or "nothing",
+            f"{one.processes:,}",
+            f"{one.messages:,}",
+            f"{one.copies:,}",
+            time_text(one.span_ns),
+        ]
+        for one in traces
+    ]
+    return joined([element("h3", "What was replayed"), table(head, rows, texts=4)])

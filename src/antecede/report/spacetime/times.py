@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from antecede.report.spacetime.lanes import receive_bars, send_bars
+from antecede.report.spacetime.diagram import receive_bars, send_bars
 from antecede.report.spacetime.run import MISSING, Run
 
 COLUMNS: Final = 160

@@ -16,8 +16,7 @@ from antecede.audit.history import History
 from antecede.audit.oracle import check_log
 from antecede.audit.witness import find_witness
 from antecede.report.spacetime.diagram import ShownViolation
-from antecede.report.spacetime.rows import Row
-from antecede.report.spacetime.run import MISSING, Run
+from antecede.report.spacetime.run import MISSING, Row, Run
 from antecede.trace.events import KINDS, Event
 from antecede.trace.log import DELIVERED, NULL, SUBMITTED
 

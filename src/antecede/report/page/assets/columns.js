@@ -1,4 +1,4 @@
-// Columns of numbers out of text: the other half of spacetime/columns.py.
+// Columns of numbers out of text: the other half of spacetime/diagram.py.
 
 /**
  * @param {string} text  base64 of zlib of variable-length integers
