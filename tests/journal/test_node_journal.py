@@ -19,8 +19,8 @@ from antecede.link.reports import NodeFenced, PeerMet, PeerRestarted, Report
 from antecede.link.standing import STAYING
 from antecede.live.codecs import JsonCodec, TypedNode
 from antecede.live.errors import BadConfiguration, PeerGone, Stranded
-from antecede.live.exposition import exposition
 from antecede.live.keeping import JournalStats
+from antecede.live.metrics import exposition
 from antecede.live.node import Node
 from antecede.live.security.keys import SecretKey
 from antecede.testing import TestNetwork

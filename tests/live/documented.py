@@ -9,7 +9,7 @@ from textwrap import dedent
 
 from antecede import errors, events
 from antecede.link.notation import size_text
-from antecede.live import figures
+from antecede.live import metrics as figures
 from antecede.live.settings import RULES, Settings
 
 SOURCE = Path(__file__).parent.parent.parent / "src"

@@ -13,8 +13,13 @@ import pytest
 
 import antecede
 from antecede.live.errors import BadConfiguration, CannotBind
-from antecede.live.exposition import LINES_PER_TURN, exposition
-from antecede.live.metrics import CONNECTIONS_MOST, NodeCollector, serve_metrics
+from antecede.live.metrics import (
+    CONNECTIONS_MOST,
+    LINES_PER_TURN,
+    NodeCollector,
+    exposition,
+    serve_metrics,
+)
 from antecede.live.node import Node
 from antecede.live.stats import PEERS_PER_TURN, Health, Stats, health_of
 
