@@ -9,11 +9,9 @@ from time import process_time
 
 from antecede.core.errors import RemoteError
 from antecede.link.sealing import CipherKey, Seal
-from antecede.live.security.cookies import PROOF_BYTES
-from antecede.live.security.guarding import CHECK_BYTES, KeyGuard, check_key, check_of
-from antecede.live.security.keys import SecretKey
-from antecede.live.security.primitives import CipherName, cipher_key
-from antecede.live.security.rings import PeerRing
+from antecede.live.security.guarding import CHECK_BYTES, PROOF_BYTES, KeyGuard, check_key, check_of
+from antecede.live.security.keys import PeerRing, SecretKey
+from antecede.live.security.noise import CipherName, cipher_key
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
 

@@ -22,7 +22,7 @@ from antecede.live.errors import (
     UnknownPeer,
     WouldDeadlock,
 )
-from antecede.live.security.primitives import AuthenticationFailed
+from antecede.live.security.noise import AuthenticationFailed
 
 __all__ = [
     "AntecedeError",

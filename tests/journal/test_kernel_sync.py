@@ -14,9 +14,8 @@ import antecede
 from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalFailed
 from antecede.journal.journal import Journal
-from antecede.live import journals
 from antecede.live import kernel_sync as kernel_sync_module
-from antecede.live.committing import Committer
+from antecede.live.keeping import Committer
 from antecede.live.kernel_sync import EVENT, KernelSync, call, kernel_sync
 
 
@@ -189,7 +188,7 @@ def test_a_node_survives_with_each(
 ) -> None:
     """What was sent, and not taken, is there again; whoever syncs it."""
     if not by_kernel:
-        monkeypatch.setattr(journals, "kernel_sync", lambda _: None)
+        monkeypatch.setattr(kernel_sync_module, "kernel_sync", lambda _: None)
 
     async def story() -> None:
         ann = await antecede.open_node("ann", journal=tmp_path, durable=durable)  # type: ignore[arg-type] # one of the two

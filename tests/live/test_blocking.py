@@ -19,7 +19,7 @@ from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, PeerMet, Report
 from antecede.live import blocking
 from antecede.live.addresses import parse_address
-from antecede.live.blocking import BlockingNode
+from antecede.live.blocking import BlockingNode, LoopEnded, LoopThread
 from antecede.live.errors import (
     BadConfiguration,
     NodeClosed,
@@ -28,7 +28,6 @@ from antecede.live.errors import (
     UnknownPeer,
     WouldDeadlock,
 )
-from antecede.live.loop_thread import LoopEnded, LoopThread
 from antecede.live.node import Node
 from antecede.trace import DELIVERED, SUBMITTED, read_events
 

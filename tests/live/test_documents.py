@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from antecede.live.setting_sources import gather_settings
+from antecede.live.settings import gather_settings
 from tests.live.documented import errors_table, events_table, metrics_table, settings_table
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "live"

@@ -5,8 +5,7 @@ import io
 import json
 
 from antecede.link.reports import PeerMet, Refused
-from antecede.live.json_lines import write_event
-from antecede.live.lines import OUTPUT_LIMIT, READ_BYTES, InputLines, OutputLines
+from antecede.live.json_lines import OUTPUT_LIMIT, READ_BYTES, InputLines, OutputLines, write_event
 
 
 async def lines_of(text: bytes, line_limit: int) -> list[bytes]:

@@ -12,7 +12,8 @@ import antecede
 from antecede.errors import CannotBind, Stranded, TimedOut
 from antecede.events import Event, PeerMet, PeerRestarted, PeerSilent
 from antecede.live import lookups
-from antecede.live.lookups import in_turn, is_name
+from antecede.live.addresses import is_name
+from antecede.live.lookups import in_turn
 from tests.free_ports import free_port
 
 PATIENCE = 60.0

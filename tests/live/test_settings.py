@@ -10,8 +10,7 @@ from antecede.core.errors import LocalError
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration
 from antecede.live.peers import Peer
-from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import RULES, SETTING_NAMES, Settings
+from antecede.live.settings import RULES, SETTING_NAMES, Settings, gather_settings
 
 
 def gathered(

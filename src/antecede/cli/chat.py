@@ -20,7 +20,7 @@ from antecede.cli.units import LATENCY, SHARE
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency
 from antecede.live.errors import TraceFailed
-from antecede.live.setting_sources import gather_settings
+from antecede.live.settings import gather_settings
 from antecede.sim.networks import NETWORKS, build_network
 from antecede.tools.chat import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Line, Shown, run_chat, run_demo
 

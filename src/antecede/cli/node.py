@@ -9,11 +9,9 @@ from antecede.core.errors import Fenced, LocalError
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
-from antecede.live.json_lines import run_json_lines
-from antecede.live.lines import OutputFailed
+from antecede.live.json_lines import OutputFailed, run_json_lines
 from antecede.live.opening import Opening
-from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import SETTING_NAMES, Settings
+from antecede.live.settings import SETTING_NAMES, Settings, gather_settings
 
 LINGER = "30s"
 """The scripts of a group end one after the other: longer than a node has by itself."""

@@ -126,7 +126,13 @@ def is_loopback(host: str) -> bool:
 
 def is_elsewhere(host: str) -> bool:
     """Whether an address is not on this machine; of a name nobody knows yet."""
+    return not is_loopback(host) and not is_name(host)
+
+
+def is_name(host: str) -> bool:
+    """Whether this must be looked up."""
     try:
-        return not ip_address(host.partition("%")[0]).is_loopback
+        ip_address(host.partition("%")[0])
     except ValueError:
-        return False
+        return True
+    return False

@@ -3,9 +3,9 @@
 import asyncio
 import socket
 
-from antecede.live.addresses import Address, CarriedAddress
+from antecede.live.addresses import Address, CarriedAddress, is_name
 from antecede.live.errors import CannotBind
-from antecede.live.lookups import is_name, look_up
+from antecede.live.lookups import look_up
 from antecede.live.security.choosing import stays_local
 from antecede.live.settings import Settings
 from antecede.live.transport import Transport

@@ -10,7 +10,6 @@ from antecede.link.kept import Kept
 from antecede.link.tokens import Tokens
 from antecede.live.errors import BadConfiguration
 from antecede.live.keeping import Keeper
-from antecede.live.kernel_sync import kernel_sync
 from antecede.live.settings import Settings
 
 FACTS_ORDER: Final = "hybrid-facts"
@@ -35,6 +34,8 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
         raise BadConfiguration(
             f"the order {settings.order!r} keeps no journal; {', '.join(KEPT_ORDERS)} do"
         )
+    from antecede.live.kernel_sync import kernel_sync
+
     threaded = disk is None and settings.durable == "sync"
     kernel = kernel_sync(asyncio.get_running_loop()) if threaded else None
     if disk is None:

@@ -10,7 +10,6 @@ works. What is sent while there is no address is lost, as on any network, and re
 import asyncio
 import logging
 import socket
-from ipaddress import ip_address
 from typing import Final, TypeAlias
 
 from antecede.link.writer import Datagram
@@ -28,15 +27,6 @@ SocketAddress: TypeAlias = tuple[str | int | bytes, ...]
 """As `getaddrinfo` has it."""
 
 log = logging.getLogger(__name__)
-
-
-def is_name(host: str) -> bool:
-    """Whether this must be looked up."""
-    try:
-        ip_address(host.partition("%")[0])
-    except ValueError:
-        return True
-    return False
 
 
 async def look_up(address: Address, family: int) -> list[SocketAddress]:

@@ -19,7 +19,6 @@ from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, Report, Stranger
 from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
-from antecede.live.app_journal import AppJournal
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
     NodeClosed,
@@ -31,7 +30,7 @@ from antecede.live.errors import (
 )
 from antecede.live.expelling import Expelling
 from antecede.live.explaining import Explanation, blocked_by, explain, obstacles
-from antecede.live.keeping import Keeper, Parts
+from antecede.live.keeping import AppJournal, Keeper, Parts
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
 from antecede.live.peers import read_keys

@@ -24,8 +24,14 @@ from antecede.live.names import process_id
 from antecede.live.node import Node
 from antecede.live.security.choosing import guard_of, warn_if_insecure
 from antecede.live.setting_rules import ANYBODY
-from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import AddressLike, Options, PathLike, PeersLike, Settings
+from antecede.live.settings import (
+    AddressLike,
+    Options,
+    PathLike,
+    PeersLike,
+    Settings,
+    gather_settings,
+)
 from antecede.live.tracing import LiveTrace, open_trace
 from antecede.live.transport import Transport
 

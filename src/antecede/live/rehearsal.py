@@ -21,8 +21,7 @@ from antecede.live.errors import CannotBind, Stranded, TimedOut
 from antecede.live.listeners import Listener
 from antecede.live.node import Node
 from antecede.live.opening import Opening, given_settings, start_node
-from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import Options, PathLike, PeersLike, Settings
+from antecede.live.settings import Options, PathLike, PeersLike, Settings, gather_settings
 from antecede.live.transport import Receiver, Transport
 
 DATAGRAM_SIZE: Final = 1400

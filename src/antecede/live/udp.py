@@ -17,10 +17,10 @@ from typing import Final
 from antecede.link.batches import batches
 from antecede.link.writer import Datagram
 from antecede.live import segments
-from antecede.live.addresses import Address, is_elsewhere, is_loopback, parse_address
+from antecede.live.addresses import Address, is_elsewhere, is_loopback, is_name, parse_address
 from antecede.live.busy_poll import BusyPoll
 from antecede.live.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.live.lookups import Lookups, is_name
+from antecede.live.lookups import Lookups
 from antecede.live.transport import Receiver, Transport
 
 DRAIN: Final = 64

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from antecede.core.errors import AntecedeError
 from antecede.link.inbound import InboundMessage
-from antecede.live.lines import InputLines
+from antecede.live.json_lines import InputLines
 from antecede.live.node import Node
 from antecede.live.opening import open_node
 from antecede.tools.child import Child, Line, interrupts_held, say

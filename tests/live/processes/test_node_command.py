@@ -19,8 +19,13 @@ from antecede import blocking
 from antecede.audit import check_log
 from antecede.live.addresses import parse_address
 from antecede.live.errors import Stranded
-from antecede.live.json_lines import BadLine, read_object, read_request, write_deliveries
-from antecede.live.lines import OutputLines
+from antecede.live.json_lines import (
+    BadLine,
+    OutputLines,
+    read_object,
+    read_request,
+    write_deliveries,
+)
 from antecede.tools.child import WAIT_S, Child, Line
 from antecede.tools.proxy import Conditions, Proxy
 from antecede.trace import read_events

@@ -5,10 +5,8 @@ from hashlib import blake2s
 from random import Random
 
 from antecede.link.endpoint import Endpoint
-from antecede.live.security.cookies import PROOF_BYTES
-from antecede.live.security.guarding import CHECK_BYTES, KeyGuard, check_key, check_of
-from antecede.live.security.keys import SecretKey
-from antecede.live.security.rings import PeerRing
+from antecede.live.security.guarding import CHECK_BYTES, PROOF_BYTES, KeyGuard, check_key, check_of
+from antecede.live.security.keys import PeerRing, SecretKey
 from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
 from tests.link.endpoints import ANN, BOB, MS, Post, introduce, make_endpoint, session_of
 

@@ -8,19 +8,20 @@ from antecede.core.errors import RemoteError
 from antecede.link.faults import Faults
 from antecede.link.latency import Constant
 from antecede.link.reports import PeerMet
-from antecede.live.security import primitives
-from antecede.live.security.cookies import (
+from antecede.live.security import noise as primitives
+from antecede.live.security.guarding import (
     ANYBODY_PER_SECOND,
     COOKIE_NS,
+    COOKIE_SIZE,
     HOST_PER_SECOND,
     PROOF_BYTES,
     PROVEN_PER_SECOND,
     Budget,
     Cookies,
+    KeyGuard,
     cookie_of,
     proof_of,
 )
-from antecede.live.security.guarding import COOKIE_SIZE, KeyGuard
 from antecede.wire.greeting import (
     KEYED_COOKIE,
     KEYED_HELLO,

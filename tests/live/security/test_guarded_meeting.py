@@ -8,8 +8,7 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.reports import PeerMet, PeerRestarted, Refused
 from antecede.live.security.guarding import KeyGuard
-from antecede.live.security.keys import ClusterKey
-from antecede.live.security.rings import ClusterRing
+from antecede.live.security.keys import ClusterKey, ClusterRing
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO, KEYED_WELCOME, write_unknown
 from tests.link.endpoints import (

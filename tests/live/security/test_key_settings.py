@@ -11,10 +11,15 @@ import antecede
 from antecede.errors import BadConfiguration, KeyNeeded, LocalError
 from antecede.live.peers import Peer
 from antecede.live.security.choosing import guard_of, ring_of
-from antecede.live.security.keys import PublicKey, SecretKey, new_secret, write_key_file
-from antecede.live.security.rings import ClusterRing, PeerRing
-from antecede.live.setting_sources import gather_settings
-from antecede.live.settings import Settings
+from antecede.live.security.keys import (
+    ClusterRing,
+    PeerRing,
+    PublicKey,
+    SecretKey,
+    new_secret,
+    write_key_file,
+)
+from antecede.live.settings import Settings, gather_settings
 
 ALICE, BOB, CAROL = (SecretKey(bytes([number] * 32)) for number in (1, 2, 3))
 

@@ -6,13 +6,16 @@ from typing import Final
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.live.security.noise import FIRST_BYTES, SECOND_BYTES, Initiator, Responder
-from antecede.live.security.primitives import (
+from antecede.live.security.noise import (
+    FIRST_BYTES,
+    SECOND_BYTES,
     AuthenticationFailed,
     Cipher,
     CipherName,
     HashName,
+    Initiator,
     PrivateKey,
+    Responder,
     public_of,
 )
 

@@ -16,7 +16,7 @@ from antecede.link.sealing import (
     SendingKey,
     mark_of,
 )
-from antecede.live.security.primitives import CipherName, cipher_key
+from antecede.live.security.noise import CipherName, cipher_key
 
 KEY = bytes(range(32))
 

@@ -10,8 +10,7 @@ from antecede.errors import LocalError
 from antecede.events import PeerExpelled, PeerMet
 from antecede.link.endpoint import KEY_WITHDRAWN, Endpoint
 from antecede.link.reports import NodeFenced, PeerRestarted, Report
-from antecede.live.security.keys import PublicKey, parse_public
-from antecede.live.security.rings import PeerRing
+from antecede.live.security.keys import PeerRing, PublicKey, parse_public
 from antecede.wire.greeting import KEYED_HELLO, KEYED_WELCOME
 from tests.link.endpoints import (
     ANN,

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.cli.main import main
-from antecede.live.telemetry.envelope import MARK, NOTHING, Context, put_in, take_out
+from antecede.live.telemetry import MARK, NOTHING, Context, put_in, take_out
 from antecede.testing import Faults, SlowLink, TestNetwork
 
 pytest.importorskip("opentelemetry.sdk", reason="the Python package opentelemetry-sdk is missing")

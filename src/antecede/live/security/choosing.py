@@ -9,12 +9,14 @@ from antecede.live.errors import BadConfiguration
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.security.keys import (
     ClusterKey,
+    ClusterRing,
+    KeyRing,
+    PeerRing,
     PublicKey,
     SecretKey,
     read_secret_file,
     readable_by_others,
 )
-from antecede.live.security.rings import ClusterRing, KeyRing, PeerRing
 from antecede.live.settings import Settings
 
 log = logging.getLogger(__name__)

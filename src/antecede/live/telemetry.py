@@ -1,16 +1,37 @@
-"""A node whose messages carry a trace context, and whose sends and deliveries are spans.
+"""Traces and metrics for OpenTelemetry: `pip install 'antecede[otel]'`.
 
-Names are those of OpenTelemetry's conventions for messaging. A send is a span of kind producer; its
-context travels in an envelope before the payload, so everybody who receives from a traced node
-wraps theirs, too. A delivery is a span of kind consumer, the sender's child, which lasts as long as
-the handler runs.
+Nothing here is imported, and nothing of it is on the wire, unless somebody wraps a node:
+
+    traced = TracedNode(node)
+    await traced.send("bob", b"hello")        # a span, whose context travels with the message
+    traced.on_message(handle)                 # called inside a span whose parent is the sender's
+
+Names are those of OpenTelemetry's conventions for messaging. A send is a span of kind producer. Its
+context travels in an envelope, a few bytes before the payload, so everybody who receives from a
+traced node wraps theirs, too. A delivery is a span of kind consumer, the sender's child, which
+lasts as long as the handler runs.
+
+    mark (4) | trace id (16) | span id (8) | flags (1) | length of the state (2) | state | payload
+
+The envelope is W3C's `traceparent` and `tracestate` in binary: 31 bytes, and the state if there is
+one. Who has no context to tell sends the payload as it is; one that happens to begin with the mark
+gets an envelope without a context, so that nothing is ever taken for what it is not.
+
+`OtlpFile` writes spans as a collector's file exporter does: OTLP in JSON, one request per line.
+`antecede ingest` reads it, and so does everybody else who reads OTLP.
+
+    provider = TracerProvider(resource=Resource.create({"service.name": "shop"}))
+    provider.add_span_processor(BatchSpanProcessor(OtlpFile("spans.jsonl")))
 """
 
 import inspect
+import json
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
 from opentelemetry import context as contexts
@@ -20,7 +41,156 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFl
 from antecede import __version__
 from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
-from antecede.live.telemetry.envelope import NOTHING, Context, put_in, take_out
+
+MARK: Final = b"\x00w3\x01"
+TRACE_BYTES: Final = 16
+SPAN_BYTES: Final = 8
+STATE_BYTES_MAX: Final = 512
+"""What W3C asks everybody to pass on; a longer state is left out."""
+
+HEADER_BYTES: Final = len(MARK) + TRACE_BYTES + SPAN_BYTES + 1 + 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Which span of which trace a message was sent in."""
+
+    trace_id: int
+    span_id: int
+    flags: int = 0
+    state: str = ""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it says anything: ids that are zero do not."""
+        return self.trace_id != 0 and self.span_id != 0
+
+
+NOTHING: Final = Context(trace_id=0, span_id=0)
+
+
+def put_in(context: Context, payload: bytes) -> bytes:
+    """The payload with its context before it, or as it is if there is none to tell."""
+    if not context.is_valid:
+        return payload if not payload.startswith(MARK) else header_of(NOTHING) + payload
+    return header_of(context) + payload
+
+
+def header_of(context: Context) -> bytes:
+    """A context as bytes."""
+    state = context.state.encode("ascii", "ignore")
+    if len(state) > STATE_BYTES_MAX:
+        state = b""
+    return b"".join(
+        (
+            MARK,
+            context.trace_id.to_bytes(TRACE_BYTES),
+            context.span_id.to_bytes(SPAN_BYTES),
+            bytes([context.flags & 0xFF]),
+            len(state).to_bytes(2),
+            state,
+        )
+    )
+
+
+def take_out(data: bytes) -> tuple[Context, bytes]:
+    """What `put_in` was given; whatever has no envelope is a payload."""
+    if not data.startswith(MARK) or len(data) < HEADER_BYTES:
+        return NOTHING, data
+    start = len(MARK)
+    trace = int.from_bytes(data[start : start + TRACE_BYTES])
+    start += TRACE_BYTES
+    span = int.from_bytes(data[start : start + SPAN_BYTES])
+    start += SPAN_BYTES
+    flags, length = data[start], int.from_bytes(data[start + 1 : start + 3])
+    state = data[HEADER_BYTES : HEADER_BYTES + length]
+    if length > STATE_BYTES_MAX or len(state) < length or not state.isascii():
+        return NOTHING, data
+    context = Context(trace_id=trace, span_id=span, flags=flags, state=state.decode("ascii"))
+    return context, data[HEADER_BYTES + length :]
+
+
+KINDS: Final = {
+    SpanKind.INTERNAL: 1,
+    SpanKind.SERVER: 2,
+    SpanKind.CLIENT: 3,
+    SpanKind.PRODUCER: 4,
+    SpanKind.CONSUMER: 5,
+}
+
+
+class OtlpFile:
+    """A span exporter, in OpenTelemetry's sense, that appends to a file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path: Final = Path(path)
+
+    def export(self, spans: Sequence[Any]) -> Any:  # noqa: ANN401 - OpenTelemetry is an extra
+        """Write these; called by a span processor, and perhaps by those of several services."""
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        lines = [json.dumps(request_of(span), separators=(",", ":")) + "\n" for span in spans]
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write("".join(lines))
+        return SpanExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - as it is called
+        """Everything is written already."""
+        return True
+
+    def shutdown(self) -> None:
+        """Nothing is open."""
+
+
+def request_of(span: Any) -> dict[str, Any]:  # noqa: ANN401 - OpenTelemetry is an extra
+    """One span as a request of OTLP."""
+    scope = span.instrumentation_scope
+    scoped = {"scope": {"name": scope.name, "version": scope.version}, "spans": [fields_of(span)]}
+    resource = {"attributes": attributes_of(span.resource.attributes)}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [scoped]}]}
+
+
+def fields_of(span: Any) -> dict[str, Any]:  # noqa: ANN401 - OpenTelemetry is an extra
+    """A span; ids are hexadecimal and times are strings, as OTLP's JSON wants it."""
+    fields: dict[str, Any] = {
+        "traceId": f"{span.context.trace_id:032x}",
+        "spanId": f"{span.context.span_id:016x}",
+        "name": span.name,
+        "kind": KINDS[span.kind],
+        "startTimeUnixNano": str(span.start_time),
+        "endTimeUnixNano": str(span.end_time),
+        "attributes": attributes_of(span.attributes or {}),
+    }
+    if span.parent is not None:
+        fields["parentSpanId"] = f"{span.parent.span_id:016x}"
+    if span.links:
+        fields["links"] = [
+            {
+                "traceId": f"{link.context.trace_id:032x}",
+                "spanId": f"{link.context.span_id:016x}",
+            }
+            for link in span.links
+        ]
+    return fields
+
+
+def attributes_of(attributes: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a mapping of theirs
+    """Attributes, each wrapped in what its type is called."""
+    return [{"key": key, "value": value_of(value)} for key, value in attributes.items()]
+
+
+def value_of(value: object) -> dict[str, Any]:
+    """One value of an attribute."""
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return {"arrayValue": {"values": [value_of(one) for one in value]}}
+    return {"stringValue": str(value)}
+
 
 LIBRARY: Final = "antecede"
 SYSTEM: Final = "messaging.system"
