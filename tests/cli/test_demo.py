@@ -12,11 +12,26 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from antecede.cli.demo import failure_text, performed
-from antecede.cli.demonstration.acts import Compared, Cost
-from antecede.cli.demonstration.judging import ORACLE, SPARK, Judgement, why_no_spark
-from antecede.cli.demonstration.plan import QUICK, RUNS, WITH, WITHOUT, Places, Plan, make_room
-from antecede.cli.demonstration.summary import Summary, comparison_line, lines_of
+from antecede.cli.demo import (
+    ORACLE,
+    QUICK,
+    RUNS,
+    SPARK,
+    WITH,
+    WITHOUT,
+    Compared,
+    Cost,
+    Judgement,
+    Places,
+    Plan,
+    Summary,
+    comparison_line,
+    failure_text,
+    lines_of,
+    make_room,
+    performed,
+    why_no_spark,
+)
 from antecede.cli.main import main
 from antecede.lab.comparison.effort import QUICK as LITTLE
 from antecede.lab.comparison.plan import SPACE

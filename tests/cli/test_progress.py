@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from antecede.cli.spark_progress import SparkProgress
+from antecede.cli.spark import SparkProgress
 
 
 @pytest.mark.parametrize("name", ["[bold]traces", "a[/b]", "plain"])

@@ -5,8 +5,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from antecede.cli.demonstration.judging import judged_by_oracle, judged_by_spark, why_no_spark
-from antecede.cli.demonstration.plan import RUNS, WITH, WITHOUT, Places
+from antecede.cli.demo import (
+    RUNS,
+    WITH,
+    WITHOUT,
+    Places,
+    judged_by_oracle,
+    judged_by_spark,
+    why_no_spark,
+)
 from antecede.core.catalogue import find_protocol
 from antecede.sim.networks import build_network
 from antecede.sim.run import simulate

@@ -10,7 +10,7 @@ from typing import Final
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from antecede.cli.progress import progress_bar
+from antecede.cli.console import progress_bar
 from antecede.cli.units import COUNT, DURATION, NUMBER
 from antecede.sim.node_departures import POWER_FAILED
 from antecede.tools.chaos.cluster import (

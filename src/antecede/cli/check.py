@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from antecede.cli.console import Console
-from antecede.cli.progress import progress_bar
+from antecede.cli.console import Console, progress_bar
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError, not_called
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check

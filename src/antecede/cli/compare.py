@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from antecede.cli.console import Console
-from antecede.cli.progress import progress_bar
+from antecede.cli.console import Console, figures_table, progress_bar
 from antecede.cli.units import parse_names
 from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison.campaign import Campaign, Show
@@ -185,11 +184,11 @@ def command(
 
 def hosts_table(rows: list[HostRow]) -> Table:
     """What a message takes, and what is sent for it, alone and on nodes."""
-    table = Table(title="Protocols alone, and on whole nodes")
-    table.add_column("protocol")
-    table.add_column("network, a process sends every")
-    for title in ("host", "p50", "p99", "sent per message", "all delivered"):
-        table.add_column(title, justify="right")
+    table = figures_table(
+        ("protocol", "network, a process sends every"),
+        ("host", "p50", "p99", "sent per message", "all delivered"),
+        title="Protocols alone, and on whole nodes",
+    )
     for row in rows:
         table.add_row(
             row.protocol,
@@ -306,9 +305,7 @@ def parts_of(table: TextTable, width: int) -> list[TextTable]:
 
 def rich_table(table: TextTable) -> Table:
     """The table in colour."""
-    rich = Table(title=table.title, show_lines=False)
-    for name in table.head:
-        rich.add_column(name, overflow="fold")
+    rich = figures_table(table.head, (), title=table.title, show_lines=False)
     for row in table.rows:
         rich.add_row(*(coloured(cell) for cell in row))
     return rich

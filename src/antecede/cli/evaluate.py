@@ -12,9 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from antecede.cli.console import plain_table, wide_console
-from antecede.cli.progress import progress_bar
-from antecede.cli.spark_session import check_writable, need_spark, spark_session
+from antecede.cli.console import plain_table, progress_bar, wide_console
+from antecede.cli.spark import check_writable, need_spark, spark_session
 from antecede.cli.sweep import check_none_lost, tried_again
 from antecede.cli.units import parse_names
 from antecede.link.notation import duration_text

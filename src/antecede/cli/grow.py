@@ -7,8 +7,13 @@ from typing import Any, Final, cast
 import click
 
 from antecede.cli.console import Console
-from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
+from antecede.cli.spark import (
+    check_readable,
+    check_writable,
+    need_spark,
+    spark_progress,
+    spark_session,
+)
 from antecede.cli.units import COUNT, NUMBER
 from antecede.link.notation import duration_text
 

@@ -8,9 +8,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.console import Console, signed_text
-from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import check_writable, is_local, need_spark, spark_session
+from antecede.cli.console import Console, counts_table, figures_table, reasons_table, signed_text
+from antecede.cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
 from antecede.cli.units import parse_names
 from antecede.link.notation import duration_text
 
@@ -215,9 +214,7 @@ def print_summary(console: Console, summary: "Summary", out: str) -> None:
 
 def result_table(summary: "Summary") -> Table:
     """What was read, and what it came to."""
-    table = Table(title=escape(summary.run_id), title_justify="left", show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
+    table = counts_table(escape(summary.run_id))
     for entry in summary.read:
         table.add_row(f"{entry.records:,}", f"records in {entry.files:,} files: {entry.format}")
     table.add_section()
@@ -232,11 +229,8 @@ def result_table(summary: "Summary") -> Table:
 
 def rejects_table(summary: "Summary") -> Table:
     """Why records were rejected."""
-    table = Table("rejected", "reason")
-    table.columns[0].justify = "right"
     shown = list(summary.rejects_by_reason.items())
-    for reason, count in shown[:ROWS_SHOWN]:
-        table.add_row(f"{count:,}", escape(reason))
+    table = reasons_table(shown[:ROWS_SHOWN])
     if len(shown) > ROWS_SHOWN:
         table.add_row(f"{sum(count for _, count in shown[ROWS_SHOWN:]):,}", "other reasons")
     return table
@@ -244,9 +238,7 @@ def rejects_table(summary: "Summary") -> Table:
 
 def notes_table(counts: Mapping[str, int]) -> Table:
     """What was met and dealt with."""
-    table = Table(title="Met and dealt with", title_justify="left", show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
+    table = counts_table("Met and dealt with")
     for name, meaning in MEANINGS.items():
         if counts.get(name):
             table.add_row(f"{counts[name]:,}", meaning)
@@ -258,9 +250,8 @@ def print_clocks(console: Console, summary: "Summary") -> None:
     moved = [(name, offset) for name, offset in summary.clock_offsets_ns.items() if offset]
     moved.sort(key=lambda entry: (-abs(entry[1]), entry[0]))
     if moved:
-        table = Table(title="Clocks that were moved", title_justify="left")
-        table.add_column("process", overflow="fold")
-        table.add_column("by", justify="right")
+        title = "Clocks that were moved"
+        table = figures_table(("process",), ("by",), title=title, title_justify="left")
         for name, offset in moved[:ROWS_SHOWN]:
             table.add_row(escape(name), signed_text(offset, "+"))
         if len(moved) > ROWS_SHOWN:
@@ -275,11 +266,8 @@ def contradictions_table(summary: "Summary") -> Table:
     """The pairs of processes between which no clock offset puts everything in order."""
     pairs = summary.contradictions
     title = "No clock offset puts all messages of these in order"
-    table = Table(title=title, title_justify="left")
-    table.add_column("from", overflow="fold")
-    table.add_column("to", overflow="fold")
-    for name in ("copies", "backwards", "worst", "median"):
-        table.add_column(name, justify="right")
+    figures = ("copies", "backwards", "worst", "median")
+    table = figures_table(("from", "to"), figures, title=title, title_justify="left")
     for pair in pairs[:ROWS_SHOWN]:
         table.add_row(
             escape(pair.sender),

@@ -8,8 +8,13 @@ import click
 from rich.table import Table
 
 from antecede.cli.console import plain_table, signed_text, wide_console
-from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
+from antecede.cli.spark import (
+    check_readable,
+    check_writable,
+    need_spark,
+    spark_progress,
+    spark_session,
+)
 from antecede.link.notation import three_digits
 
 RUNS_SHOWN: Final = 40

@@ -8,8 +8,13 @@ import click
 from rich.table import Table
 
 from antecede.cli.console import Console, wide_console
-from antecede.cli.spark_progress import spark_progress
-from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
+from antecede.cli.spark import (
+    check_readable,
+    check_writable,
+    need_spark,
+    spark_progress,
+    spark_session,
+)
 from antecede.cli.units import COUNT
 
 if TYPE_CHECKING:

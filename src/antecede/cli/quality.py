@@ -7,8 +7,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.console import Console, signed_text
-from antecede.cli.spark_session import need_spark
+from antecede.cli.console import Console, counts_table, figures_table, signed_text
+from antecede.cli.spark import need_spark
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -51,19 +51,17 @@ def command(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
 
 def print_quality(console: Console, found: "Quality") -> None:
     """One page."""
-    console.print(counts_table(found))
+    console.print(traces_table(found))
     if found.services:
         console.print(services_table(found))
     if found.impossible:
         console.print(impossible_table(found))
 
 
-def counts_table(found: "Quality") -> Table:
+def traces_table(found: "Quality") -> Table:
     """What is there, and what is wrong with it."""
     rest = "" if found.complete else ", the first of more"
-    table = Table(title="What the traces are like", title_justify="left", show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
+    table = counts_table("What the traces are like")
     table.add_row(f"{found.spans:,}", f"spans in {found.traces:,} traces{rest}")
     for reason, count in found.rejects.items():
         table.add_row(f"{count:,}", f"rejected: {escape(reason)}")
@@ -80,10 +78,8 @@ def counts_table(found: "Quality") -> Table:
 
 def services_table(found: "Quality") -> Table:
     """How far the clock of each service can be believed."""
-    table = Table(title="Clocks", title_justify="left")
-    table.add_column("process", overflow="fold")
-    for heading in ("spans", "resolution", "moved by", "known to within"):
-        table.add_column(heading, justify="right")
+    figures = ("spans", "resolution", "moved by", "known to within")
+    table = figures_table(("process",), figures, title="Clocks", title_justify="left")
     ranked = sorted(found.services, key=lambda one: (-abs(one.offset_ns), -one.spans, one.name))
     for one in ranked[:ROWS_SHOWN]:
         table.add_row(
@@ -101,11 +97,8 @@ def services_table(found: "Quality") -> Table:
 def impossible_table(found: "Quality") -> Table:
     """Between which services no repair is possible."""
     title = "No clock offset puts all messages of these in order"
-    table = Table(title=title, title_justify="left")
-    table.add_column("from", overflow="fold")
-    table.add_column("to", overflow="fold")
-    for heading in ("messages", "backwards", "worst"):
-        table.add_column(heading, justify="right")
+    figures = ("messages", "backwards", "worst")
+    table = figures_table(("from", "to"), figures, title=title, title_justify="left")
     for pair in found.impossible[:ROWS_SHOWN]:
         table.add_row(
             escape(pair.sender),

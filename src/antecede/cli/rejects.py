@@ -9,8 +9,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.cli.console import Console
-from antecede.cli.spark_session import check_readable
+from antecede.cli.console import Console, reasons_table
+from antecede.cli.spark import check_readable
 from antecede.core.errors import LocalError
 from antecede.trace.datasets import part_files
 from antecede.trace.parquet import numbered_rows, read_table
@@ -53,7 +53,7 @@ def command(folder: Path, reason: str | None, limit: int, as_json: bool) -> None
     console = Console(highlight=False)
     if shown:
         console.print(places_table(shown))
-        console.print(reasons_table(found))
+        console.print(reasons_table(Counter(row["reason"] for row in found).most_common()))
     console.print(f"{len(found):,} rejected." if found else "Nothing was rejected.")
 
 
@@ -80,13 +80,4 @@ def places_table(rows: list[dict[str, str]]) -> Table:
             escape(row["reason"]),
             escape(row["excerpt"][:60].strip()),
         )
-    return table
-
-
-def reasons_table(rows: list[dict[str, str]]) -> Table:
-    """How many there are of each reason."""
-    table = Table("rejected", "reason")
-    table.columns[0].justify = "right"
-    for reason, count in Counter(row["reason"] for row in rows).most_common():
-        table.add_row(f"{count:,}", escape(reason))
     return table

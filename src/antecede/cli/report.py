@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from antecede.cli.audit import has_lab
-from antecede.cli.spark_session import is_local, need_spark, spark_session
+from antecede.cli.spark import is_local, need_spark, spark_session
 from antecede.cli.units import DURATION
 from antecede.core.errors import LocalError
 

@@ -2,37 +2,338 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Final
 
 import click
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from antecede.audit.departures import judge
+from antecede.audit.departures import Judgement, judge
+from antecede.audit.explain import explain_verdict
+from antecede.audit.findings import Verdict
 from antecede.audit.oracle import check_log
 from antecede.cli import units
-from antecede.cli.simulate_plan import (
-    Plan,
-    interval_of,
-    limits,
-    linked,
-    performed,
-    simulating,
-)
-from antecede.cli.simulate_summary import (
-    audit_text,
-    departures_blamed,
-    departures_text,
-    promise_broken,
-    summary_object,
-    summary_text,
-)
-from antecede.core.catalogue import PROTOCOLS
-from antecede.link.faults import DelayJump, Partition, SlowLink
+from antecede.cli.console import progress_bar
+from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
+from antecede.core.errors import LocalError
+from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import Latency
+from antecede.link.notation import duration_text, three_digits
+from antecede.sim.engine import Progress
+from antecede.sim.fit import needs_link
+from antecede.sim.histogram import Histogram
+from antecede.sim.measures import Measures, PacketTotals, per
 from antecede.sim.networks import LATENCY_FORMS, NETWORKS, build_network, find_network
 from antecede.sim.node_faults import FORMS, NodeFault
-from antecede.sim.run import CORE, NODE, simulate
+from antecede.sim.run import CORE, NODE, Leftovers, RunResult, fitted, option_of, simulate
 from antecede.sim.workloads.catalogue import WORKLOADS, Traffic, build_workload
+from antecede.sim.workloads.workload import Workload
+from antecede.trace.files import read_events, record_events
+from antecede.trace.log import EventLog
+
+SECOND_NS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run that is ready to begin."""
+
+    title: str
+    """Which workload, over which network."""
+    info: ProtocolInfo
+    seed: int
+    run: "partial[RunResult]"
+    """Asks only whether to record, and whom to tell how far it is."""
+
+
+def performed(
+    plan: Plan, out: str | None, judged: bool, progress: Progress | None
+) -> tuple[RunResult, EventLog | None]:
+    """What came of the plan, and the log if it is to be judged; `out` gets it as it grows."""
+    if out is None:
+        result = plan.run(record=judged, progress=progress)
+        return result, result.log
+    with record_events(out) as log:
+        result = plan.run(record=log, progress=progress)
+    return result, read_events(out) if judged else None
+
+
+@contextmanager
+def simulating(messages: int) -> Iterator[Progress | None]:
+    """A bar on standard error if that is a terminal; it shows only when a run takes long."""
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("messages, {task.fields[events]:,} events"),
+        TimeRemainingColumn(),
+    )
+    with progress_bar(*columns) as bar:
+        task = bar.add_task("run", total=messages, events=0)
+
+        def show(events: int, submissions: int) -> None:
+            bar.update(task, completed=min(submissions, messages), events=events)
+
+        yield None if bar.disable else show
+
+
+def interval_of(rate: float | None, interval_ns: int | None) -> int:
+    """The mean time between two messages of a process, however it was given."""
+    if rate is not None and interval_ns is not None:
+        raise LocalError("give --rate or --interval, not both")
+    if interval_ns is not None:
+        return interval_ns
+    if rate is None:
+        return Traffic().interval_ns
+    if rate <= 0:
+        raise LocalError("the rate must be more than 0 messages per second")
+    return max(1, round(SECOND_NS / rate))
+
+
+def check_places(processes: int, faults: Faults) -> None:
+    """`LocalError` if a partition or a slow link names a process that is not there."""
+    named = [process for partition in faults.partitions for process in partition.island]
+    for slow in faults.slow_links:
+        named += [slow.source, slow.target]
+    for process in named:
+        if process >= processes:
+            raise LocalError(f"there is no process {process}: they are 0 to {processes - 1}")
+
+
+def linked(protocol: str, workload: Workload, faults: Faults, link: bool | None) -> ProtocolInfo:
+    """The protocol, over a link if it needs one; that it got one unasked is said.
+
+    `LocalError` if they do not fit each other.
+    """
+    check_places(workload.processes, faults)
+    info = find_protocol(protocol)
+    if link is None and needs_link(info, faults):
+        better = "FIFO channels" if info.network == "fifo" else "a network that loses nothing"
+        click.echo(f"{info.name} needs {better}: it runs over the reliable link.", err=True)
+    return fitted(info, workload, faults, link=link is not False)
+
+
+def limits(
+    info: ProtocolInfo, send_limit: int | None, receive_limit: int | None
+) -> dict[str, object]:
+    """The bounds of buffers as options of the protocol."""
+    options: dict[str, object] = {}
+    if send_limit is not None:
+        options |= option_of(info, "send_limit", send_limit)
+    if receive_limit is not None:
+        options |= option_of(info, "receive_limit", receive_limit)
+    return options
+
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+COUNTED = (
+    "protocol", "processes", "seed", "messages", "copies", "deliveries", "packets", "datagrams",
+    "events", "refused", "blocked", "end_ns",
+)  # fmt: skip
+"""What a program is told of a run's result as it stands there."""
+
+
+def summary_text(result: RunResult, title: str, promised: str | None) -> str:
+    """The page for people; `promised` is what the audit said, or None if there was none."""
+    measures = measured(result)
+    lines = [
+        title,
+        f"{result.messages:,} messages in {duration_text(measures.makespan_ns)} of simulated time, "
+        f"{three_digits(measures.throughput)} deliveries/s",
+        "",
+        *delay_lines(measures),
+        "",
+        *packet_lines(measures),
+        "",
+        *buffer_lines(result, measures),
+        row("left over", left_text(result.leftovers)),
+    ]
+    if result.datagrams:
+        per_message = three_digits(per(result.datagrams, result.messages))
+        lines.append(row("datagrams", f"{result.datagrams:,}, {per_message} for each message"))
+    if result.refused:
+        lines.append(row("refused", f"{result.refused:,} packets, as a peer's fault"))
+    if promised is not None:
+        lines.append(row("audit", promised.replace("\n", "\n" + " " * 15)))
+    return "\n".join(lines)
+
+
+def measured(result: RunResult) -> Measures:
+    """The measures of a run that was measured."""
+    assert result.measures is not None, "this command always measures"
+    return result.measures
+
+
+def row(name: str, text: str) -> str:
+    """A line with its name in front."""
+    return f"{name:<15}{text}"
+
+
+def delay_lines(measures: Measures) -> list[str]:
+    """Where the time went, as a table."""
+    heading = ("mean", *(f"p{100 * share:g}" for share in QUANTILES), "max")
+    lines = [row("", "".join(f"{name:>11}" for name in heading))]
+    for name, histogram in delays_of(measures).items():
+        figures = [histogram.mean(), *map(histogram.quantile, QUANTILES), int(histogram.greatest)]
+        lines.append(row(name, "".join(f"{duration_text(figure):>11}" for figure in figures)))
+    return lines
+
+
+def delays_of(measures: Measures) -> dict[str, Histogram]:
+    """The parts of a latency, and all of it."""
+    delays = measures.delays
+    return {
+        "sender wait": delays.sender_wait,
+        "channel": delays.channel,
+        "receiver wait": delays.receiver_wait,
+        "latency": delays.latency,
+    }
+
+
+def packet_lines(measures: Measures) -> list[str]:
+    """What was sent, by kind and for one message."""
+    lines = [
+        row(
+            "per message",
+            f"{three_digits(measures.packets_per_message)} packets, of them "
+            f"{three_digits(measures.control_per_message)} control; "
+            f"{three_digits(measures.metadata_bytes_per_message)} bytes of metadata",
+        )
+    ]
+    name = "packets"
+    for totals in sorted(measures.packets, key=lambda totals: (-totals.packets, totals.kind)):
+        metadata = three_digits(per(totals.metadata_bytes, totals.packets))
+        lines.append(
+            row(name, f"{totals.packets:>9,} {totals.kind} with {metadata} bytes of metadata each")
+        )
+        name = ""
+    return lines
+
+
+def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
+    """How full the buffers of the fullest process were."""
+    occupancy = measures.occupancy
+    mean = sum(occupancy.in_transit_mean) / len(occupancy.in_transit_mean)
+    lines = [
+        row(
+            "buffers",
+            f"at most {max(occupancy.sender_buffer_max):,} copies at a sender, "
+            f"{max(occupancy.receiver_buffer_max):,} at a receiver",
+        ),
+        row(
+            "in transit",
+            f"at most {max(occupancy.in_transit_max):,} copies of one sender, "
+            f"{three_digits(mean)} on average",
+        ),
+    ]
+    if result.blocked:
+        lines.append(row("no room", f"{result.blocked:,} submissions had to wait for it"))
+    return lines
+
+
+def left_text(leftovers: Leftovers) -> str:
+    """What was not finished, in words."""
+    if leftovers.empty:
+        return "nothing: everything was delivered, all buffers are empty"
+    counts = {
+        "messages not yet sent": leftovers.unsent,
+        "submissions without room": leftovers.blocked,
+        "copies undelivered": leftovers.undelivered,
+        "unhandled": leftovers.unhandled,
+        "processes still waiting for an answer": leftovers.timers,
+        "events cut off by the end": leftovers.pending,
+    }
+    text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if leftovers.oldest:
+        sender, sequence, target = leftovers.oldest[0]
+        text += f"; the oldest is message {sequence} of P{sender} to P{target}"
+    return text
+
+
+def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, object]:
+    """The same for programs; times are in nanoseconds."""
+    measures = measured(result)
+    return {
+        **{name: getattr(result, name) for name in COUNTED},
+        "makespan_ns": measures.makespan_ns,
+        "throughput": measures.throughput,
+        "delays_ns": {
+            name.replace(" ", "_"): histogram_object(histogram)
+            for name, histogram in delays_of(measures).items()
+        },
+        "per_message": {
+            "packets": measures.packets_per_message,
+            "control": measures.control_per_message,
+            "metadata_bytes": measures.metadata_bytes_per_message,
+        },
+        "packet_kinds": {totals.kind: without(totals, "kind") for totals in measures.packets},
+        "occupancy": asdict(measures.occupancy),
+        "left_over": without(result.leftovers, "oldest"),
+        "audit": None if verdict is None else verdict_object(verdict),
+    }
+
+
+def histogram_object(histogram: Histogram) -> dict[str, float]:
+    """The figures of a distribution."""
+    return {
+        "count": int(histogram.count),
+        "mean": histogram.mean(),
+        **{f"p{100 * share:g}": histogram.quantile(share) for share in QUANTILES},
+        "max": int(histogram.greatest),
+    }
+
+
+def without(figures: PacketTotals | Leftovers, name: str) -> dict[str, object]:
+    """All fields but one."""
+    return {key: value for key, value in asdict(figures).items() if key != name}
+
+
+def verdict_object(verdict: Verdict) -> dict[str, object]:
+    """How many findings of each sort there are."""
+    sorts = ("violations", "fifo_breaks", "duplicates", "losses", "inventions")
+    return {"ok": verdict.ok, **{sort: len(getattr(verdict, sort)) for sort in sorts}}
+
+
+def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:
+    """What the audit found, and whether that was to be expected."""
+    text = explain_verdict(verdict, shown=2)
+    if verdict.violations and info.ordering != "causal":
+        promise = "per pair only" if info.ordering == "fifo" else "of no kind"
+        text += f"\n{info.name} promises order {promise}, so this is no fault of it"
+    return text
+
+
+def departures_text(judgement: Judgement, gone: int, finished: bool) -> str:
+    """What those who are gone have left behind."""
+    blamed = departures_blamed(judgement, finished)
+    who = f"{gone} nodes are gone" if gone > 1 else "1 node is gone"
+    if not blamed:
+        return f"{who}, and nothing is missing that may not be" if finished else who
+    return f"{who}; " + ", ".join(f"{count} {kind}" for kind, count in blamed.items())
+
+
+def departures_blamed(judgement: Judgement, finished: bool) -> dict[str, int]:
+    """What crashes and expulsions do not excuse; before the end messages may still be under way."""
+    found = {"stale": len(judgement.stale)}
+    if finished:
+        found |= {"lost": len(judgement.lost), "unreported": len(judgement.unreported)}
+    return {kind: count for kind, count in found.items() if count}
+
+
+def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool:
+    """Whether something was found that this protocol rules out."""
+    if verdict.duplicates or verdict.inventions or verdict.self_causes:
+        return True
+    if verdict.losses and finished:
+        return True
+    if info.ordering == "causal" and verdict.violations:
+        return True
+    return info.ordering != "none" and bool(verdict.fifo_breaks)
+
 
 AUDITED_MESSAGES: Final = 5_000
 AUDITED_DELIVERIES: Final = 50_000

@@ -9,9 +9,8 @@ import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from antecede.cli.console import plain_table, signed_text, wide_console
-from antecede.cli.progress import progress_bar
-from antecede.cli.spark_session import check_writable, need_spark, spark_session
+from antecede.cli.console import plain_table, progress_bar, signed_text, wide_console
+from antecede.cli.spark import check_writable, need_spark, spark_session
 from antecede.core.errors import LocalError
 from antecede.link.notation import duration_text, three_digits
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from antecede.cli.console import Console
-from antecede.cli.spark_session import check_readable, check_writable, need_spark, spark_session
+from antecede.cli.spark import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import DURATION
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import replacing
