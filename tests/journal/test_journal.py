@@ -18,8 +18,7 @@ from antecede.journal.blocks import (
 )
 from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
-from antecede.journal.inspect import check, contents, repair
-from antecede.journal.journal import Journal, file_name, open_journal
+from antecede.journal.journal import Journal, check, contents, file_name, open_journal, repair
 from tests.journal.failing_disk import FailingDisk, PowerFailure
 
 SNAPSHOT = [b"snapshot"]

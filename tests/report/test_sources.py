@@ -13,7 +13,7 @@ from antecede.report.readers.recordings import (
     read_recording,
 )
 from antecede.report.readers.sources import AUDIT, COMPARISON, EVENTS, find_sources
-from antecede.trace.claims import claim_generation
+from antecede.trace.datasets import claim_generation
 from antecede.trace.files import write_events
 from antecede.trace.processes import processes_folder, write_processes
 from antecede.trace.restore import log_of

@@ -7,7 +7,7 @@ import pytest
 
 from antecede.core import LocalError
 from antecede.trace import SUBMITTED, EventLog, read_events, read_runs, record_events, write_events
-from antecede.trace.claims import file_stem
+from antecede.trace.datasets import file_stem
 from tests.trace.sample_logs import small_log, small_rows, write_arrow, write_json
 
 AWKWARD = ["plain", "with space", "a/b", "k=v", "50%", "50%25", "Größe", ".", "..", 'q"?*:[x]^{\\']

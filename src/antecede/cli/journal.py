@@ -9,7 +9,7 @@ from antecede.cli.output import Failed
 from antecede.core.protocols import facts_node as facts
 from antecede.core.protocols import facts_records
 from antecede.core.protocols import hybrid_records as core
-from antecede.journal.inspect import check, contents, repair
+from antecede.journal.journal import check, contents, repair
 from antecede.link import record_kinds as link
 from antecede.live.journals import FACTS_ORDER
 

@@ -4,6 +4,5 @@ A journal is a folder with one file: what was known when the file was begun, and
 
     blocks.py     how groups of records become bytes with checksums, and back
     disk.py       the few things that are asked of a file system, so that tests can make them fail
-    journal.py    open, append, make durable, begin anew: the journal itself
-    inspect.py    look inside a journal, and cut off what cannot be read
+    journal.py    open, append, make durable, begin anew, look inside: the journal itself
 """

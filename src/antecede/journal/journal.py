@@ -10,18 +10,22 @@ as disks take; whoever must not wait calls them from a thread.
 Failures: no room (`JournalFull`) leaves everything as it was, and the same commit can be tried
 again. A failed write or sync of any other kind is `JournalFailed` and final: after a failed sync
 nobody knows what is on the disk, and asking again would be answered with a lie.
+
+One that nobody has open can be looked into (`check`, `contents`), and set aside where it cannot be
+read (`repair`).
 """
 
 import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
 from typing import Final, Literal, TypeAlias
 
 from antecede.core.records import joined
-from antecede.journal.blocks import encode_block, encode_body, file_header, read_blocks
+from antecede.journal.blocks import Block, encode_block, encode_body, file_header, read_blocks
 from antecede.journal.disk import Disk
 from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull
 
@@ -294,3 +298,87 @@ def open_journal(folder: Path, durable: Durability = "sync") -> tuple[Journal, l
     """The journal in `folder`, and what is in it; the folder is made if need be."""
     journal = Journal(Disk(folder), durable=durable)
     return journal, journal.open()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is in a journal's newest file."""
+
+    file: str
+    size: int
+    commits: int
+    records: int
+    torn: int
+    corrupt: str | None
+    """What is wrong with it, if a node would refuse it."""
+
+    def sentence(self) -> str:
+        """The same, for people."""
+        if self.corrupt is not None:
+            return self.corrupt
+        counted = f"{self.records:,} records in {self.commits:,} commits"
+        text = f"{self.file}: {counted}, {self.size:,} bytes"
+        if self.torn:
+            text += f"; the last {self.torn:,} bytes are of a commit that a crash interrupted"
+        return text
+
+
+def newest_file(folder: Path) -> str:
+    """The file that counts; `JournalCorrupt` if there is none."""
+    numbers = file_numbers(Disk(folder).names())
+    if not numbers:
+        raise JournalCorrupt(f"{folder}: there is no journal here")
+    return file_name(numbers[-1])
+
+
+def check(folder: Path) -> Findings:
+    """Whether a node could start from this journal, and what it would find."""
+    name = newest_file(folder)
+    data = Disk(folder).read(name)
+    try:
+        reading = read_blocks(data, name)
+    except JournalCorrupt as error:
+        return Findings(name, len(data), 0, 0, 0, str(error))
+    records = sum(len(block.records) for block in reading.blocks)
+    return Findings(name, len(data), len(reading.blocks), records, reading.torn, None)
+
+
+def contents(folder: Path) -> list[Block]:
+    """Every commit that can be read."""
+    name = newest_file(folder)
+    return read_blocks(Disk(folder).read(name), name).blocks
+
+
+def repair(folder: Path) -> str:
+    """Make the journal one that a node accepts; says what was done.
+
+    A torn tail is cut off: nothing promised is lost. A corrupt journal is set aside, whole: going
+    on from a part of it would send numbers again that were used before, so the node has to begin a
+    new life instead, as one without a journal does.
+    """
+    disk = Disk(folder)
+    disk.lock()
+    try:
+        return mend(disk, check(folder))
+    finally:
+        disk.unlock()
+
+
+def mend(disk: Disk, found: Findings) -> str:
+    """Do what `repair` says; the journal is locked."""
+    if found.corrupt is not None:
+        for number in file_numbers(disk.names()):
+            disk.rename(file_name(number), f"{file_name(number)}.cut")
+        return (
+            f"set aside as {found.file}.cut: the node will begin a new life, and its peers will "
+            "expel the former one. What it had sent and not got acknowledged is lost to it"
+        )
+    if found.torn:
+        descriptor = disk.open(found.file, new=False)
+        try:
+            disk.truncate(descriptor, found.size - found.torn)
+            disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)
+        return f"cut off {found.torn:,} bytes of a commit that a crash interrupted; nothing is lost"
+    return "nothing to repair"

@@ -28,8 +28,13 @@ from antecede.live.clock import SharedClock
 from antecede.live.errors import BadConfiguration, TraceFailed
 from antecede.live.names import process_id, process_name
 from antecede.trace.atomic import blaming
-from antecede.trace.claims import claim_generation, file_stem
-from antecede.trace.datasets import AnyPath, partition_folder, suffix_of
+from antecede.trace.datasets import (
+    AnyPath,
+    claim_generation,
+    file_stem,
+    partition_folder,
+    suffix_of,
+)
 from antecede.trace.log import ROW_BYTES, Contexts, EventLog, RowSink
 from antecede.trace.parquet import load
 from antecede.trace.parts import GrowingFile, LogFiles, PartFiles

@@ -16,9 +16,8 @@ from typing import Any, Final, TypeAlias, final
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, KINDS, TRACE_COLUMNS
-from antecede.trace.fields import Fields
 from antecede.trace.log import NULL, ROW_BYTES, Contexts, EventLog
-from antecede.trace.restore import restored
+from antecede.trace.restore import Fields, restored
 from antecede.trace.sinks import FileSink
 
 ArrowTable: TypeAlias = Any

@@ -16,8 +16,7 @@ from typing import IO, Final, final
 
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
-from antecede.trace.claims import release_claim
-from antecede.trace.datasets import suffix_of
+from antecede.trace.datasets import release_claim, suffix_of
 from antecede.trace.jsonl import JsonLinesSink, json_lines
 from antecede.trace.log import ROW_BYTES, Contexts, RowSink
 from antecede.trace.parquet import ParquetSink

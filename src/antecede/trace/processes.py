@@ -18,9 +18,9 @@ from antecede.trace.datasets import (
     partition_folder,
     suffix_of,
 )
-from antecede.trace.fields import INT32_MAX, Fields, field, integer, located
 from antecede.trace.jsonl import read_objects, write_objects
 from antecede.trace.parquet import ArrowSchema, load, numbered_rows, read_table, write_table
+from antecede.trace.restore import INT32_MAX, Fields, field, integer, located
 
 FOLDER: Final = "_processes"
 COLUMNS: Final = ("process", "name")

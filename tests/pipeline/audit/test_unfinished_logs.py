@@ -10,7 +10,7 @@ from antecede.audit.summary import Audit
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.small_job import audit_small
 from antecede.trace import read_events, write_events
-from antecede.trace.claims import claim_generation
+from antecede.trace.datasets import claim_generation
 from antecede.trace.leftovers import find_leftovers
 from antecede.trace.parts import PartFiles
 from antecede.trace.processes import processes_folder, write_processes

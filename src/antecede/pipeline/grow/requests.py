@@ -23,8 +23,8 @@ from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.pipeline.grow.layers import SAMPLE, unit
 from antecede.pipeline.schemas import WORKLOAD as WORKLOAD_ROW
 from antecede.trace.atomic import blaming
-from antecede.trace.fields import INT32_MAX, checked_integer, field, located
 from antecede.trace.parquet import ArrowBatch
+from antecede.trace.restore import INT32_MAX, checked_integer, field, located
 
 OUTSIDE_SHARE: Final = 0.05
 """At least this share of the calls of a service is due to requests from outside."""

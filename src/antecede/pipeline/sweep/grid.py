@@ -51,7 +51,7 @@ from antecede.sim.run import CORE, NODE
 from antecede.sim.workloads.catalogue import Traffic
 from antecede.sim.workloads.settings import Setting
 from antecede.sim.workloads.workload import check_seed
-from antecede.trace.fields import located
+from antecede.trace.restore import located
 
 Table: TypeAlias = dict[str, object]
 T = TypeVar("T")
