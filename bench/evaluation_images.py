@@ -14,7 +14,7 @@ import matplotlib as mpl
 from antecede.lab.comparison.readings import Estimate
 from antecede.pipeline.evaluate.answer import Answer, Setting
 from antecede.pipeline.evaluate.plots import added_plot, metadata_plot
-from antecede.pipeline.profile.drawing import LOOKS
+from antecede.pipeline.profile.plots import LOOKS
 from bench.reproduce import ROOT, read_claims
 
 IMAGES = ROOT / "docs" / "images"

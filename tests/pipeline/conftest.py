@@ -11,8 +11,7 @@ pytest.importorskip("pyspark", reason="Spark comes with the extra `lab`")
 
 from pyspark.sql import SparkSession
 
-from antecede.pipeline.session import open_session
-from antecede.pipeline.shipping import package_folder
+from antecede.pipeline.session import open_session, package_folder
 
 ROOT: Final = Path(__file__).parent.parent.parent
 """Where `tests` is, which workers import from."""

@@ -77,10 +77,9 @@ def command(
     --master is given; the figures are the same.
     """
     need_spark()
-    from antecede.pipeline.profile.job import profile
+    from antecede.pipeline.profile.job import profile, summary_object, write_json
     from antecede.pipeline.profile.sampling import ENTRIES_MAX
     from antecede.pipeline.profile.small_job import profile_small
-    from antecede.pipeline.profile.summary import summary_object, write_json
 
     target = Path(folder) / "profile" if out is None else out
     check_readable(folder)

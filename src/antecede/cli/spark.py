@@ -44,7 +44,7 @@ class SparkProgress:
             self._watcher.start()
 
     def _poll(self, session: "SparkSession") -> None:
-        from antecede.pipeline.progress import tasks_done
+        from antecede.pipeline.session import tasks_done
 
         while not self._over.wait(INTERVAL_S):
             tasks = tasks_done(session)

@@ -9,8 +9,10 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +22,9 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+import antecede
 from antecede.core.errors import LocalError
 from antecede.pipeline.java import find_java
-from antecede.pipeline.shipping import package_folder, ship_package
 from antecede.pipeline.spark_settings import UNWEIGHED
 
 __all__ = ["SPARK_ERRORS", "PySparkException", "SparkSession", "first_line", "open_session"]
@@ -32,6 +34,7 @@ SPARK_ERRORS: Final = (PySparkException, Py4JError, ConnectionError)
 what the bridge says where Java is gone.
 """
 
+PACKAGE: Final = "antecede"
 EMBEDDED: Final = "local[*]"
 CONNECT: Final = "sc://"
 HERE: Final = ("local-cluster[", "spark://127.", "spark://localhost:", "spark://[::1]:")
@@ -270,3 +273,69 @@ def reason_of_worker(trace: str) -> str:
         missing = reason.removeprefix(MISSING)
         return f"the Python of a worker says: {missing}; PYSPARK_PYTHON names the one to run"
     return reason
+
+
+# Executors that do not share the files of the driver.
+
+
+def package_folder() -> Path:
+    """Where the running package is."""
+    return Path(antecede.__file__).parent
+
+
+def ship_package(context: SparkContext, scratch: Path) -> None:
+    """Put the running package onto the path of every Python worker of this application.
+
+    A zip on the path of Python would do for sources, but extension modules cannot be imported from
+    one. So the package travels as an archive that Spark unpacks, and the shared library of the
+    compiled build, which is a module beside the package, as a file: Spark puts both into the one
+    folder that every worker has on its path. A worker whose Python the library does not fit finds
+    the sources.
+    """
+    folder = package_folder()
+    for library in sorted(folder.parent.glob(f"{PACKAGE}__mypyc*.so")):
+        context.addFile(str(library))
+    context.addArchive(f"{packed_package(folder, scratch)}#{PACKAGE}")
+
+
+def packed_package(folder: Path, scratch: Path) -> Path:
+    """A zip of the package's own files, those that compiling left behind not included."""
+    with tempfile.NamedTemporaryFile(
+        dir=scratch, prefix=f"{PACKAGE}-", suffix=".zip", delete=False
+    ) as file:
+        archive = Path(file.name)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for source in sorted(folder.rglob("*")):
+            if source.is_file() and "__pycache__" not in source.parts:
+                packed.write(source, source.relative_to(folder))
+    return archive
+
+
+# How far Spark is.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksDone:
+    """Tasks of the stages that run now."""
+
+    done: int
+    total: int
+
+
+def tasks_done(session: SparkSession) -> TasksDone | None:
+    """How many tasks are done, of how many; None if nothing runs, or Spark does not say.
+
+    A session on a Spark Connect server does not say. May be called from any thread.
+    """
+    try:
+        tracker = session.sparkContext.statusTracker()
+    except Exception:
+        return None
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    running = [stage for stage in stages if stage is not None]
+    if not running:
+        return None
+    return TasksDone(
+        done=sum(stage.numCompletedTasks for stage in running),
+        total=sum(stage.numTasks for stage in running),
+    )

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from antecede.pipeline.profile import causal_graph
-from antecede.pipeline.profile.causal_graph import NEVER, TIME_NS_MAX, Messages
-from antecede.pipeline.profile.errands import Errands
-from antecede.pipeline.profile.errands import errands as find_errands
+from antecede.pipeline.profile import structure
+from antecede.pipeline.profile.structure import NEVER, TIME_NS_MAX, Errands, Messages
+from antecede.pipeline.profile.structure import errands as find_errands
 from antecede.trace.workload import WorkloadRow
 from tests.pipeline.profile import slowly
 from tests.pipeline.profile.workloads import REVIEW, damaged_workloads, row, workloads
@@ -29,14 +28,14 @@ def arrays(rows: list[WorkloadRow]) -> Messages:
 
 
 def errands(messages: Messages) -> Errands:
-    links = causal_graph.linked(messages)
-    ranks = causal_graph.ranks(messages, causal_graph.chains(messages, links))
+    links = structure.linked(messages)
+    ranks = structure.ranks(messages, structure.chains(messages, links))
     return find_errands(messages, links, ranks)
 
 
 def depths_and_times(rows: list[WorkloadRow]) -> dict[int, tuple[int, int]]:
     messages = arrays(rows)
-    standing = causal_graph.chains(messages, causal_graph.linked(messages))
+    standing = structure.chains(messages, structure.linked(messages))
     found = zip(
         messages.ids.tolist(), standing.depths.tolist(), standing.ready_ns.tolist(), strict=True
     )
@@ -49,14 +48,14 @@ def test_depths_and_times_are_those_of_the_longest_chains(
     few: int, rows: list[WorkloadRow]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(causal_graph, "FEW", few)
+        patch.setattr(structure, "FEW", few)
         assert depths_and_times(rows) == slowly.depths_and_times(rows)
 
 
 @given(rows=damaged_workloads())
 def test_conversations_are_what_causes_connect(rows: list[WorkloadRow]) -> None:
     messages = arrays(rows)
-    first = causal_graph.conversations(messages, causal_graph.linked(messages))
+    first = structure.conversations(messages, structure.linked(messages))
     found = defaultdict(set)
     for message, label in zip(messages.ids.tolist(), first.tolist(), strict=True):
         found[label].add(message)
@@ -101,8 +100,8 @@ def test_an_errand_stays_at_one_process(rows: list[WorkloadRow]) -> None:
 @given(rows=workloads())
 def test_ranks_put_causes_first_and_then_follow_the_clock(rows: list[WorkloadRow]) -> None:
     messages = arrays(rows)
-    standing = causal_graph.chains(messages, causal_graph.linked(messages))
-    ranks = causal_graph.ranks(messages, standing)
+    standing = structure.chains(messages, structure.linked(messages))
+    ranks = structure.ranks(messages, standing)
     place = dict(zip(messages.ids.tolist(), ranks.tolist(), strict=True))
 
     assert sorted(place.values()) == list(range(len(rows)))
@@ -114,11 +113,11 @@ def test_ranks_put_causes_first_and_then_follow_the_clock(rows: list[WorkloadRow
 
 def test_the_review_is_one_conversation_of_a_join_and_answers() -> None:
     messages = arrays(REVIEW)
-    links = causal_graph.linked(messages)
+    links = structure.linked(messages)
     labels = errands(messages)
 
-    assert causal_graph.conversations(messages, links).tolist() == [0] * len(REVIEW)
-    assert causal_graph.chains(messages, links).depths.tolist() == [0] * 3 + [1] * 3 + [
+    assert structure.conversations(messages, links).tolist() == [0] * len(REVIEW)
+    assert structure.chains(messages, links).depths.tolist() == [0] * 3 + [1] * 3 + [
         2,
         2,
         3,

@@ -12,7 +12,7 @@ from antecede.pipeline.metrics.distributions import (
     histograms,
     rows_by_run,
 )
-from antecede.pipeline.profile.drawing import share_points
+from antecede.pipeline.profile.plots import share_points
 from antecede.sim.histogram import Histogram, bucket_of
 
 VALUES = [0, 0, 1, 5, 127, 128, 129, 1000, 10**6, 10**6 + 7, 10**12, (1 << 62) + 12345]

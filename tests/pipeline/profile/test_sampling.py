@@ -9,9 +9,8 @@ from pyspark.sql import SparkSession
 from antecede.cli.profile import caption
 from antecede.pipeline.grow.job import grow
 from antecede.pipeline.grow.plan import Wanted
-from antecede.pipeline.profile.job import profile
+from antecede.pipeline.profile.job import profile, run_object
 from antecede.pipeline.profile.sampling import Sampled, run_sizes, sampled
-from antecede.pipeline.profile.summary import run_object
 from antecede.trace.workload import WorkloadRow, read_workload
 from tests.pipeline.grow.replaying import check_replay
 from tests.pipeline.grow.test_job import REVIEWS

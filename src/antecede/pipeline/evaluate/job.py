@@ -38,8 +38,7 @@ from antecede.pipeline.grow.plan import Wanted
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.metrics.figures import FIGURES
 from antecede.pipeline.metrics.job import measure_logs
-from antecede.pipeline.profile.job import profile
-from antecede.pipeline.profile.summary import summary_object
+from antecede.pipeline.profile.job import profile, summary_object
 from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.job import Report, run_sweep
 from antecede.pipeline.sweep.plans import sending_times, within

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
 from antecede.link.notation import duration_text
 from antecede.pipeline.evaluate.answer import Answer, Group, Setting, bucket_rows, by_setting
-from antecede.pipeline.profile.drawing import LOOKS, count_label, save_figures
+from antecede.pipeline.profile.plots import LOOKS, count_label, save_figures
 
 
 @dataclass(frozen=True, slots=True)

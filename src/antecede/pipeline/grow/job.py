@@ -34,7 +34,7 @@ from antecede.pipeline.grow.requests import (
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
-from antecede.pipeline.profile.job import no_messages
+from antecede.pipeline.profile.job import no_messages, read_names, read_workload
 from antecede.pipeline.profile.sampling import (
     ENTRIES_MAX,
     RunSize,
@@ -42,7 +42,6 @@ from antecede.pipeline.profile.sampling import (
     run_sizes,
     sampled,
 )
-from antecede.pipeline.profile.sources import read_names, read_workload
 from antecede.pipeline.profile.structure import causal_structure
 from antecede.trace.workload import WORKLOAD_COLUMNS
 

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.pipeline.metrics.instants import delivered_copies
 from antecede.trace.parquet import ArrowTable
@@ -38,9 +37,7 @@ PAST_SHARE: Final = 0.5
 ACCURACY_MAX: Final = 200_000
 """Where stretches begin and end is known to one part in so many of all copies."""
 
-NON_CAUSAL: Final = StructType(
-    [StructField("run_id", StringType()), StructField("non_causal_ns", LongType())]
-)
+NON_CAUSAL: Final = "run_id string, non_causal_ns long"
 
 Column: TypeAlias = Sequence[int]
 

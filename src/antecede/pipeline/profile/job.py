@@ -6,14 +6,18 @@ those of a network that takes no time. What follows from chains of causes is est
 of the conversations where a run is too large for one task.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 from typing import Any, Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import StructType
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.metrics.distributions import (
@@ -24,7 +28,8 @@ from antecede.pipeline.metrics.distributions import (
     rows_by_run,
 )
 from antecede.pipeline.persisting import persisted
-from antecede.pipeline.profile import moments, traffic
+from antecede.pipeline.profile import stages
+from antecede.pipeline.profile.measures import MEASURES
 from antecede.pipeline.profile.sampling import (
     ENTRIES_MAX,
     Sampled,
@@ -32,9 +37,48 @@ from antecede.pipeline.profile.sampling import (
     sampled,
     scaled,
 )
-from antecede.pipeline.profile.sources import read_events, read_names, read_workload
 from antecede.pipeline.profile.structure import causal_structure
 from antecede.pipeline.profile.values import structure_values
+from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
+from antecede.trace.atomic import write_whole
+
+
+def read_workload(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame:
+    """The workload in a folder: run_id and the columns of a workload, of one run or of all."""
+    table = read_table(session, f"{folder}/workload", WORKLOAD)
+    if table is None:
+        raise LocalError(f"{folder} has no workload: `antecede ingest` makes one")
+    return of_run(table, run_id)
+
+
+def read_names(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame:
+    """What the processes are called: run_id, process, name; empty if nobody has said so."""
+    table = read_table(session, f"{folder}/processes", PROCESSES)
+    if table is None:
+        return session.createDataFrame([], with_run_id(PROCESSES))
+    return of_run(table, run_id)
+
+
+def read_events(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame | None:
+    """The event log in a folder: run_id and its columns, or None if there is none."""
+    table = read_table(session, f"{folder}/events", EVENTS)
+    return None if table is None else of_run(table, run_id)
+
+
+def read_table(session: SparkSession, path: str, schema: StructType) -> DataFrame | None:
+    """The dataset at a path, or None if there is none; its run ids come from its folders."""
+    try:
+        return session.read.schema(with_run_id(schema)).parquet(path)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return None
+        raise LocalError(f"cannot read {path}: {error.getMessage()}") from error
+
+
+def of_run(table: DataFrame, run_id: str | None) -> DataFrame:
+    """The rows of one run, or all of them."""
+    return table if run_id is None else table.where(F.col("run_id") == run_id)
+
 
 RECORDED: Final = "recorded"
 NOMINAL: Final = "nominal"
@@ -137,17 +181,17 @@ def prepared(
     session = workload.sparkSession
     structure = persisted(causal_structure(sample.workload), stack)
     events = read_events(session, source, run_id)
-    copies = moments.nominal_times(structure) if events is None else moments.copy_times(events)
+    copies = stages.nominal_times(structure) if events is None else stages.copy_times(events)
     copies = persisted(copies, stack)
-    channels = persisted(traffic.channels(workload), stack)
+    channels = persisted(stages.channels(workload), stack)
     names = read_names(session, source, run_id)
     return Tables(
         structure=structure,
         sample=sample,
         channels=channels,
-        totals=persisted(traffic.process_totals(channels, workload, names), stack),
+        totals=persisted(stages.process_totals(channels, workload, names), stack),
         copies=copies,
-        runs=persisted(moments.run_times(copies), stack),
+        runs=persisted(stages.run_times(copies), stack),
         times=NOMINAL if events is None else RECORDED,
     )
 
@@ -159,26 +203,26 @@ def measured(tables: Tables, stack: ExitStack) -> tuple[DataFrame, DataFrame]:
     """
     is_whole = ~F.col("run_id").isin(list(tables.sample.messages))
     copies = tables.copies.where(is_whole | F.lit(tables.times == RECORDED))
-    sent = moments.submissions(copies)
-    sent_by_all = persisted(moments.in_system_lane(sent, "submission_gap_ns", tables.runs), stack)
-    own_gaps = moments.in_own_lane(sent, "sender_gap_ns").unionByName(
-        moments.in_own_lane(moments.deliveries(copies), "delivery_gap_ns")
+    sent = stages.submissions(copies)
+    sent_by_all = persisted(stages.in_system_lane(sent, "submission_gap_ns", tables.runs), stack)
+    own_gaps = stages.in_own_lane(sent, "sender_gap_ns").unionByName(
+        stages.in_own_lane(stages.deliveries(copies), "delivery_gap_ns")
     )
-    under_way = moments.marks(moments.flights(copies))
-    levels = moments.levels(moments.in_system_lane(under_way, "in_flight", tables.runs))
+    under_way = stages.marks(stages.flights(copies))
+    levels = stages.levels(stages.in_system_lane(under_way, "in_flight", tables.runs))
     levels = persisted(levels, stack)
     values = [
         structure_values(tables.structure).where(is_whole | (F.col("measure") != AT_ONCE)),
-        traffic.process_values(tables.totals),
-        moments.gaps(sent_by_all.select(own_gaps.columns).unionByName(own_gaps)),
-        moments.level_values(levels),
-        moments.flight_values(copies),
+        stages.process_values(tables.totals),
+        stages.gaps(sent_by_all.select(own_gaps.columns).unionByName(own_gaps)),
+        stages.level_values(levels),
+        stages.flight_values(copies),
     ]
     recorded = F.lit(tables.times == RECORDED)
     counted = reduce(DataFrame.unionByName, values).where(
         recorded | ~F.col("measure").isin("flight_ns", "in_flight")
     )
-    return histograms(counted), moments.timeline(sent_by_all, levels, tables.runs)
+    return histograms(counted), stages.timeline(sent_by_all, levels, tables.runs)
 
 
 def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunProfile]:
@@ -236,3 +280,43 @@ def overview(tables: Tables) -> DataFrame:
             *(F.coalesce(name, F.lit(0)).cast("long").alias(name) for name in times),
         )
     )
+
+
+COUNTS: Final = (
+    "messages",
+    "copies",
+    "processes",
+    "channels",
+    "conversations",
+    "spontaneous",
+    "stuck",
+    "first_ns",
+    "last_ns",
+)
+
+
+def summary_object(source: str, runs: Sequence[RunProfile]) -> dict[str, object]:
+    """What `summary.json` says."""
+    return {
+        "source": source,
+        "runs": {run.run_id: run_object(run) for run in runs},
+        "meaning": {
+            name: f"{measure.meaning} ({measure.unit})" if measure.unit else measure.meaning
+            for name, measure in MEASURES.items()
+        },
+    }
+
+
+def run_object(run: RunProfile) -> dict[str, object]:
+    """What `summary.json` says about one run."""
+    counts: dict[str, object] = {name: getattr(run, name) for name in COUNTS}
+    measures = {
+        name: run.distributions[name].figures() for name in MEASURES if name in run.distributions
+    }
+    estimated = None if run.sampled is None else {"messages": run.sampled, "of": run.messages}
+    return {"times": run.times, **counts, "estimated_from": estimated, "measures": measures}
+
+
+def write_json(file: Path, content: dict[str, object]) -> None:
+    """Write an object so that people can read it too; the file appears when it is complete."""
+    write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())

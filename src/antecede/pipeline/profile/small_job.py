@@ -22,7 +22,7 @@ from antecede.pipeline.metrics.distributions import bucket_number, distributions
 from antecede.pipeline.metrics.instants import instants_of, open_at_once
 from antecede.pipeline.places import is_plain
 from antecede.pipeline.profile.job import NOMINAL, RECORDED, RunProfile, no_messages, points_of
-from antecede.pipeline.profile.moments import SLICES
+from antecede.pipeline.profile.stages import SLICES
 from antecede.pipeline.profile.structure import COLUMNS, structured
 from antecede.pipeline.profile.values import as_often, value_counts, values_of
 from antecede.trace.atomic import blaming

@@ -11,21 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from antecede.pipeline.metrics.instants import open_at_once
-from antecede.pipeline.profile.causal_graph import INDEX_BITS, NEVER, TIME_NS_MAX, Integers
-from antecede.pipeline.profile.structure import by_run
+from antecede.pipeline.profile.structure import INDEX_BITS, NEVER, TIME_NS_MAX, Integers, by_run
 from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable
 
-VALUES: Final = StructType(
-    [
-        StructField("run_id", StringType()),
-        StructField("measure", StringType()),
-        StructField("value", LongType()),
-        StructField("count", LongType()),
-    ]
-)
+VALUES: Final = "run_id string, measure string, value long, count long"
 
 
 def structure_values(structure: DataFrame) -> DataFrame:

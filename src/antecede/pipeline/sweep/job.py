@@ -37,7 +37,7 @@ from antecede.pipeline.sweep.store import (
     WITH_EVENTS,
     RunStore,
 )
-from antecede.trace.atomic import blaming, replacing
+from antecede.trace.atomic import write_whole
 from antecede.trace.datasets import partition_folder
 from antecede.trace.parquet import ArrowTable, load
 
@@ -302,7 +302,6 @@ def counts_of(store: RunStore, plans: Sequence[RunPlan]) -> dict[str, int]:
 
 def write_summary(result: SweepResult) -> None:
     """Leave the counts as JSON."""
-    file = result.folder / "summary.json"
     content = {
         "antecede": __version__,
         "runs": sum(result.by_status.values()),
@@ -310,5 +309,4 @@ def write_summary(result: SweepResult) -> None:
         "resumed": result.resumed,
         "retried": result.retried,
     }
-    with replacing(file) as unfinished, blaming(file, "write"):
-        unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_whole(result.folder / "summary.json", f"{json.dumps(content, indent=2)}\n".encode())

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from antecede.pipeline.profile import moments
+from antecede.pipeline.profile import stages
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.trace.events import ALL_COLUMNS, Event
 
@@ -66,18 +66,18 @@ def test_gaps_and_levels_are_those_of_the_whole_in_order(
     spark: SparkSession, rows: list[Copy]
 ) -> None:
     table = spark.createDataFrame(rows, COPIES).repartition(3)
-    runs = moments.run_times(table)
-    sent = moments.submissions(table)
-    heard = moments.in_own_lane(moments.deliveries(table), "heard")
-    gaps = moments.gaps(
-        moments.in_system_lane(sent, "all", runs)
+    runs = stages.run_times(table)
+    sent = stages.submissions(table)
+    heard = stages.in_own_lane(stages.deliveries(table), "heard")
+    gaps = stages.gaps(
+        stages.in_system_lane(sent, "all", runs)
         .select(heard.columns)
-        .unionByName(moments.in_own_lane(sent, "own"))
+        .unionByName(stages.in_own_lane(sent, "own"))
         .unionByName(heard)
     )
-    marks = moments.marks(moments.flights(table))
-    levels = moments.levels(moments.in_system_lane(marks, "in_flight", runs))
-    values = gaps.unionByName(moments.level_values(levels))
+    marks = stages.marks(stages.flights(table))
+    levels = stages.levels(stages.in_system_lane(marks, "in_flight", runs))
+    values = gaps.unionByName(stages.level_values(levels))
     assert counted(values) == gap_counts(lanes_of(rows)) + level_counts(rows)
 
 
@@ -114,7 +114,7 @@ def test_the_first_submission_and_delivery_of_a_copy_count(spark: SparkSession) 
         event(3, 0, "delivered", target=3, time_ns=5),
         event(0, 2, "transmitted", target=1, time_ns=1),
     ]
-    found = moments.copy_times(events_frame(spark, rows)).collect()
+    found = stages.copy_times(events_frame(spark, rows)).collect()
     assert sorted(tuple(one) for one in found if one.delivered_ns is not None) == [
         ("a", 0, 1, 1, 10, 20)
     ]
