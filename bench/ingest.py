@@ -8,17 +8,23 @@ all events. The files are made first, and Spark has ingested a few spans before 
 The peer is `spark.read.json` of the same files with a written schema, and a count of the spans in
 them: that is decoding alone, without messages, clocks or order, by code that is compiled.
 
+Beside time and memory it says how much disk an ingest takes at most: what Spark keeps there, and
+the tables. With `--compress` the files to read are written in gzip or zstd, a tenth of their size.
+
 `--stages` measures what Python workers do, without Spark, in processor time: reading in columns, as
 they do it, and span by span, as they do it where something is odd; and finding messages.
 """
 
 import argparse
 import json
+import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +36,7 @@ from antecede.pipeline.ingest.formats.json_text import documents
 from antecede.pipeline.ingest.job import ingest
 from antecede.pipeline.ingest.layouts import PARTS
 from antecede.pipeline.ingest.messages import found_messages
-from antecede.pipeline.ingest.packing import MOVED_SPANS, SPAN_SORT
+from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, SPAN_SORT
 from antecede.pipeline.ingest.parcels import chunks_of
 from antecede.pipeline.ingest.reading import Manner, Numbered, packed_parts, record_batches
 from antecede.pipeline.ingest.sources import WHOLE
@@ -42,6 +48,9 @@ FILE_SPANS = 450_000
 TRACES_OF_A_LINE = 8
 CALLS = 4
 SPANS_OF_A_TRACE = 1 + 2 * CALLS
+SPANS_OF_A_LINE = TRACES_OF_A_LINE * SPANS_OF_A_TRACE
+SUFFIXES = {None: "", "gzip": ".gz", "zstd": ".zst"}
+BLOCK_BYTES = 512
 INSTANCES = 10
 WARM_SPANS = 2_000
 ARROW_ROWS = 10_000
@@ -102,44 +111,89 @@ def line_of(number: int, chance: Random, hot: bool) -> str:
     return f'{{"resourceSpans":[{",".join(resources)}]}}\n'
 
 
-def write_spans(folder: Path, spans: int, hot: bool) -> int:
-    """Write files with at least so many spans; how many there are."""
+def lines_for(spans: int) -> int:
+    """How many lines have at least so many spans."""
+    return -(-spans // SPANS_OF_A_LINE)
+
+
+def write_spans(folder: Path, spans: int, hot: bool, compress: str | None = None) -> None:
+    """Write files with at least so many spans."""
     chance = Random(1)
-    lines = -(-spans // (TRACES_OF_A_LINE * SPANS_OF_A_TRACE))
-    per_file = FILE_SPANS // (TRACES_OF_A_LINE * SPANS_OF_A_TRACE)
+    lines, per_file = lines_for(spans), FILE_SPANS // SPANS_OF_A_LINE
     for first in range(0, lines, per_file):
-        with (folder / f"{first:09}.jsonl").open("w") as file:
+        path = folder / f"{first:09}.jsonl{SUFFIXES[compress]}"
+        with pa.output_stream(path, compression=compress, buffer_size=1 << 20) as file:
             for number in range(first, min(lines, first + per_file)):
-                file.write(line_of(number, chance, hot))
-    return lines * TRACES_OF_A_LINE * SPANS_OF_A_TRACE
+                file.write(line_of(number, chance, hot).encode())
 
 
-def made_spans(folder: Path, spans: int, hot: bool) -> int:
-    """Write a new folder with at least so many spans; how many there are."""
+def made_spans(folder: Path, spans: int, hot: bool, compress: str | None) -> None:
+    """Write a new folder with at least so many spans."""
     unfinished = folder.with_suffix(".unfinished")
     unfinished.mkdir(parents=True)
-    count = write_spans(unfinished, spans, hot)
+    write_spans(unfinished, spans, hot, compress)
     unfinished.rename(folder)
-    return count
 
 
-def spans_in(folder: Path) -> int:
-    """How many spans there are in a folder that was made earlier."""
-    lines = sum(file.read_bytes().count(b"\n") for file in folder.iterdir())
-    return lines * TRACES_OF_A_LINE * SPANS_OF_A_TRACE
+class Disk:
+    """How much lies in some folders at most, while the context is open."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self.peak_bytes = 0
+        self._folders = folders
+        self._over = Event()
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Look every second."""
+        before = bytes_in(self._folders)
+        watcher = Thread(target=self._watch)
+        watcher.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            watcher.join()
+            self.peak_bytes = max(self.peak_bytes, bytes_in(self._folders)) - before
+
+    def _watch(self) -> None:
+        while not self._over.wait(1):
+            self.peak_bytes = max(self.peak_bytes, bytes_in(self._folders))
+
+
+def bytes_in(folders: Sequence[str]) -> int:
+    """What the files in these folders take on the disk; some may go while they are looked at."""
+    size = 0
+    for top in folders:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                try:
+                    size += os.stat(f"{folder}/{name}").st_blocks * BLOCK_BYTES
+                except FileNotFoundError:
+                    continue
+    return size
 
 
 def measure(
-    session: SparkSession, spans: int, hot: bool, files: str | None = None
+    session: SparkSession,
+    spans: int,
+    *,
+    hot: bool,
+    spark_files: str,
+    files: str | None = None,
+    compress: str | None = None,
 ) -> dict[str, Any]:
     """One ingest, and the peer on the same files; those in a folder that is named are left there,
     and used again."""
     with tempfile.TemporaryDirectory(prefix="antecede-bench-") as scratch:
-        traces = Path(scratch if files is None else files) / f"{spans}{'-hot' if hot else ''}"
-        count = spans_in(traces) if traces.exists() else made_spans(traces, spans, hot)
+        name = f"{spans}{'-hot' if hot else ''}{SUFFIXES[compress]}"
+        traces = Path(scratch if files is None else files) / name
+        if not traces.exists():
+            made_spans(traces, spans, hot, compress)
+        count = lines_for(spans) * SPANS_OF_A_LINE
         steps: list[tuple[str, float]] = []
-        usage = Usage()
-        with usage.measured():
+        usage, disk = Usage(), Disk([f"{scratch}/out", spark_files])
+        with usage.measured(), disk.measured():
             start = time.perf_counter()
             summary = ingest(
                 session,
@@ -150,7 +204,7 @@ def measure(
             end = time.perf_counter()
         assert summary.read[0].records == count
         peer_s = peer_seconds(session, traces, count)
-        size = sum(file.stat().st_size for file in traces.iterdir())
+        size, tables = bytes_in([str(traces)]), bytes_in([f"{scratch}/out"])
     ends = [when for _, when in steps[1:]] + [end]
     return {
         "spans": count,
@@ -164,6 +218,8 @@ def measure(
             for (step, before), after in zip(steps, ends, strict=True)
         },
         "peak_mb": usage.peak_bytes >> 20,
+        "disk_bytes_of_a_span": round(disk.peak_bytes / count),
+        "table_bytes_of_a_span": round(tables / count),
         "peer_s": round(peer_s, 2),
         "ratio": round((end - start) / peer_s, 2),
     }
@@ -184,7 +240,8 @@ def peer_seconds(session: SparkSession, traces: Path, count: int) -> float:
 def stages(spans: int) -> dict[str, Any]:
     """Microseconds of processor a span, in columns and span by span."""
     with tempfile.TemporaryDirectory(prefix="antecede-bench-") as scratch:
-        count = write_spans(Path(scratch), spans, hot=False)
+        write_spans(Path(scratch), spans, hot=False)
+        count = lines_for(spans) * SPANS_OF_A_LINE
         files = sorted(Path(scratch).iterdir())
         parts = [pa.record_batch([[0], [str(file)], [0], [WHOLE]], PARTS.names) for file in files]
         read, reading = timed(lambda: [*packed_parts(parts, Manner(), 1)], count)
@@ -192,7 +249,7 @@ def stages(spans: int) -> dict[str, Any]:
     packed = pa.Table.from_batches(read)
     moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
     keys = sorted(
-        {one for _, some in chunks_of(moved, MOVED_SPANS) for one in some["process"].to_pylist()}
+        {one for _, some in chunks_of(moved, ALL_OF_A_SPAN) for one in some["process"].to_pylist()}
     )
     _, calling = timed(lambda: [*found_messages(moved, keys, 0.0)], count)
     return {
@@ -226,16 +283,23 @@ def main() -> None:
     parser.add_argument("--stages", action="store_true", help="without Spark, stage by stage")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--files", help="a folder that keeps the files, for the next time")
+    parser.add_argument("--compress", choices=("gzip", "zstd"), help="the files to read")
     chosen = parser.parse_args()
     if chosen.stages:
         for millions in chosen.millions:
             print(json.dumps(stages(int(millions * 1e6))), flush=True)
         return
-    with open_session("bench", master=chosen.master) as session:
-        measure(session, WARM_SPANS, chosen.hot)
+    with (
+        tempfile.TemporaryDirectory(prefix="antecede-bench-") as spark_files,
+        open_session(
+            "bench", master=chosen.master, settings={"spark.local.dir": spark_files}
+        ) as session,
+    ):
+        how: dict[str, Any] = {"hot": chosen.hot, "spark_files": spark_files}
+        measure(session, WARM_SPANS, **how)
+        how |= {"files": chosen.files, "compress": chosen.compress}
         for millions in chosen.millions:
-            spans = int(millions * 1e6)
-            print(json.dumps(measure(session, spans, chosen.hot, chosen.files)), flush=True)
+            print(json.dumps(measure(session, int(millions * 1e6), **how)), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ UNWEIGHED: Final = {
 WEIGHED: Final = {
     # Where rows are parcels of a megabyte, there are few of them, and weighing them is right.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
+    # What was moved for one table goes when that is written. By default it stays until Java happens
+    # to collect its garbage, and everything that was ever moved is on the disk at once.
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
 }
 
 

@@ -8,9 +8,9 @@ from antecede.pipeline.ingest import parcels
 from antecede.pipeline.ingest.arrow_rows import Batch, arrow_schema
 from antecede.pipeline.ingest.layouts import LONG, TEXT, TEXTS, table
 from antecede.pipeline.ingest.packing import (
+    ALL_OF_A_SPAN,
     EFFECT,
     EFFECTS,
-    MOVED_SPANS,
     SPAN_SORT,
     packing,
 )
@@ -86,7 +86,7 @@ def test_what_is_linked_goes_where_its_cause_is(slash: str) -> None:
     records = [(0, place, "file", one) for place, one in enumerate(causes + effects)]
     packed = pa.Table.from_batches(packing(record_batches(records), 7))
     place_of: dict[str, int] = {}
-    for sort, schema, name in ((SPAN_SORT, MOVED_SPANS, "trace"), (EFFECT, EFFECTS, "link")):
+    for sort, schema, name in ((SPAN_SORT, ALL_OF_A_SPAN, "trace"), (EFFECT, EFFECTS, "link")):
         wanted = packed.filter(pa.compute.equal(packed["sort"], sort)).to_batches()
         for bucket, some in chunks_of(wanted, schema):
             place_of |= dict.fromkeys(some[name].to_pylist(), bucket)

@@ -58,6 +58,7 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
             records = OnSpark(packed).kept(stack)
             reading, _ = counted_reading(records)
         traffic = understood(records, buckets, reading, repair, stack)
+        records.dropped()
         known = traffic.known
         log = event_log(ordered(traffic, stack))
         rows = list(enumerate(known.names.values()))

@@ -19,7 +19,14 @@ from antecede.pipeline.ingest.clocks import GAP, MESSAGE, gap_rows
 from antecede.pipeline.ingest.formats.records import CONSUMER, PRODUCER
 from antecede.pipeline.ingest.formats.records import LINE as LINE_LABEL
 from antecede.pipeline.ingest.layouts import LONG, MESSAGES, STORED_LINES, TEXT, table
-from antecede.pipeline.ingest.packing import EFFECT, EFFECTS, LINE, MOVED_SPANS, SPAN_SORT
+from antecede.pipeline.ingest.packing import (
+    ALL_OF_A_SPAN,
+    EFFECT,
+    EFFECTS,
+    LINE,
+    MOVED_SPANS,
+    SPAN_SORT,
+)
 from antecede.pipeline.ingest.parcels import all_of, parcels_of_one
 
 SAMPLE: Final = "sample"
@@ -56,9 +63,10 @@ def found_messages(
     Out: parcels of `MESSAGES`, `MEASURES`, `TALLIES` and, of this part of all messages, `SAMPLED`.
     """
     names = pa.array(keys, pa.string())
-    sorts = {SPAN_SORT: MOVED_SPANS, EFFECT: EFFECTS, LINE: STORED_LINES}
+    sorts = {SPAN_SORT: ALL_OF_A_SPAN, EFFECT: EFFECTS, LINE: STORED_LINES}
     bucket, found = all_of(batches, sorts)
     spans, effects, lines = found.values()
+    spans = spans.select(MOVED_SPANS.names)
     tally: Counter[str] = Counter()
     calls = [*calls_among(spans, names, tally), *linked_among(spans, effects, names)]
     tally[FOUND] = lines.num_rows + sum(one.num_rows for one in calls)

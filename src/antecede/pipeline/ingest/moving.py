@@ -64,6 +64,10 @@ class Moving(ABC):
         """The same, worked out once only until the stack is left."""
 
     @abstractmethod
+    def dropped(self) -> None:
+        """Let go of what was kept: what came of it is kept by now."""
+
+    @abstractmethod
     def batches(self) -> list[Batch]:
         """All of them, which are few, or here already."""
 
@@ -135,6 +139,9 @@ class OnSpark(Moving):
         # On disk, where the system caches them: in Java's memory they would crowd out sorting.
         return OnSpark(persisted(self._parcels, stack, StorageLevel.DISK_ONLY))
 
+    def dropped(self) -> None:
+        self._parcels.unpersist()
+
     def batches(self) -> list[Batch]:
         found: list[Batch] = self._parcels.toArrow().to_batches()
         return found
@@ -191,6 +198,9 @@ class Here(Moving):
 
     def kept(self, stack: ExitStack) -> "Here":  # noqa: ARG002 it goes when nobody has it
         return self
+
+    def dropped(self) -> None:
+        pass
 
     def batches(self) -> list[Batch]:
         return [one for task in self._tasks for one in task]

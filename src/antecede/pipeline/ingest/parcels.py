@@ -78,15 +78,18 @@ def rows_of_content(content: Any, schema: Any) -> Batch:  # noqa: ANN401 pyarrow
     return pa.ipc.read_record_batch(whole, schema)
 
 
-def chunks_of(batches: Iterable[Batch], schema: StructType) -> Iterator[tuple[int, Batch]]:
-    """The rows in parcels of one sort, many of one bucket at a time, and their bucket."""
+def chunks_of(
+    batches: Iterable[Batch], schema: StructType, *, apart: bool = True
+) -> Iterator[tuple[int, Batch]]:
+    """The rows in parcels of one sort, many at a time, and their bucket, if those of different
+    buckets are to be kept apart."""
     target = arrow_schema(schema)
     pending: list[Batch] = []
     rows = 0
     current = -1
     for batch in batches:
         for bucket, content in zip(batch["bucket"].to_pylist(), batch["content"], strict=True):
-            if pending and (bucket != current or rows >= CHUNK_ROWS):
+            if pending and ((apart and bucket != current) or rows >= CHUNK_ROWS):
                 yield current, together(pending, schema)
                 pending, rows = [], 0
             current = bucket
@@ -113,4 +116,4 @@ def all_of(
 
 def unpacked(batches: Iterable[Batch], schema: StructType) -> Iterator[Batch]:
     """The rows in parcels of one sort."""
-    return (rows for _, rows in chunks_of(batches, schema))
+    return (rows for _, rows in chunks_of(batches, schema, apart=False))

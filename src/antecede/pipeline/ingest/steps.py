@@ -87,14 +87,17 @@ def carried_out(
     asked.tell("finding messages")
     traffic = understood(records, buckets, reading, asked.repair, stack)
     known = traffic.known
+    # Whatever is not needed any more goes at once: the disk has to hold all that is left.
+    asked.tell("writing what was read")
+    tables = stack.enter_context(outputs)
+    write_records(tables, records, known)
+    tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
+    records.dropped()
     asked.tell("putting events in order")
     events = ordered(traffic, stack)
     asked.tell("writing")
-    tables = stack.enter_context(outputs)
     tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
     tables.write_processes(known.names.values())
-    write_records(tables, records, known)
-    tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
     waiting = write_workload(tables, events)
     summary = summary_of(
         asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier
@@ -108,7 +111,7 @@ def write_records(tables: Outputs, records: Moving, known: Known) -> None:
     if known.reading.spans:
         stage = partial(stored_spans, keys=list(known.names))
         tables.write_stage(
-            tables.of_run("spans"), records.only(packing.STORED), stage, STORED_SPANS
+            tables.of_run("spans"), records.only(packing.SPAN_SORT), stage, STORED_SPANS
         )
     if known.reading.copies:
         stage = partial(unpacked, schema=STORED_LINES)
@@ -211,7 +214,10 @@ def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
     tasks = messages.tasks_for(known.rows), messages.tasks_for(2 * known.rows)
     by_sender, by_process = stretches_of(traffic.sample, offsets, *tasks)
     stage = partial(order.placing, offsets=offsets, by_sender=by_sender)
-    return in_order(messages.only(MESSAGE).through(stage), by_sender.tasks, by_process, stack)
+    copies = messages.only(MESSAGE).through(stage)
+    found = in_order(copies, by_sender.tasks, by_process, stack)
+    messages.dropped()
+    return found
 
 
 def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: ExitStack) -> Ordered:
@@ -238,6 +244,7 @@ def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: Exi
     timed = found.copies.through(partial(ties.timed_parcels, numbering=numbering, tasks=tasks))
     tied = timed.moved([ties.NUMBERED_SORT], tasks).through(ties.ranked_parcels).kept(stack)
     mutual = pc.sum(tied.gathered(ties.mutual_counts, ties.MUTUALS)["mutual"]).as_py() or 0
+    sent.dropped()
     counts = replace(counts, counts=counts.counts | {MUTUAL: mutual})
     return replace(found, copies=tied, numbering=None, placing=counts)
 
