@@ -12,7 +12,8 @@ Beside time and memory it says how much disk an ingest takes at most: what Spark
 the tables. With `--compress` the files to read are written in gzip or zstd, a tenth of their size.
 
 `--stages` measures what Python workers do, without Spark, in processor time: reading in columns, as
-they do it, and span by span, as they do it where something is odd; and finding messages.
+they do it, and span by span, as they do it where something is odd; finding messages; and reading
+the same spans in each of the formats that collectors write.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from antecede.pipeline.ingest.reading import Manner, Numbered, packed_parts, rec
 from antecede.pipeline.ingest.sources import WHOLE
 from antecede.pipeline.session import open_session
 from bench.audit import Usage
+from bench.span_formats import WRITERS
 
 START_NS = 1_700_000_000_000_000_000
 FILE_SPANS = 450_000
@@ -251,12 +253,32 @@ def stages(spans: int) -> dict[str, Any]:
     keys = sorted(
         {one for _, some in chunks_of(moved, ALL_OF_A_SPAN) for one in some["process"].to_pylist()}
     )
+    by_format = {name: format_us(writer, spans) for name, writer in WRITERS.items()}
     _, calling = timed(lambda: [*found_messages(moved, keys, 0.0)], count)
     return {
         "spans": count,
         "reading_us": {"columns": reading, "rows": by_rows},
         "messages_us": calling,
+        "reading_of_formats_us": by_format,
     }
+
+
+def format_us(writer: Callable[[list[str]], bytes], spans: int) -> float:
+    """The same for reading and packing spans in one of the formats."""
+    chance = Random(1)
+    lines = [line_of(number, chance, False) for number in range(lines_for(spans))]
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(writer(lines))
+        file.flush()
+        part = pa.record_batch([[0], [file.name], [0], [WHOLE]], PARTS.names)
+        read, taken = timed(
+            lambda: [*packed_parts([part], Manner(), 1)], len(lines) * SPANS_OF_A_LINE
+        )
+    packed = pa.Table.from_batches(read)
+    moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
+    found = sum(some.num_rows for _, some in chunks_of(moved, ALL_OF_A_SPAN))
+    assert found == len(lines) * SPANS_OF_A_LINE
+    return taken
 
 
 def timed(work: Callable[[], list[Any]], count: int) -> tuple[list[Any], float]:

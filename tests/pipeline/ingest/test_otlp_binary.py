@@ -1,15 +1,26 @@
 """OTLP in Protocol Buffers: alone, in frames of two kinds, compressed, damaged."""
 
 import gzip
+import io
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antecede.pipeline.ingest.formats.catalogue import can_be_cut, detected
-from antecede.pipeline.ingest.formats.otlp_binary import ALONE, FOUR_BYTES, VARINTS, framing_of
+from antecede.pipeline.ingest.formats import otlp_binary
+from antecede.pipeline.ingest.formats.catalogue import can_be_cut, detected, one_by_one
+from antecede.pipeline.ingest.formats.otlp_binary import (
+    ALONE,
+    FOUR_BYTES,
+    VARINTS,
+    framing_of,
+    spans_in_stream,
+    spans_of_request,
+)
+from antecede.pipeline.ingest.formats.otlp_columns import SpanColumns
 from antecede.pipeline.ingest.formats.protobuf import varint as read_varint
 from antecede.pipeline.ingest.formats.records import Reject, Span
 from tests.pipeline.ingest.requests import block, delimited, in_frames, request, varint
@@ -154,3 +165,81 @@ def test_no_byte_that_is_wrong_stops_the_reader(place: int, byte: int) -> None:
 def test_anything_at_all_is_read_or_rejected(data: bytes) -> None:
     for found in read(data, "otlp"):
         assert isinstance(found, Span | Reject)
+
+
+TRACE = "5b8efff798038103d269b633813fc60c"
+NOTHING: frozenset[str] = frozenset()
+ODD: dict[str, Any] = {
+    "traceId": ["ab", "0" * 32, ""],
+    "spanId": ["ab", "", "0" * 16],
+    "parentSpanId": ["", "0" * 16, "ab", "eee19b7ec3c1b174"],
+    "startTimeUnixNano": [0, 1, (1 << 62) + 1, 1 << 63],
+    "endTimeUnixNano": [0, 1 << 62, (1 << 64) - 1],
+    "kind": [0, 1, 5, 6, 300, -1],
+    "name": ["", "Grüße", "a" * 200],
+    "links": [[{"traceId": TRACE, "spanId": "ab"}]],
+    "attributes": [[attribute("tenant", "x" * 300)]],
+}
+odd_spans = st.builds(
+    lambda name, odd: otlp_span(name, "", 1, 5, kind=3) | {"traceId": TRACE} | odd,
+    st.sampled_from(["eee19b7ec3c1b174", "0102030405060708"]),
+    st.dictionaries(st.sampled_from(list(ODD)), st.integers(0, 20), max_size=1).map(
+        lambda chosen: {name: ODD[name][turn % len(ODD[name])] for name, turn in chosen.items()}
+    ),
+)
+many_requests = st.lists(
+    st.builds(
+        lambda inner, name: request(otlp(**{name: inner})),
+        st.lists(odd_spans, min_size=1, max_size=3),
+        st.sampled_from(["shop", "web", " "]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def in_columns(data: bytes, chunk_bytes: int = 600) -> list[SpanColumns | Span | Reject]:
+    """What is found if hardly any spans are too few for columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(otlp_binary, "SPANS_MIN", 1)
+        patch.setattr(otlp_binary, "CHUNK_BYTES", chunk_bytes)
+        return [*spans_in_stream(data, io.BytesIO(data), NOTHING)]
+
+
+def span_by_span(messages: list[bytes]) -> list[Span | Reject]:
+    """The same, request by request."""
+    found: list[Span | Reject] = []
+    offset = 0
+    for message in messages:
+        found += spans_of_request(message, f"byte {offset}: ", NOTHING)
+        offset += 4 + len(message)
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    messages=many_requests,
+    damage=st.none() | st.tuples(st.integers(0, 4), st.integers(20, 300), st.integers(0, 255)),
+)
+def test_columns_have_what_is_found_span_by_span(
+    messages: list[bytes], damage: tuple[int, int, int] | None
+) -> None:
+    if damage is not None:
+        which, place, byte = damage
+        changed = bytearray(messages[which % len(messages)])
+        changed[max(20, place % len(changed))] = byte  # after what tells how the file is framed
+        messages[which % len(messages)] = bytes(changed)
+
+    assert [*one_by_one(iter(in_columns(in_frames(messages))))] == span_by_span(messages)
+
+
+def test_what_is_as_it_should_be_comes_in_columns() -> None:
+    """Or the test above would compare nothing."""
+    spans = [
+        otlp_span(f"{n:016x}", f"{n - 1:016x}" if n else "", n, n + 5, kind=n % 7) for n in range(9)
+    ]
+    messages = [request(otlp(shop=[one | {"traceId": TRACE}])) for one in spans]
+    [found] = in_columns(in_frames(messages), chunk_bytes=1 << 20)
+
+    assert isinstance(found, SpanColumns)
+    assert [*found.spans()] == span_by_span(messages)

@@ -196,20 +196,19 @@ def columns_of(
     traces = identities_of([span.trace_id for span in spans])
     if pc.any(are_zeros(traces)).as_py():
         raise UnusualError
-    kinds = [otlp.KINDS.get(span.kind, records.UNKNOWN) for span in spans]
     return SpanColumns(
         (
             traces,
             identities_of([span.span_id for span in spans]),
             parents_of([span.parent_span_id for span in spans]),
             pa.array(np.zeros(len(spans), np.bool_)),
-            pa.array(kinds, pa.string()),
+            kinds_of([span.kind for span in spans]),
             pa.array(processes, pa.string()),
             pa.array(starts),
             pa.array(ends),
             links_of(spans),
             operations_of([span.name for span in spans]),
-            pa.array(attributes_of(spans, keep), pa.map_(pa.string(), pa.string())),
+            attributes_of(spans, keep),
         )
     )
 
@@ -293,7 +292,8 @@ def operations_of(names: Sequence[str | None]) -> Column:
 
 def links_of(spans: Spans) -> Column:
     """The spans that are linked as causes."""
-    if not any(span.links for span in spans):
+    linked = [span.links for span in spans]
+    if not any(linked):
         none = pa.array(np.zeros(len(spans) + 1, np.int32))
         return pa.ListArray.from_arrays(none, pa.array([], pa.string()))
     try:
@@ -314,11 +314,20 @@ def links_of(spans: Spans) -> Column:
     return pa.array(found, pa.list_(pa.string()))
 
 
-def attributes_of(spans: Spans, keep: frozenset[str]) -> list[Any]:
+def kinds_of(values: Sequence[int | str]) -> Column:
+    """What kinds are called: a dictionary of the few values there are, and then their names."""
+    known = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    names = pa.array([otlp.KINDS.get(one, records.UNKNOWN) for one in known], pa.string())
+    return names.take(pa.array([known[one] for one in values], pa.int32()))
+
+
+def attributes_of(spans: Spans, keep: frozenset[str]) -> Column:
     """The attributes that somebody asked for."""
+    kind = pa.map_(pa.string(), pa.string())
     if not keep:
-        return [None] * len(spans)
-    return [
+        return pa.nulls(len(spans), kind)
+    found = [
         otlp.attributes_among(span.attributes, keep) if isinstance(span, FullSpan) else None
         for span in spans
     ]
+    return pa.array(found, kind)

@@ -2,13 +2,19 @@
 
 A layout says which fields of a message are wanted, and what each is; all others are passed over
 without being looked at. Where something is wrong the whole message is, since lengths cannot be
-trusted any more.
+trusted any more. Many small messages of one kind are looked into together, with numpy: their first
+fields, then their second ones, and so on (`Together`).
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from struct import unpack_from
 from typing import Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from antecede.pipeline.ingest.arrow_rows import Flags, Integers
 from antecede.pipeline.ingest.formats.records import UnreadableError
 
 TEXT: Final = "text"
@@ -42,6 +48,10 @@ WIRE: Final = {
 
 DAMAGED: Final = "damaged message"
 
+NOWHERE: Final = -1
+SIZES: Final = np.array([0, 8, 0, -1, -1, 4, -1, -1])
+"""By wire type: how many bytes there are; of those with a 0 that is seen in the message."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -60,18 +70,11 @@ def decoded(
     data: bytes, layout: Layout, start: int = 0, end: int | None = None, depth: int = 0
 ) -> dict[str, object]:
     """The wanted fields of the message in this stretch; `UnreadableError` if it is damaged."""
-    place, end = start, len(data) if end is None else end
     if depth > DEPTH_MAX:
         raise UnreadableError("messages nested too deeply")
     found: dict[str, object] = {}
-    while place < end:
-        key, place = varint(data, place, end)
-        wire = key & 7
-        length = 0
-        if wire == LENGTH:
-            length, place = varint(data, place, end)
-        after = after_value(data, place, end, wire, length)
-        field = layout.get(key >> 3)
+    for number, wire, place, after in fields_in(data, start, len(data) if end is None else end):
+        field = layout.get(number)
         if field is not None:
             value = value_of(data, place, after, wire, field.kind, depth)
             if field.repeated:
@@ -80,8 +83,21 @@ def decoded(
                 entries.append(value)
             else:
                 found[field.name] = value
-        place = after
     return found
+
+
+def fields_in(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """The fields of the message in this stretch: number, wire type, where each begins and ends."""
+    place = start
+    while place < end:
+        key, place = varint(data, place, end)
+        wire = key & 7
+        length = 0
+        if wire == LENGTH:
+            length, place = varint(data, place, end)
+        after = after_value(data, place, end, wire, length)
+        yield key >> 3, wire, place, after
+        place = after
 
 
 def after_value(data: bytes, place: int, end: int, wire: int, length: int) -> int:
@@ -139,3 +155,91 @@ def varint(data: bytes, place: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return number & ((1 << 64) - 1), place + turn + 1
     raise UnreadableError(DAMAGED)
+
+
+class Together:
+    """Many messages of one kind, and where each has the fields that are wanted.
+
+    `wanted` says by the number of a field which wire type it has. What is damaged anywhere, or has
+    a number of more than 63 bits, is an `UnreadableError`: then none of them can be read like this.
+    """
+
+    def __init__(
+        self, data: bytes, start: Integers, end: Integers, wanted: Mapping[int, int]
+    ) -> None:
+        # Whoever looks for the end of a number may look a little too far.
+        self._data: Final = np.frombuffer(data + bytes(VARINT_BYTES_MAX), np.uint8)
+        self._end: Final = end
+        self.count: Final = len(start)
+        nowhere = np.full(self.count, NOWHERE)
+        self.start: Final = {number: nowhere.copy() for number in wanted}
+        """By field: where it begins in each message, the last time it is there."""
+        self.length: Final = {number: np.zeros(self.count, np.int64) for number in wanted}
+        self.number: Final = {
+            number: np.zeros(self.count, np.int64) for number, wire in wanted.items() if not wire
+        }
+        """The values of those that are numbers."""
+        place, which = start.copy(), np.flatnonzero(start < end)
+        while len(which):
+            place[which] = self._next_fields(which, place[which], wanted)
+            which = which[place[which] < end[which]]
+
+    def has(self, number: int) -> Flags:
+        """Which messages have a field."""
+        there: Flags = self.start[number] != NOWHERE
+        return there
+
+    def bytes_of(self, number: int, width: int) -> npt.NDArray[np.uint8]:
+        """The first bytes of a field, as rows of so many; any bytes where it is missing."""
+        places = np.maximum(self.start[number], 0)[:, np.newaxis] + np.arange(width)
+        found: npt.NDArray[np.uint8] = self._data[places]
+        return found
+
+    def all_bytes_of(self, number: int) -> tuple[Integers, bytes]:
+        """The bytes of a field in all messages, one after the other, and where each of them ends;
+        the first of the ends is 0."""
+        length = self.length[number]
+        ends = np.append(0, np.cumsum(length))
+        places = np.arange(ends[-1]) + np.repeat(self.start[number] - ends[:-1], length)
+        return ends, self._data[places].tobytes()
+
+    def _next_fields(self, which: Integers, place: Integers, wanted: Mapping[int, int]) -> Integers:
+        """Look at the fields of these messages that begin here; where they end."""
+        end = self._end[which]
+        key, place = self._varints(place)
+        wire = key & 7
+        after = place + SIZES[wire]
+        value = np.zeros(len(which), np.int64)
+        long = np.flatnonzero((wire == LENGTH) | (wire == VARINT))
+        value[long], after[long] = self._varints(place[long])
+        sized = long[wire[long] == LENGTH]
+        place[sized] = after[sized]
+        after[sized] += np.minimum(value[sized], len(self._data))
+        if (SIZES[wire] < 0).any() or (after > end).any():
+            raise UnreadableError(DAMAGED)
+        field = key >> 3
+        for number, kind in wanted.items():
+            here = np.flatnonzero(field == number)
+            if (wire[here] != kind).any():
+                raise UnreadableError(DAMAGED)
+            self.start[number][which[here]] = place[here]
+            self.length[number][which[here]] = (after - place)[here]
+            if kind == VARINT:
+                self.number[number][which[here]] = value[here]
+        return after
+
+    def _varints(self, place: Integers) -> tuple[Integers, Integers]:
+        """The numbers that begin here, and where they end."""
+        first = self._data[place]
+        number, after = (first & 0x7F).astype(np.int64), place + 1
+        rest = np.flatnonzero(first >= 0x80)
+        for turn in range(1, VARINT_BYTES_MAX):
+            if not len(rest):
+                return number, after
+            byte = self._data[np.minimum(after[rest], len(self._data) - 1)]
+            if turn == VARINT_BYTES_MAX - 1:
+                break
+            number[rest] |= (byte & 0x7F).astype(np.int64) << (7 * turn)
+            after[rest] += 1
+            rest = rest[byte >= 0x80]
+        raise UnreadableError(DAMAGED)
