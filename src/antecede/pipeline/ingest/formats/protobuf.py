@@ -208,7 +208,7 @@ class Together:
         end = self._end[which]
         key, place = self._varints(place)
         wire = key & 7
-        after = place + SIZES[wire]
+        after: Integers = place + SIZES[wire]
         value = np.zeros(len(which), np.int64)
         long = np.flatnonzero((wire == LENGTH) | (wire == VARINT))
         value[long], after[long] = self._varints(place[long])
