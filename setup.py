@@ -106,16 +106,19 @@ def translate() -> list[Extension]:
 
 def across_files() -> list[str]:
     """What makes gcc inline mypyc's runtime into our code: a fifth faster, for little more time."""
-    if optimisation() != "3":
+    if optimisation() != "3" or not is_gcc():
         return []
+    return ["-O3", "-flto=2", "-fno-fat-lto-objects", "-fno-semantic-interposition"]
+
+
+def is_gcc() -> bool:
+    """Whether the C compiler is gcc, which has more to offer."""
     words = [*compiler().split(), "--version"]
     try:
         said = subprocess.run(words, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return []
-    if "Free Software Foundation" not in said.stdout:
-        return []
-    return ["-O3", "-flto=2", "-fno-fat-lto-objects", "-fno-semantic-interposition"]
+        return False
+    return "Free Software Foundation" in said.stdout
 
 
 def compiler() -> str:
@@ -162,6 +165,7 @@ class CompileIfPossible(build_ext):
     def build_extensions(self) -> None:
         """Build the extensions, or what stands for them while the compiler is tried."""
         if not self.trying:
+            self.precompile_header()
             super().build_extensions()
             return
         source = Path(fresh_folder(), "header.c")
@@ -170,6 +174,21 @@ class CompileIfPossible(build_ext):
             self.compiler.compile([str(source)], output_dir=str(source.parent))
         except Exception as error:
             raise RuntimeError(f"{compiler()} cannot compile what includes Python.h") from error
+
+    def precompile_header(self) -> None:
+        """Read Python's header once, not for each of some two hundred modules that only point into
+        the library: they compile in a third of the time.
+
+        gcc takes it where the flags are the same, and elsewhere reads the header itself.
+        """
+        if not is_gcc():
+            return
+        folder = fresh_folder()
+        words = [*self.compiler.compiler_so, *self.extensions[-1].extra_compile_args]
+        header = Path(sysconfig.get_path("include"), "Python.h")
+        words += ["-x", "c-header", str(header), "-o", str(Path(folder, "Python.h.gch"))]
+        if subprocess.run(words, capture_output=True, check=False).returncode == 0:
+            self.compiler.include_dirs.insert(0, folder)
 
     def compile(self) -> None:
         """Replace the placeholder by the real extensions and build them."""
