@@ -4,6 +4,7 @@ from antecede import Message
 from antecede.core.ledger import Ledger
 from antecede.core.records import RecordReader, joined, record, split
 from antecede.link.kept import Kept
+from antecede.link.sending import FLUSH_BYTES
 from tests.journal.crashing_group import CrashingGroup, run
 
 ANN = 1
@@ -56,7 +57,7 @@ def test_records_that_are_cut_short_are_not_split() -> None:
 
 def test_all_that_a_handler_does_is_one_commit_however_much_it_sends() -> None:
     """Bob answers one message with more than leaves at once; his disk fails at every step."""
-    answers = [bytes([number]) * 1_000 for number in range(160)]
+    answers = [bytes([number]) * (2 * FLUSH_BYTES // 40) for number in range(40)]
 
     def begins_with(name: str) -> list[tuple[list[str], bytes]]:
         return [(["bob"], b"ask")] if name == "ann" else []

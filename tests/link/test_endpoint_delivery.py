@@ -13,11 +13,15 @@ from antecede.trace.events import Event
 from tests.link.endpoints import (
     ANN,
     BOB,
+    CAT,
     MS,
     MTU,
     NAMES,
     SECOND,
     Group,
+    Post,
+    introduce,
+    make_endpoint,
     met_pair,
     submit,
 )
@@ -306,3 +310,31 @@ def test_a_network_that_repeats_everything_becomes_quiet() -> None:
     group.run_for(SECOND)
     assert group.payloads(BOB) == [b"once"]
     assert_silence(group)
+
+
+def test_an_answer_may_come_to_messages_and_permits_and_not_to_what_only_acknowledges() -> None:
+    post = Post()
+    ann = post.add(ANN, make_endpoint(ANN))
+    for name in (BOB, CAT):
+        other = post.add(name, make_endpoint(name))
+        introduce(ann, name, post.now_ns)
+        introduce(other, ANN, post.now_ns)
+    post.pass_time(SECOND)
+    assert written(post) == []
+
+    submit(ann, [BOB, CAT], b"to both", post.now_ns)
+    assert written(post) == [(ANN, True), (ANN, True)], "messages"
+    assert written(post) == [(BOB, False), (CAT, False)], "acknowledgements"
+    assert written(post) == [(ANN, True), (ANN, True)], "permits"
+
+
+def written(post: Post) -> list[tuple[str, bool]]:
+    """Let all nodes write once: who writes, and what may be answered. It arrives at once."""
+    datagrams = []
+    for address, node in post.nodes.items():
+        node.write(post.now_ns)
+        datagrams += [(address, datagram) for datagram in node.out]
+        node.out.clear()
+    for address, datagram in datagrams:
+        post.nodes[str(datagram.address)].receive(address, datagram.data, post.now_ns)
+    return [(address.removeprefix("at "), datagram.answerable) for address, datagram in datagrams]

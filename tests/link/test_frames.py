@@ -71,6 +71,9 @@ class Recorder(NodeProcess):
     def owes(self, target: int) -> int:  # noqa: ARG002 - it owes nothing
         return 0
 
+    def buffered_bytes(self) -> int:
+        return 0
+
     def forget_into(self, target: int, now_ns: int, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing is known
         return []
 

@@ -4,7 +4,10 @@ import asyncio
 import time
 
 from antecede import open_node
+from antecede.link.writer import Datagram
+from antecede.live.addresses import Address
 from antecede.live.busy_poll import AWAKE_NS, TRIAL_EVERY, BusyPoll
+from antecede.live.udp import UdpTransport
 
 
 async def until_asleep(busy_poll: BusyPoll) -> None:
@@ -69,6 +72,22 @@ def test_what_comes_while_nobody_waits_for_it_is_no_answer() -> None:
         return busy_poll.awake
 
     assert not asyncio.run(main())
+
+
+def test_nobody_stays_awake_for_the_answer_to_an_acknowledgement() -> None:
+    async def main() -> list[bool]:
+        transport = UdpTransport(Address("127.0.0.1", 0), 1400, asyncio.get_running_loop())
+        target = transport.resolve(transport.address)
+        awake = []
+        for answerable in (False, True):
+            for _ in range(TRIAL_EVERY):
+                transport.send([Datagram(target, b"x", answerable), Datagram(target, b"y")])
+            assert transport._busy_poll is not None
+            awake.append(transport._busy_poll.awake)
+        transport.close()
+        return awake
+
+    assert asyncio.run(main()) == [False, True]
 
 
 def test_nodes_that_may_sleep_talk_all_the_same() -> None:

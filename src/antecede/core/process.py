@@ -220,9 +220,9 @@ class NodeProcess(CausalProcess):
         """Which ones, for those who count what an application calls a message."""
         return []
 
+    @abstractmethod
     def buffered_bytes(self) -> int:
-        """How many bytes of payload the messages have that `buffered` counts."""
-        return 0
+        """How many bytes of payload the messages have that `buffered` counts; nodes limit them."""
 
     def is_full(self) -> bool:
         """Whether `submit` would refuse a message now, whatever `buffered` says."""

@@ -8,7 +8,6 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.sliding import SlidingArray
 from antecede.link.contacts import Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.credit import MESSAGE_COST
@@ -21,13 +20,14 @@ from antecede.link.parts import LargePayload
 from antecede.link.session import ME, Session
 from antecede.wire.frames import FRAME_ROOM
 
-FLUSH_BYTES: Final = 64 << 10
-"""So much payload is not kept until the end of the turn: it leaves at once."""
+FLUSH_BYTES: Final = 256 << 10
+"""So much is not kept until the end of the turn: it leaves at once. A message counts as in a
+receiver's window, so that many small ones do not make a turn long."""
 
 
 @final
 class Sending:
-    """The sending half of one node: what was sent, and how much of it is held."""
+    """The sending half of one node: what was sent, and what of it is remembered."""
 
     __slots__ = (
         "_core",
@@ -39,13 +39,12 @@ class Sending:
         "_limits",
         "_next_sequence",
         "_numbering",
+        "_oldest",
         "_parts",
         "_process",
-        "_sizes",
         "_surplus",
         "_wholes",
         "accepts",
-        "bytes_held",
         "copies",
         "sent",
         "unwritten",
@@ -76,15 +75,21 @@ class Sending:
         # By the id of the last part: for whom its payload is, and how large.
         self._wholes: Final[dict[int, tuple[list[int], int]]] = {}
         self._large: LargePayload | None = None
-        self._sizes: SlidingArray[int] = SlidingArray()
         self._next_sequence: i64 = 1
-        # What somebody has not delivered yet, and what was submitted since datagrams were written.
-        self.bytes_held: i64 = 0
+        # Everybody has delivered what is below this id.
+        self._oldest: i64 = 1
+        # What was submitted since datagrams were written.
         self.unwritten: i64 = 0
         self.sent: i64 = 0
         self.copies: i64 = 0
         # Whether a message may just be sent: not if there is no disk for it, or we are expelled.
         self.accepts = True
+
+    @property
+    def bytes_held(self) -> i64:
+        """What somebody has not delivered yet, with what a message costs beside its payload."""
+        process = self._process
+        return process.buffered_bytes() + MESSAGE_COST * process.buffered()
 
     # What the application asks for.
 
@@ -214,13 +219,7 @@ class Sending:
         kept = self._kept
         assert kept is not None, "there is a journal"
         self._next_sequence = kept.sent + 1
-        oldest = self._process.oldest()
-        self._sizes = SlidingArray(oldest)
-        # How large each was is not known any more: all are held until the last one is delivered.
-        held = self._process.buffered_bytes() + MESSAGE_COST * self._process.buffered()
-        for sequence in range(oldest, self._next_sequence):
-            self._sizes.add(held if sequence == self._next_sequence - 1 else 0)
-            self.bytes_held = held
+        self._oldest = self._process.oldest()
         self._parts.update(kept.parts)
         self._wholes.update(kept.wholes)
         for first, (last, number) in kept.numbers.items():
@@ -282,10 +281,7 @@ class Sending:
     def _submit(self, targets: list[int], payload: bytes, now_ns: i64) -> i64:
         sequence = self._next_sequence
         self._next_sequence += 1
-        size = len(payload)
-        self.unwritten += size
-        self._sizes.add(size + MESSAGE_COST)
-        self.bytes_held += size + MESSAGE_COST
+        self.unwritten += len(payload) + MESSAGE_COST
         self.copies += len(targets)
         self._core.submit(targets, payload, sequence, now_ns)
         return sequence
@@ -310,14 +306,12 @@ class Sending:
             self._forget_delivered()
 
     def _forget_delivered(self) -> None:
-        """What is below the oldest that somebody misses takes no room any more."""
-        sizes = self._sizes
+        """What is below the oldest that somebody misses need not be remembered."""
         oldest = self._process.oldest()
         if self._numbering.used:
             self._numbering.forget_below(oldest)
-        while sizes.first < oldest:
-            if self._parts:
-                self._parts.pop(sizes.first, None)
-            if self._wholes:
-                self._wholes.pop(sizes.first, None)
-            self.bytes_held -= sizes.remove()
+        if self._parts or self._wholes:
+            for sequence in range(self._oldest, oldest):
+                self._parts.pop(sequence, None)
+                self._wholes.pop(sequence, None)
+        self._oldest = oldest

@@ -78,11 +78,13 @@ LEAVING_COPIES: Final = 3
 class Datagram:
     """What leaves a node: bytes, and where they go."""
 
-    __slots__ = ("address", "data")
+    __slots__ = ("address", "answerable", "data")
 
-    def __init__(self, address: object, data: bytes) -> None:
+    def __init__(self, address: object, data: bytes, answerable: bool = False) -> None:
         self.address: Final = address
         self.data: Final = data
+        # Whether an application may answer it: it has a message in it, or lets one go.
+        self.answerable: Final = answerable
 
 
 @final
@@ -195,7 +197,8 @@ class DatagramWriter:
         if with_messages:
             self._write_messages(session, sent, now_ns)
             self._fill_up(session)
-        datagram = Datagram(session.address, self._finished(session, sent))
+        answerable = sent.permit > 0 or sent.has_messages()
+        datagram = Datagram(session.address, self._finished(session, sent), answerable)
         self._out.append(datagram)
         if session.is_leaving() and path.probes > 0:
             # Soon nobody will be here to repeat it.
@@ -413,15 +416,14 @@ class DatagramWriter:
         self._write_packet(session, packet, sent, now_ns)
         return True
 
-    def _introduce(self, session: Session, packet: Packet) -> list[int]:
+    def _introduce(self, session: Session, packet: Packet) -> list[int] | None:
         """Append who is meant by the numbers in a packet, as far as the peer may not know them."""
-        fresh: list[int] = []
-        if session.speech is not None:
-            for number in session.speech.unknown(packet):
-                if number not in self._named:
-                    fresh.append(number)
-            if fresh:
-                write_names(self._writer, self._fences.names.named(fresh))
+        if session.speech is None:
+            return None
+        unknown = session.speech.unknown(packet)
+        fresh = [number for number in unknown if number not in self._named]
+        if fresh:
+            write_names(self._writer, self._fences.names.named(fresh))
         return fresh
 
     def _has_introduced(self, fresh: list[int], sent: Sent) -> None:

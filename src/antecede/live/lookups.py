@@ -111,7 +111,7 @@ class Lookups:
             if lookup is None:
                 ready.append(datagram)
             elif lookup.current is not None:
-                ready.append(Datagram(lookup.current, datagram.data))
+                ready.append(Datagram(lookup.current, datagram.data, datagram.answerable))
         return ready
 
     def close(self) -> None:

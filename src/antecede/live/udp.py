@@ -21,6 +21,7 @@ from antecede.live.addresses import Address, is_elsewhere, is_loopback, is_name,
 from antecede.live.busy_poll import BusyPoll
 from antecede.live.errors import BadConfiguration, CannotBind, KeyNeeded
 from antecede.live.lookups import Lookups
+from antecede.live.loop_timer import LoopTimer
 from antecede.live.transport import Receiver, Transport
 
 DRAIN: Final = 64
@@ -46,7 +47,6 @@ DATAGRAMS_BUFFERED: Final = 16
 
 IP_MTU: Final = 14
 LOOPBACK_MTU: Final = 65_535
-NEVER_NS: Final = 1 << 62
 
 log = logging.getLogger(__name__)
 
@@ -112,8 +112,7 @@ class UdpTransport(Transport):
         self._names = Lookups(loop, self._socket.family)
         self._busy_poll = BusyPoll(loop) if stay_awake else None
         self._receiver: Receiver | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ns = NEVER_NS
+        self._timer = LoopTimer(loop, self._on_time)
         self._backlog: deque[Datagram] = deque()
         self.unsendable = 0
         self._crowded = False
@@ -180,25 +179,17 @@ class UdpTransport(Transport):
                 if not self._sent(datagram):
                     self._wait_for_kernel(datagrams[index:])
                     break
-        datagrams.clear()
-        if self._busy_poll is not None:
+        if self._busy_poll is not None and any(datagram.answerable for datagram in datagrams):
             self._busy_poll.sent()
+        datagrams.clear()
 
     def wake_at(self, time_ns: int) -> None:
-        if time_ns >= self._timer_ns:
-            # The timer will ring too early, which is harmless, and cheaper than a new one.
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_ns = time_ns
-        delay = max(0, time_ns - monotonic_ns()) / 1e9
-        self._timer = self._loop.call_later(delay, self._on_timer)
+        self._timer.wake_at(time_ns)
 
     def close(self) -> None:
         if self._socket.fileno() < 0:
             return
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self._names.close()
         self._loop.remove_reader(self._socket.fileno())
         self._loop.remove_writer(self._socket.fileno())
@@ -315,9 +306,6 @@ class UdpTransport(Transport):
         if not self._backlog:
             self._loop.remove_writer(self._socket.fileno())
 
-    def _on_timer(self) -> None:
-        self._timer = None
-        self._timer_ns = NEVER_NS
-        receiver = self._receiver
-        if receiver is not None:
-            receiver.on_time(monotonic_ns())
+    def _on_time(self) -> None:
+        if self._receiver is not None:
+            self._receiver.on_time(monotonic_ns())
