@@ -15,7 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from antecede.pipeline.audit.clocks import Offsets
-from antecede.pipeline.audit.copies import ArrowBatch, Integers, Rows, moves_of, stretches_of
+from antecede.pipeline.audit.copies import (
+    ArrowBatch,
+    Integers,
+    Rows,
+    moves_of,
+    stable_order,
+    stretches_of,
+)
 from antecede.pipeline.audit.log_columns import LogColumns, RunKey
 from antecede.pipeline.audit.pieces import Pieces, Reader
 from antecede.pipeline.audit.plan import SlicePlan
@@ -76,11 +83,11 @@ def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
     """Rows, packed for the slices that see them."""
     placed, first, last = plan.slices_of(rows.run, rows.clock_ns)
     index, number = seen_by(first, last)
-    order = np.argsort(number, kind="stable")
+    order = stable_order(number)
     index, number = placed[index[order]], number[order]
     for start, end in stretches_of(number):
         contents = [
-            rows.chosen(index[begin : min(begin + PARCEL_ROWS, end)]).packed()
+            rows.chosen(as_range(index[begin : min(begin + PARCEL_ROWS, end)])).packed()
             for begin in range(start, end, PARCEL_ROWS)
         ]
         slices = pa.repeat(int(number[start]), len(contents)).cast(pa.int64())
@@ -89,7 +96,17 @@ def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
 
 def seen_by(first: Integers, last: Integers) -> tuple[Integers, Integers]:
     """A row's number and a slice's for each that sees it: from its first to its last."""
-    counts = last - first + 1
-    index = np.repeat(np.arange(len(counts)), counts)
-    before = np.repeat(np.cumsum(counts) - counts, counts)
-    return index, first[index] + np.arange(len(index)) - before
+    index = [np.arange(len(first))]
+    number = [first]
+    # Hardly any row is seen by more than two.
+    while len(more := index[-1][last[index[-1]] > number[-1]]):
+        number.append(first[more] + len(number))
+        index.append(more)
+    return np.concatenate(index), np.concatenate(number)
+
+
+def as_range(index: Integers) -> Integers | slice:
+    """The same rows; if they follow each other, as a slice, which copies nothing."""
+    begin, end = int(index[0]), int(index[-1]) + 1
+    follows = end - begin == len(index) and bool(np.all(np.diff(index) == 1))
+    return slice(begin, end) if follows else index

@@ -35,11 +35,12 @@ from antecede.pipeline.audit.copies import (
     Copies,
     Integers,
     Rows,
+    extremes,
     gather,
     moves_of,
 )
 from antecede.pipeline.audit.inputs import Source
-from antecede.pipeline.audit.log_columns import REQUIRED, LogColumns, RunKey, extremes
+from antecede.pipeline.audit.log_columns import REQUIRED, LogColumns, RunKey
 from antecede.pipeline.audit.pieces import Pieces, Reader, of_rows
 from antecede.pipeline.audit.plan import RunExtent
 from antecede.pipeline.ingest.xxhash import P1, mixed, xxhash64

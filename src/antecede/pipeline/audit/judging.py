@@ -73,6 +73,7 @@ class Events:
     position: Integers
     clock_ns: Integers
     trace: Integers
+    """If there are none, one 0 that stands for all of them."""
     message: Integers
     copy: Integers
     """`NONE` for a submission."""
@@ -82,11 +83,12 @@ class Events:
 
     def chosen(self, which: Flags | Integers) -> "Events":
         """The flagged ones, or those with these numbers, in that order."""
+        place = self.place[which]
         return Events(
-            place=self.place[which],
+            place=place,
             position=self.position[which],
             clock_ns=self.clock_ns[which],
-            trace=self.trace[which],
+            trace=self.trace[which] if self.trace.strides[0] else self.trace[: len(place)],
             message=self.message[which],
             copy=self.copy[which],
         )
@@ -114,9 +116,12 @@ def number_places(copies: Copies) -> Places:
     return Places(of_sender=sender, of_receiver=receiver, run=run, process=process)
 
 
-def find_messages(copies: Copies, places: Places, visible: Flags) -> Messages:
-    """The messages of these copies, as their visible submissions have them."""
-    of_copy, count = numbered(paired(places.of_sender, copies.sequence))
+def find_messages(copies: Copies, of_copy: Integers, places: Places, visible: Flags) -> Messages:
+    """The messages of these copies, as their visible submissions have them.
+
+    In: copies, and the number of each one's message.
+    """
+    count = int(of_copy.max(initial=NONE)) + 1
     position = np.full(count, LATEST)
     np.minimum.at(position, of_copy[visible], copies.submitted_position[visible])
     first = visible & (copies.submitted_position == position[of_copy])
@@ -140,11 +145,18 @@ def find_events(copies: Copies, places: Places, messages: Messages, delivered: F
         place=np.concatenate([messages.place[message], places.of_receiver[copy]]),
         position=np.concatenate([messages.position[message], copies.delivered_position[copy]]),
         clock_ns=np.concatenate([messages.clock_ns[message], copies.delivered_clock_ns[copy]]),
-        trace=np.concatenate([messages.trace[message], copies.delivered_trace[copy]]),
+        trace=traces_of(messages.trace[message], copies.delivered_trace[copy]),
         message=np.concatenate([message, messages.of_copy[copy]]),
         copy=np.concatenate([np.full(len(message), NONE), copy]),
     )
     return by_position(events)
+
+
+def traces_of(submitted: Integers, delivered: Integers) -> Integers:
+    """The traces of some submissions and deliveries, one below the other."""
+    if submitted.any() or delivered.any():
+        return np.concatenate([submitted, delivered])
+    return np.broadcast_to(np.int64(0), len(submitted) + len(delivered))
 
 
 def by_position(events: Events) -> Events:
@@ -160,17 +172,21 @@ def by_position(events: Events) -> Events:
     return events.chosen(np.argsort(keys, kind="stable"))
 
 
-def relevant_events(events: Events, messages: Messages) -> Events:
-    """Without messages that are only submitted, or only delivered, as far as one can see."""
+def relevant_events(events: Events, messages: Messages) -> Flags:
+    """Not those of messages that are only submitted, or only delivered, as far as one can see."""
     visible = messages.position != LATEST
     carried = np.zeros(len(visible), np.bool_)
     carried[events.message[events.copy != NONE]] = True
-    return events.chosen((visible & carried)[events.message])
+    flags: Flags = (visible & carried)[events.message]
+    return flags
 
 
-def in_order_of_time(events: Events) -> Events:
+def in_order_of_time(events: Events, which: Flags | None = None) -> Events:
     """By time, and where times are equal, as they stand: by place and position."""
-    return events.chosen(stable_order(events.clock_ns))
+    if which is None or which.all():
+        return events.chosen(stable_order(events.clock_ns))
+    chosen = np.flatnonzero(which)
+    return events.chosen(chosen[stable_order(events.clock_ns[chosen])])
 
 
 def disordered_places(events: Events) -> Integers:
@@ -258,10 +274,12 @@ def run_pass(
     near &= submitted[events.message]
     events, is_watched = events.chosen(near), (is_watched & chosen)[near]
     table, row, copy = watched_table(events, copies, is_watched, bit - low)
-    message, count = numbered(events.message)
-    own_bit = np.full(count, NONE)
-    own_bit[message] = bit[events.message] - low
-    own_bit[(own_bit < 0) | (own_bit >= high - low)] = NONE
+    message, count, own_bit = events.message, len(bit), bit
+    if 2 * int(submitted.sum()) < count:
+        message, count = numbered(events.message)
+        own_bit = np.full(count, NONE)
+        own_bit[message] = bit[events.message]
+    own_bit = np.where((own_bit >= low) & (own_bit < high), own_bit - low, NONE)
     left = np.bincount(message[events.copy != NONE], minlength=count)
     strand, strands = strands_of(events, order)
     judge = CausalPass(places, table, strands)

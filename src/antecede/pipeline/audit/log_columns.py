@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.pipeline.audit.copies import (
-    LATEST,
     NEVER,
     Flags,
     Integers,
     Rows,
+    extremes,
     numbered,
     process_keys,
     scattered,
@@ -124,10 +124,10 @@ class LogColumns:
 
         Runs get these numbers, or their own.
         """
-        counted = np.flatnonzero(self.counted) if chosen is None else chosen
-        delivered = self.is_delivery[counted]
-        column = {name: values[counted] for name, values in self.columns.items()}
-        run = self.run[counted]
+        which: Integers | slice = self._all_counted() if chosen is None else chosen
+        delivered = self.is_delivery[which]
+        column = {name: values[which] for name, values in self.columns.items()}
+        run = self.run[which]
         if numbers is not None:
             run = np.array([numbers[key] for key in self.runs], np.int64)[run]
         return Rows(
@@ -139,14 +139,21 @@ class LogColumns:
             position=column["position"],
             time_ns=column["time_ns"],
             clock_ns=column["time_ns"],
-            trace=self.trace[counted],
+            trace=self.trace[which],
         )
+
+    def _all_counted(self) -> Integers | slice:
+        """Where the rows are that count; if all do, nothing has to be copied."""
+        counted = self.counted
+        return slice(None) if counted.all() else np.flatnonzero(counted)
 
 
 def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
     """The runs of a table by source and id, and the number of each row's run among them."""
     codes, names = coded(table["run_id"])
     source = integers_of(table["source"], NEVER)
+    if len(names) == 1 and not codes.any() and source.min() == source.max():
+        return [(int(source[0]), names[0])], codes
     width = len(names) + 1
     place = source * width + codes + 1
     numbers, count = numbered(place)
@@ -156,14 +163,6 @@ def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
     rank = np.empty(len(keys), np.int64)
     rank[order] = np.arange(len(keys))
     return [keys[number] for number in order], rank[numbers]
-
-
-def extremes(group: Integers, values: Integers, count: int) -> tuple[Integers, Integers]:
-    """The least and the greatest value of each of so many groups."""
-    low, high = np.full(count, LATEST), np.full(count, -LATEST)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
-    return low, high
 
 
 def coded(column: Any) -> tuple[Integers, list[str]]:  # noqa: ANN401 pyarrow has no types

@@ -124,6 +124,8 @@ class SlicePlan:
         known[self.runs] = np.arange(len(self.runs))
         placed = np.flatnonzero(known[run] >= 0)
         at = known[run[placed]]
+        if len(at) and (at == at[0]).all():
+            at = at[0]  # To divide all by one number takes a tenth of the time.
         start_ns, width_ns, base = (
             np.array(of_runs, np.int64)[at] for of_runs in (self.start_ns, self.width_ns, self.base)
         )

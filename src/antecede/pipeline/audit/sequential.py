@@ -88,7 +88,7 @@ class RunJudge(SliceJudge):
         may_be_late = self._submitted & self._delivered
         by_place = ordered.chosen(np.lexsort((ordered.position, ordered.place)))
         watched = may_be_late & could_be_late(by_place, self._messages, len(self._copies))
-        ordered = relevant_events(ordered, self._messages)
+        ordered = ordered.chosen(relevant_events(ordered, self._messages))
         for order in self._orders:
             if stuck:
                 self._settle(self._events, order, may_be_late)

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from antecede.audit.history import Order
-from antecede.audit.kernel import NONE
 from antecede.pipeline.audit.copies import (
     LATEST,
     NEVER,
@@ -24,6 +23,7 @@ from antecede.pipeline.audit.copies import (
     Flags,
     Integers,
     Rows,
+    extremes,
     gather,
     stretches_of,
 )
@@ -140,7 +140,7 @@ class SliceJudge:
             np.where(self._submitted, copies.submitted_clock_ns, copies.delivered_clock_ns)
         )
         self._places = number_places(copies)
-        self._messages = find_messages(copies, self._places, self._submitted)
+        self._messages = find_messages(copies, gathered.messages, self._places, self._submitted)
         self._events = find_events(copies, self._places, self._messages, self._delivered)
 
     def _is_own(self, clock_ns: Integers) -> Flags:
@@ -217,20 +217,27 @@ class SliceJudge:
 
     def _report_messages(self) -> None:
         """How many messages of each run are submitted here."""
+        by_place = np.bincount(self._messages.place[self._own_messages()])
+        runs, place = np.unique(self._places.run[: len(by_place)], return_inverse=True)
+        counts = np.bincount(place, by_place).astype(np.int64)
+        told = counts > 0
+        self._tables.append(findings_table(MESSAGES, run=runs[told], number=counts[told]))
+
+    def _own_messages(self) -> Flags:
+        """Which messages are submitted in this stretch, as far as one can see."""
         messages = self._messages
-        own = (messages.position != LATEST) & self._is_own(messages.clock_ns)
-        runs, counts = np.unique(self._places.run[messages.place[own]], return_counts=True)
-        self._tables.append(findings_table(MESSAGES, run=runs, number=counts))
+        own: Flags = (messages.position != LATEST) & self._is_own(messages.clock_ns)
+        return own
 
     def _report_spans(self) -> None:
         """Which positions, and which sequences of its own, each process has in this stretch."""
-        events = self._events.chosen(self._is_own(self._events.clock_ns))
-        places, first = np.unique(events.place, return_index=True)
-        last = np.append(first, len(events.place))[1:] - 1
-        low, high = np.full(len(self._places), LATEST), np.full(len(self._places), -LATEST)
-        submissions = events.chosen(events.copy == NONE)
-        np.minimum.at(low, submissions.place, self._messages.sequence[submissions.message])
-        np.maximum.at(high, submissions.place, self._messages.sequence[submissions.message])
+        events, messages = self._events, self._messages
+        own = np.flatnonzero(self._is_own(events.clock_ns))
+        stretches = np.array(stretches_of(events.place[own]), np.int64).reshape(-1, 2)
+        first, last = own[stretches[:, 0]], own[stretches[:, 1] - 1]
+        places = events.place[first]
+        sent = self._own_messages()
+        low, high = extremes(messages.place[sent], messages.sequence[sent], len(self._places))
         self._tables.append(
             findings_table(
                 SPAN,
@@ -247,16 +254,15 @@ class SliceJudge:
     def _report_disorder(self) -> Integers:
         """The runs whose clocks do not say in which order things happened, and why."""
         copies, messages, events = self._copies, self._messages, self._events
-        deliveries = events.chosen(events.copy != NONE)
-        deliveries = deliveries.chosen(messages.position[deliveries.message] != LATEST)
-        early = deliveries.clock_ns < messages.clock_ns[deliveries.message]
+        begun_ns = np.where(messages.position == LATEST, -LATEST, messages.clock_ns)
+        early = events.clock_ns < begun_ns[events.message]
         both = self._submitted & self._delivered
         early_copies = both & (copies.delivered_clock_ns < copies.submitted_clock_ns)
         scattered = copies.submitted_clock_ns != messages.clock_ns[messages.of_copy]
         run_of_place = self._places.run
         reasons = (
             (BACKWARDS, run_of_place[disordered_places(events)]),
-            (BEFORE_SUBMISSION, run_of_place[deliveries.place[early]]),
+            (BEFORE_SUBMISSION, run_of_place[events.place[early]]),
             (BEFORE_SUBMISSION, copies.run[early_copies]),
             (SCATTERED, copies.run[self._submitted & scattered]),
         )
@@ -269,7 +275,7 @@ class SliceJudge:
     def _judge(self, events: Events) -> None:
         """Report what came too early because of a copy that begins in this stretch."""
         copies = self._copies
-        timed = in_order_of_time(relevant_events(events, self._messages))
+        timed = in_order_of_time(events, relevant_events(events, self._messages))
         may_be_late = self._own & self._submitted & self._delivered
         watched = may_be_late & could_be_late(events, self._messages, len(copies))
         for order in self._orders:
@@ -284,9 +290,8 @@ class SliceJudge:
     def _settle(self, events: Events, order: Order, may_be_late: Flags) -> None:
         """Judge events that contradict each other."""
         visible = self._messages.position != LATEST
-        own = visible & self._is_own(self._messages.clock_ns)
         events = events.chosen(visible[events.message])
-        found, caused = settled(events, len(self._places), order, may_be_late, own)
+        found, caused = settled(events, len(self._places), order, may_be_late, self._own_messages())
         self._tables += [
             violations_table(self._copies, found, order),
             findings_table(
