@@ -20,7 +20,7 @@ from antecede.pipeline.audit.inputs import (
     read_logs,
     read_spans,
 )
-from antecede.pipeline.audit.judge import SETTINGS, Tell, silent
+from antecede.pipeline.audit.judge import Tell, settings_for, silent
 from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.pieces import of_files, of_rows
 from antecede.pipeline.audit.plan import SLICE_COPIES
@@ -48,7 +48,7 @@ def audit(
     """
     check_format(session, format_name)
     with ExitStack() as stack:
-        stack.enter_context(configured(session, SETTINGS))
+        stack.enter_context(configured(session, settings_for(session)))
         places = stack.enter_context(Places(session))
         sources = [find_source(path, places) for path in paths]
         sources += [Source(path=name, run_id=None, is_table=True) for name in tables]

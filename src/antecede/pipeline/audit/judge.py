@@ -14,7 +14,7 @@ from functools import partial, reduce
 from typing import Final, TypeAlias
 
 import numpy as np
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, Order
@@ -57,6 +57,21 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     **UNWEIGHED,
 }
+
+
+PLANNED_ONCE: Final = {
+    # To see after each stage whether its result is small, and to plan anew, costs more than it
+    # saves where few tasks are planned anyway.
+    "spark.sql.adaptive.enabled": "false",
+}
+
+FEW_TASKS: Final = 16
+
+
+def settings_for(session: SparkSession) -> dict[str, str]:
+    """What an audit asks of this session while it runs."""
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions", None) or FEW_TASKS + 1)
+    return SETTINGS | (PLANNED_ONCE if tasks <= FEW_TASKS else {})
 
 
 def silent(_doing: str) -> None:

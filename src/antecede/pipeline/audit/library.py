@@ -21,10 +21,10 @@ from antecede.pipeline.audit.facts import Looked, look_at
 from antecede.pipeline.audit.findings import ORDER_CODES, VIOLATION
 from antecede.pipeline.audit.inputs import ONLY_RUN, with_all_columns
 from antecede.pipeline.audit.judge import (
-    SETTINGS,
     Judged,
     Tell,
     judged_events,
+    settings_for,
     silent,
 )
 from antecede.pipeline.audit.pieces import Pieces, of_rows
@@ -70,7 +70,7 @@ def audit(
     `trace_id, span_id, operation, attributes`, and `run_id`.
     """
     named = with_all_columns(events)
-    with configured(events.sparkSession, SETTINGS), ExitStack() as stack:
+    with configured(events.sparkSession, settings_for(events.sparkSession)), ExitStack() as stack:
         tell("looking at the log")
         pieces = of_rows(named)
         looked = look_at(pieces, stack)
