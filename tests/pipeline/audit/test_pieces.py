@@ -11,8 +11,17 @@ import pytest
 
 from antecede.audit.summary import QUANTILES
 from antecede.core.errors import LocalError
-from antecede.pipeline.audit.copies import ROW_FIELDS, Rows, gather
-from antecede.pipeline.audit.cutting import PARCELS, parcels_of
+from antecede.pipeline.audit.copies import (
+    LATEST,
+    ROW_FIELDS,
+    Integers,
+    Rows,
+    gather,
+    packed_columns,
+    stable_order,
+    unpacked_columns,
+)
+from antecede.pipeline.audit.cutting import PARCELS, parcels_of, seen_by
 from antecede.pipeline.audit.facts import facts_of, flights_of, look
 from antecede.pipeline.audit.findings import in_parcels, violations_in
 from antecede.pipeline.audit.log_columns import LogColumns
@@ -103,6 +112,42 @@ def test_slices_get_what_their_stretches_have(tmp_path: Path) -> None:
         seen = joined(found[number])
         (run,) = np.unique(seen.run)
         assert in_order(seen) == in_order(moved.chosen(inside & (moved.run == run)))
+
+
+@pytest.mark.parametrize("span", [0, 1, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2 * LATEST])
+@pytest.mark.parametrize("low", [0, -7, -LATEST])
+def test_numbers_of_any_width_are_in_a_parcel(low: int, span: int) -> None:
+    high = min(low + span, LATEST)
+    column = np.array([low, high, low + (high - low) // 2], np.int64)
+    constant = np.full(3, low, np.int64)
+    nothing = np.zeros(0, np.int64)
+    parcels = [
+        packed_columns([column, constant]),
+        packed_columns([nothing, nothing]),
+        packed_columns([constant, column]),
+    ]
+    found = unpacked_columns(pa.array(parcels, pa.binary()), 2)
+    assert found[0].tolist() == [*column.tolist(), *constant.tolist()]
+    assert found[1].tolist() == [*constant.tolist(), *column.tolist()]
+
+
+def test_nothing_is_unpacked_from_no_parcel() -> None:
+    assert unpacked_columns([], 4).shape == (4, 0)
+
+
+@pytest.mark.parametrize("span", [1, 300, 2**16 - 1, 2**16, 2**40, 2 * LATEST])
+def test_equal_keys_stay_as_they_stand(span: int) -> None:
+    random = np.random.default_rng(span % 1000)
+    few: Integers = random.integers(-LATEST, -LATEST + span, 20, endpoint=True)
+    keys = random.choice(few, 500)
+    assert stable_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+    assert stable_order(keys[:0]).tolist() == []
+
+
+def test_a_row_may_be_seen_by_many_slices() -> None:
+    index, number = seen_by(np.array([3, 5, 0, 2]), np.array([3, 8, 1, 2]))
+    pairs = sorted(zip(index.tolist(), number.tolist(), strict=True))
+    assert pairs == [(0, 3), (1, 5), (1, 6), (1, 7), (1, 8), (2, 0), (2, 1), (3, 2)]
 
 
 def early_in(path: Path) -> tuple[Columns, Columns]:
