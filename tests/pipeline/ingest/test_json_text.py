@@ -1,12 +1,14 @@
 """JSON that is cut short, mixed with rubbish, or not quite UTF-8."""
 
+import gzip
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antecede.pipeline.ingest.formats import json_text
+from antecede.pipeline.ingest.formats import json_pieces, json_text
 from antecede.pipeline.ingest.formats.json_text import completed, is_cut
 from tests.pipeline.ingest.samples import (
     as_json,
@@ -103,12 +105,85 @@ def test_a_byte_order_mark_is_no_trouble() -> None:
     assert len(spans_of(read(b"\xef\xbb\xbf" + as_json(SPANS)))) == 4
 
 
-def test_documents_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "DOCUMENT_BYTES_MAX", 1 << 20)
-    large = json.dumps(SPANS * 4000, indent=1).encode()
-    assert len(large) > 1 << 20
+LARGE = [
+    *[zipkin_span(str(number), None, 'w[e\\"b{', number) for number in range(60)],
+    {"id": "no span"},
+]
+TRACES = [jaeger(jaeger_span(str(i), None, "p1", 0, 9), p1="web")["data"][0] for i in range(40)]
+DOCUMENTS = {
+    "zipkin": LARGE,
+    "zipkin lists": [LARGE[first : first + 5] for first in range(0, len(LARGE), 5)],
+    "jaeger": {"total": 0, "data": [*TRACES, 17, {"no": "trace"}], "errors": [{"data": []}]},
+    "otlp": {"x": [[]], **otlp(**{f"s{i}": [otlp_span(f"{i:02x}", "", 0, 9)] for i in range(40)})},
+}
 
-    assert rejects_of(read(large)) == [("", "a document of more than 1 MiB")]
+
+def small_limits(patch: pytest.MonkeyPatch, document_bytes: int = 3_000) -> None:
+    """Take documents for too large that are not."""
+    patch.setattr(json_text, "DOCUMENT_BYTES_MAX", document_bytes)
+    patch.setattr(json_pieces, "PIECE_BYTES", 500)
+    patch.setattr(json_pieces, "READ_BYTES", 7)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_a_document_that_is_too_large_is_read_in_pieces(
+    name: str, indent: int | None, packed: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = packed(json.dumps(DOCUMENTS[name], indent=indent).encode())
+    whole = read(data)
+    small_limits(monkeypatch)
+    found = read(data)
+
+    assert len(spans_of(whole)) >= 40
+    assert spans_of(found) == spans_of(whole)
+    assert [reason for _, reason in rejects_of(found)] == [
+        reason for _, reason in rejects_of(whole)
+    ]
+
+
+def test_what_is_wrong_in_a_large_document_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_limits(monkeypatch)
+    data = as_json([*LARGE[:-1], {"id": "no span"}, *LARGE[:9]])
+    [(place, _)] = rejects_of(read(data))
+    start, entry = int(place.split(":")[0].removeprefix("byte ")), int(place[-2])
+
+    assert json.JSONDecoder().raw_decode("[" + data[start:].decode().rstrip("]") + "]")[0][
+        entry
+    ] == {"id": "no span"}
+
+
+def test_a_large_document_that_breaks_off_has_its_whole_spans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small_limits(monkeypatch)
+    data = as_json(LARGE[:-1])
+    cut = data.rindex(b'"timestamp"')
+    found = read(data[:cut])
+
+    assert [one.span for one in spans_of(found)] == [str(number) for number in range(59)]
+    assert rejects_of(found)[-1] == (f"byte {cut}", "truncated")
+
+
+def test_an_entry_that_is_too_large_is_set_aside_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_limits(monkeypatch)
+    tags = {f"tag{number}": "x" * 50 for number in range(200)}
+    data = as_json([*LARGE[:30], LARGE[0] | {"tags": tags}, *LARGE[30:60]])
+    found = read(data)
+
+    assert [one.span for one in spans_of(found)] == [str(number) for number in range(60)]
+    [(place, reason)] = rejects_of(found)
+    assert reason == "an entry of a list that is too large"
+    start = int(place.removeprefix("byte "))
+    assert json.JSONDecoder().raw_decode(data[start:].decode())[0]["tags"] == tags
+
+
+def test_a_large_document_that_is_no_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "DOCUMENT_BYTES_MAX", 1 << 20)
+    large = as_json({"traceID": "a", "spans": [{"x": "y" * 100}] * 20_000})
+
+    assert rejects_of(read(large)) == [("", "a document of more than 1 MiB that is no list")]
 
 
 @settings(max_examples=200)

@@ -11,11 +11,13 @@ from typing import Final
 
 import msgspec
 
+from antecede.pipeline.ingest.formats.json_pieces import pieces_of
 from antecede.pipeline.ingest.formats.lines import BYTE_ORDER_MARK, LineSource
 from antecede.pipeline.ingest.formats.records import Reject, excerpt_of
 
 DOCUMENT_BYTES_MAX: Final = 256 << 20
-"""A document is read as a whole, which takes about ten times its size; larger ones are rejected."""
+"""A document is read as a whole, which takes about ten times its size; larger ones are read piece
+by piece (`pieces`)."""
 
 CUT: Final = "\x00cut"
 """Marks the objects that were still open where a document broke off."""
@@ -38,8 +40,8 @@ def documents(stream: LineSource, first_byte: int | None = None) -> Iterator[tup
     document = parsed(first)
     if document is None and first_byte is None:
         data = first + stream.read(DOCUMENT_BYTES_MAX - len(first))
-        if stream.read(1):
-            yield "", Reject("", f"a document of more than {DOCUMENT_BYTES_MAX >> 20} MiB", "")
+        if more := stream.read(1):
+            yield from pieces(data + more, stream)
         else:
             yield from whole_document(data)
         return
@@ -93,6 +95,30 @@ def whole_document(data: bytes) -> Iterator[tuple[str, object]]:
                 yield from on_line(line, by_line[number - 1], line_name(number, None))
     else:
         yield from remains(data, "")
+
+
+def pieces(data: bytes, stream: LineSource) -> Iterator[tuple[str, object]]:
+    """A document that is too large, of which this much has been read: as documents that have a few
+    entries of its list each. Places in them are counted from the byte at which they begin."""
+    found = False
+    for piece in pieces_of(data, stream, DOCUMENT_BYTES_MAX):
+        found = True
+        where = f"byte {piece.offset}"
+        before, after = (b'{"%b":[' % piece.key, b"]}") if piece.key else (b"[", b"]")
+        document = None if piece.broken else parsed(before + piece.entries + after)
+        if piece.is_last:
+            end = f"byte {piece.offset + len(piece.entries)}"
+            for place, rest in remains(before + piece.entries, where):
+                if isinstance(rest, Reject):
+                    rest = Reject(end, "truncated", rest.excerpt)
+                yield place, rest
+        elif document is not None:
+            yield f"{where}: ", document
+        else:
+            yield "", Reject(where, piece.broken or "not JSON", excerpt_of(text_of(piece.entries)))
+    if not found:
+        size = f"{DOCUMENT_BYTES_MAX >> 20} MiB"
+        yield "", Reject("", f"a document of more than {size} that is no list", "")
 
 
 def remains(data: bytes, where: str) -> Iterator[tuple[str, object]]:
