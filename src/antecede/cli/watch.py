@@ -119,7 +119,7 @@ def command(
         raise click.UsageError("--finish goes with --once: nothing more will come")
     from antecede.pipeline.watch.job import brought_rows, wait_for, watch
     from antecede.pipeline.watch.job import finish as judge_the_rest
-    from antecede.pipeline.watch.window import Settings
+    from antecede.pipeline.watch.state import Settings
 
     check_readable(source)
     check_writable(out)

@@ -13,8 +13,7 @@ from antecede.audit import check_log
 from antecede.pipeline.ingest.small_job import ingest_small
 from antecede.pipeline.watch.job import watch
 from antecede.pipeline.watch.spans import SpanWatching, numbered
-from antecede.pipeline.watch.state import read_progress
-from antecede.pipeline.watch.window import Settings
+from antecede.pipeline.watch.state import Settings, read_progress
 from antecede.trace import read_events
 from antecede.trace.processes import read_processes
 from tests.pipeline.ingest.requests import in_frames, request

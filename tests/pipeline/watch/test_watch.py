@@ -15,8 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from antecede.audit import check_log
 from antecede.audit.progress import Progress
 from antecede.pipeline.watch.job import watch
-from antecede.pipeline.watch.state import read_progress
-from antecede.pipeline.watch.window import Settings
+from antecede.pipeline.watch.state import Settings, read_progress
 from antecede.trace import Event
 from antecede.trace.parquet import event_schema
 from tests.audit.random_traffic import Log

@@ -37,8 +37,7 @@ from antecede.pipeline.profile.sampling import (
     sampled,
     scaled,
 )
-from antecede.pipeline.profile.structure import causal_structure
-from antecede.pipeline.profile.values import structure_values
+from antecede.pipeline.profile.structure import causal_structure, structure_values
 from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
 from antecede.trace.atomic import write_whole
 

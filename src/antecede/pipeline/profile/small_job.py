@@ -23,8 +23,13 @@ from antecede.pipeline.metrics.instants import instants_of, open_at_once
 from antecede.pipeline.places import is_plain
 from antecede.pipeline.profile.job import NOMINAL, RECORDED, RunProfile, no_messages, points_of
 from antecede.pipeline.profile.stages import SLICES
-from antecede.pipeline.profile.structure import COLUMNS, structured
-from antecede.pipeline.profile.values import as_often, value_counts, values_of
+from antecede.pipeline.profile.structure import (
+    COLUMNS,
+    as_often,
+    structured,
+    value_counts,
+    values_of,
+)
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import PARTITION, partition_folder, run_id_of
 from antecede.trace.parquet import ArrowArray, ArrowSchema, ArrowTable

@@ -19,25 +19,23 @@ from antecede.pipeline.ingest.span_tables import SPAN_ROWS, spans_in_values
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.watch.spans import SpanWatching
 from antecede.pipeline.watch.state import (
-    State,
-    findings_about,
-    forget_state,
-    read_progress,
-    read_state,
-    worst_channels,
-    write_progress,
-    write_state,
-)
-from antecede.pipeline.watch.window import (
     COPY,
     Settings,
+    State,
     advanced,
     closed,
+    findings_about,
+    forget_state,
     last_times,
     marked,
     marks_of,
     needed_later,
+    read_progress,
+    read_state,
     under_way,
+    worst_channels,
+    write_progress,
+    write_state,
 )
 from antecede.trace.datasets import PARTITION
 

@@ -26,14 +26,17 @@ from antecede.pipeline.persisting import persisted
 from antecede.pipeline.schemas import PROCESSES, with_run_id
 from antecede.pipeline.watch.state import (
     MARK_COLUMNS,
+    NEVER,
+    Settings,
     State,
+    advanced,
     findings_about,
     forget_state,
+    marks_of,
     read_state,
     write_progress,
     write_state,
 )
-from antecede.pipeline.watch.window import NEVER, Settings, advanced, marks_of
 from antecede.trace.processes import FOLDER as NAMES_FOLDER
 
 SPANS: Final = "spans"

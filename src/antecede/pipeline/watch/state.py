@@ -6,9 +6,16 @@ made: so a batch that comes again finds what it found the first time, and overwr
 
 Most batches are small, and Spark would spend seconds on planning what takes a fraction of one: the
 findings about their rows are judged in this process. The verdict is the same.
+
+A log is judged up to its *mark*: the time up to which every process has told all it did, that is
+the smallest of their last times. (One that has been silent for longer than the *patience* no longer
+holds the others up.) A message that is delivered too early is found when the late one comes; all
+that happened between the two began when the late one was submitted. So what is kept is everything
+since the earliest submission of a copy that is still under way. A copy that takes longer than the
+*horizon* no longer keeps what came after it: its own submission stays, the rest is dropped.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -17,7 +24,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import LongType, StructField, StructType
 
@@ -26,6 +33,88 @@ from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.library import audit
 from antecede.pipeline.audit.small_job import SMALL_EVENTS, audit_small
 from antecede.pipeline.places import Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How patient a watch is; all of them are times of the log, not of the watch."""
+
+    order: Order | None = None
+    patience_ns: int = 30 * 10**9
+    """A process that is silent for longer than this no longer holds the others up."""
+    lost_after_ns: int = 60 * 10**9
+    """A copy that takes longer is reported lost; if it comes after all, that is taken back."""
+    horizon_ns: int = 600 * 10**9
+    """A copy that takes longer no longer keeps everything since then in memory."""
+    longest_ns: int = 60 * 10**9
+    """Of spans: one that takes longer may be told too late to be judged."""
+    finished: bool = False
+    """Nothing more will come: judge everything."""
+
+
+NEVER: Final = -(1 << 62)
+"""Before any time: nothing has been judged."""
+
+COPY: Final = ("run_id", "target", "sender", "sequence")
+MARKED: Final = "run_id string, mark_ns long, judged_ns long"
+
+
+def last_times(window: DataFrame) -> list[Row]:
+    """In: run_id, process, time_ns. The last time of every process."""
+    return window.groupBy("run_id", "process").agg(F.max("time_ns").alias("last_ns")).collect()
+
+
+def marks_of(last: Iterable[Row], patience_ns: int, finished: bool) -> dict[str, int]:
+    """Up to when each run can be judged; all of it, if nothing more will come."""
+    times: dict[str, list[int]] = {}
+    for row in last:
+        times.setdefault(row["run_id"], []).append(row["last_ns"])
+    if finished:
+        return {run: max(of) for run, of in times.items()}
+    return {run: min(t for t in of if t >= max(of) - patience_ns) for run, of in times.items()}
+
+
+def advanced(marks: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+    """The marks never go back: a process that was given up may come again with old events."""
+    return {**before, **{run: max(mark, before.get(run, NEVER)) for run, mark in marks.items()}}
+
+
+def marked(window: DataFrame, marks: Mapping[str, int], judged: Mapping[str, int]) -> DataFrame:
+    """In: run_id, and more. Out: also mark_ns, and judged_ns: how far it was judged before."""
+    rows = [(run, mark, judged.get(run, NEVER)) for run, mark in marks.items()]
+    table = window.sparkSession.createDataFrame(rows, MARKED)
+    return window.join(F.broadcast(table), "run_id")
+
+
+def closed(window: DataFrame) -> DataFrame:
+    """In: what `marked` gives. Out: the rows that can be judged now."""
+    return window.where(F.col("time_ns") <= F.col("mark_ns"))
+
+
+def under_way(window: DataFrame) -> DataFrame:
+    """In: what `marked` gives. Out: the copies submitted and not delivered up to the mark."""
+    known = closed(window)
+    sent = known.where(F.col("kind") == "submitted").select(
+        *COPY, F.col("time_ns").alias("submitted_ns"), "mark_ns"
+    )
+    arrived = known.where(F.col("kind") == "delivered").select(
+        "run_id", F.col("process").alias("target"), "sender", "sequence"
+    )
+    return sent.join(arrived, list(COPY), "leftanti")
+
+
+def needed_later(window: DataFrame, open_copies: DataFrame, horizon_ns: int) -> DataFrame:
+    """In: what `marked` and `under_way` give. Out: the rows that later ones may need."""
+    young = open_copies.where(F.col("submitted_ns") > F.col("mark_ns") - horizon_ns)
+    since = young.groupBy("run_id").agg(F.min("submitted_ns").alias("since_ns"))
+    with_since = window.join(F.broadcast(since), "run_id", "left")
+    needed = F.col("time_ns") >= F.coalesce(F.col("since_ns"), F.col("mark_ns") + 1)
+    waiting = open_copies.select(*COPY, F.lit(True).alias("waits"))
+    rows = with_since.join(waiting, list(COPY), "left")
+    return rows.where(needed | (F.col("waits") & (F.col("kind") == "submitted"))).drop(
+        "since_ns", "waits", "mark_ns", "judged_ns"
+    )
+
 
 MARKS: Final = "marks"
 MARK_COLUMNS: Final = "run_id string, mark_ns long"

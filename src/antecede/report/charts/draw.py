@@ -209,8 +209,9 @@ def marks_of(axis: Axis, scale: Scale) -> list[float]:
         return apart([mark for mark in axis.marks if scale.low <= mark <= scale.high], scale)
     if axis.log:
         return log_marks(scale.low, scale.high)
-    marks = duration_marks if axis.unit == "time" else linear_marks
-    return marks(scale.low, scale.high)
+    if axis.unit == "time":
+        return duration_marks(scale.low, scale.high)
+    return linear_marks(scale.low, scale.high)
 
 
 def apart(marks: Sequence[float], scale: Scale) -> list[float]:

@@ -55,28 +55,28 @@ def linear_marks(low: float, high: float, count: int = MARKS) -> list[float]:
     return [number * step for number in range(first, last + 1)]
 
 
-def log_marks(low: float, high: float, count: int = MARKS) -> list[float]:
+def log_marks(low: float, high: float) -> list[float]:
     """Powers of ten between the two, fewer if they are many, with 2 and 5 between if they are few.
 
     Less than a power of ten has the round numbers of a linear axis.
     """
     if high < 10 * low:
-        return [mark for mark in linear_marks(low, high, count - 1) if mark > 0]
+        return [mark for mark in linear_marks(low, high, MARKS - 1) if mark > 0]
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     powers = last - first
     factors = ROUND[:3] if powers <= 2 else ROUND[:1]
-    stride = max(1, math.ceil(powers / count))
+    stride = max(1, math.ceil(powers / MARKS))
     marks = [factor * 10.0**power for power in range(first, last + 1, stride) for factor in factors]
     return [mark for mark in marks if low * 0.999 <= mark <= high * 1.001]
 
 
-def duration_marks(low: float, high: float, count: int = MARKS) -> list[float]:
+def duration_marks(low: float, high: float) -> list[float]:
     """Round durations between the two, which are in nanoseconds."""
-    rough = (high - low) / count
+    rough = (high - low) / MARKS
     steps = [*TIMES_NS, *(seconds * NS_OF_UNIT["s"] for seconds in LONG_TIMES_S)]
     step = next((step for step in steps if step >= rough), None)
     if step is None:
-        return linear_marks(low, high, count)
+        return linear_marks(low, high)
     return [float(number * step) for number in range(math.ceil(low / step), int(high // step) + 1)]
 
 

@@ -25,11 +25,7 @@ from antecede.report.readers.comparison import Comparison
 from antecede.report.sections.section import Section, code, folded, paragraph, table
 
 Figure: TypeAlias = Callable[[str, Readings], str]
-
-
-def short_figure(aspect: str, protocol: str, readings: Readings) -> str:
-    """The figures behind a word of the table, in a few letters; empty if there are none."""
-    return FIGURES[aspect](protocol, readings)
+"""The figures behind a word of the table, in a few letters; empty if there are none."""
 
 
 def clean_in(trouble: str) -> Figure:
@@ -223,7 +219,7 @@ class Cells:
         verdict = self._verdicts[protocol].get(aspect)
         self._count += 1
         identity = f"{self._prefix}-{self._count}"
-        figure = short_figure(aspect, protocol, self._comparison.readings)
+        figure = FIGURES[aspect](protocol, self._comparison.readings)
         button = element(
             "button",
             *self._words(observation, verdict),

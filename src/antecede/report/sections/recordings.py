@@ -115,7 +115,7 @@ def spacetime_section(
     shown = range(min(2, len(diagrams))) if pair is None else pair
     stage = element(
         "div",
-        fallback(),
+        paragraph("The diagram is drawn by a script, which has not run.", class_="quiet"),
         id="viewer",
         data_runs=len(diagrams),
         data_pair=",".join(map(str, shown)),
@@ -126,11 +126,6 @@ def spacetime_section(
         lead=LEAD,
         body=joined([stage, *data]),
     )
-
-
-def fallback() -> Markup:
-    """What is there until the script has drawn something."""
-    return paragraph("The diagram is drawn by a script, which has not run.", class_="quiet")
 
 
 MEANINGS: Final = {
