@@ -15,6 +15,7 @@ from antecede.audit.findings import Violation
 from antecede.audit.summary import GRADES, RECORDED
 from antecede.cli.console import Console, figures_table, signed_text
 from antecede.cli.spark import need_spark, spark_progress, spark_session
+from antecede.cli.units import defaulted
 from antecede.core.errors import LocalError
 
 if TYPE_CHECKING:
@@ -206,12 +207,11 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
 @click.command(epilog=EPILOG, short_help="Judge causal order in event logs of any size.")
 @click.argument("paths", metavar="EVENTS...", nargs=-1)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
-@click.option(
+@defaulted(
     "--explain",
     "explained",
     type=click.IntRange(0),
     default=0,
-    show_default=True,
     metavar="N",
     help="Tell the worst N violations in words: how the late message caused the early one.",
 )
@@ -228,12 +228,11 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
     metavar="NAME",
     help="Audit the table catalog.db.name, too.  Needs Spark.",
 )
-@click.option(
+@defaulted(
     "--format",
     "format_name",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
-    show_default=True,
     help="How the tables are written; others than Parquet need Spark.",
 )
 @click.option("--fail-on-violation", is_flag=True, help="Exit with 1 if there is a violation.")

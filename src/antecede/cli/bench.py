@@ -10,6 +10,7 @@ from rich.table import Table
 
 from antecede import compiled
 from antecede.cli.console import Console, wide_console
+from antecede.cli.units import defaulted
 from antecede.tools.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede.tools.bench.contest import (
     P50,
@@ -81,21 +82,19 @@ def command() -> None:
 
 @command.command(epilog=EPILOG)
 @click.option("--peer", "keys", multiple=True, help="Only this one; may be repeated.")
-@click.option(
+@defaulted(
     "--size",
     "sizes",
     type=click.IntRange(1, 1 << 20),
     multiple=True,
     default=(64, 1024),
-    show_default=True,
     help="Bytes in a message; may be repeated.",
 )
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-@click.option(
+@defaulted("--rounds", type=click.IntRange(1), default=5)
+@defaulted(
     "--seconds",
     type=click.FloatRange(0.05, 20),
     default=1.5,
-    show_default=True,
     help="How long one throughput is measured.",
 )
 @click.option("--secure", is_flag=True, help="Those that encrypt, too.")
@@ -151,7 +150,7 @@ Examples:
 
 @command.command(epilog=STUDY_EPILOG)
 @click.argument("name", type=click.Choice(list(STUDIES)))
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@defaulted("--rounds", type=click.IntRange(1), default=3)
 @click.option("--json", "out", type=JSON_FILE, callback=in_a_folder, help="Write them here, too.")
 def study(name: str, rounds: int, out: Path | None) -> None:
     """Measure antecede alone, and print the figures as JSON.

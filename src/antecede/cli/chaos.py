@@ -11,7 +11,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from antecede.cli.console import progress_bar
-from antecede.cli.units import COUNT, DURATION, NUMBER
+from antecede.cli.units import COUNT, DURATION, NUMBER, defaulted
 from antecede.sim.node_departures import POWER_FAILED
 from antecede.tools.chaos.cluster import (
     PERIOD_S,
@@ -60,16 +60,16 @@ machine does in between is not, so a finding of real processes may need several 
 
 
 @click.command(epilog=EPILOG, short_help="Kill nodes, cut them off, and judge what is left.")
-@click.option("--seed", type=COUNT, default=1, show_default=True)
-@click.option("--nodes", type=click.IntRange(3, 50), default=5, show_default=True)
+@defaulted("--seed", type=COUNT, default=1)
+@defaulted("--nodes", type=click.IntRange(3, 50), default=5)
 @click.option("--time", "duration", type=DURATION, help="Draw faults for so long.")
 @click.option("--faults", type=COUNT, help=f"Or: so many of them.  [default: {FAULTS}]")
-@click.option("--rate", type=NUMBER, default=60.0, show_default=True, help="Messages a second.")
+@defaulted("--rate", type=NUMBER, default=60.0, help="Messages a second.")
 @click.option(
     "--journal", is_flag=True, help="Nodes have journals: who is killed goes on, all kept."
 )
 @click.option("--simulated", type=COUNT, help="Judge so many simulated clusters instead.")
-@click.option("--protocol", default="hybrid", show_default=True, help="With --simulated.")
+@defaulted("--protocol", default="hybrid", help="With --simulated.")
 @click.option("--list", "listing", is_flag=True, help="Show the schedule and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there too.")

@@ -16,12 +16,12 @@ from rich.text import Text
 
 from antecede.cli.console import Console
 from antecede.cli.output import Failed
-from antecede.cli.units import LATENCY, SHARE
+from antecede.cli.units import SHARE, Written, defaulted
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency
 from antecede.live.errors import TraceFailed
 from antecede.live.settings import gather_settings
-from antecede.sim.networks import NETWORKS, build_network
+from antecede.sim.networks import NETWORKS, build_network, parse_latency
 from antecede.tools.chat import BAD_FAULTS, DEMO_FAULTS, PEOPLE, Line, Shown, run_chat, run_demo
 
 COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green")
@@ -56,11 +56,10 @@ Examples:
     help="One secret key for all (antecede key new FILE); required beyond this machine.",
 )
 @click.option("--insecure", is_flag=True, help="Chat beyond this machine without any key.")
-@click.option(
+@defaulted(
     "--order",
     type=click.Choice(["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]),
     default="hybrid",
-    show_default=True,
     help="The protocol: the first two are causal. All must use the same.",
 )
 @click.option(
@@ -69,9 +68,13 @@ Examples:
     help="What happens to what leaves here; real: nothing.  "
     "[default: real; with --demo: lossy, and slow from alice to carol]",
 )
-@click.option("--latency", type=LATENCY, help="Another delay for it, such as uniform:10ms:3s.")
+@click.option(
+    "--latency",
+    type=Written("latency", parse_latency),
+    help="Another delay for it, such as uniform:10ms:3s.",
+)
 @click.option("--loss", type=SHARE, help="Another share of datagrams lost.")
-@click.option("--seed", default=1, show_default=True, help="Chooses what the network does.")
+@defaulted("--seed", default=1, help="Chooses what the network does.")
 @click.option("--trace", metavar="DIR", help="Write the event log there; not with --demo.")
 @click.option(
     "--speed",

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from antecede.cli.console import Console, progress_bar
+from antecede.cli.units import defaulted
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError, not_called
 from antecede.sim.checker.check import STATES_MAX, CheckResult, check
@@ -48,13 +49,12 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
 
 
 @click.command(epilog=EPILOG)
-@click.option("--protocol", default="hybrid", show_default=True, help="Its name, or module:INFO.")
-@click.option(
+@defaulted("--protocol", default="hybrid", help="Its name, or module:INFO.")
+@defaulted(
     "--program",
     "wanted",
     multiple=True,
     default=("all",),
-    show_default=True,
     help="A named program, `all` of them, or one written out; may be repeated.",
 )
 @click.option(
@@ -66,35 +66,31 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
 @click.option(
     "--multicast", is_flag=True, help="With --every: to any set of targets, not just one."
 )
-@click.option(
+@defaulted(
     "--programs-max",
     type=click.IntRange(1, 1 << 62),
     default=500,
-    show_default=True,
     help="With --every: at most so many, taken evenly from all of them.",
 )
-@click.option("--losses", type=FAULTS, default=1, show_default=True, help="Packets lost.")
-@click.option("--duplications", type=FAULTS, default=0, show_default=True, help="Packets doubled.")
-@click.option(
+@defaulted("--losses", type=FAULTS, default=1, help="Packets lost.")
+@defaulted("--duplications", type=FAULTS, default=0, help="Packets doubled.")
+@defaulted(
     "--expiries",
     type=FAULTS,
     default=0,
-    show_default=True,
     help="Times each process's timer fires between other steps (always when nothing else happens).",
 )
-@click.option("--crashes", type=FAULTS, default=0, show_default=True, help="Processes that crash.")
-@click.option(
+@defaulted("--crashes", type=FAULTS, default=0, help="Processes that crash.")
+@defaulted(
     "--expulsions",
     type=FAULTS,
     default=0,
-    show_default=True,
     help="Times that a process expels another, dead or alive, at any moment.",
 )
-@click.option(
+@defaulted(
     "--states-max",
     type=click.IntRange(1, 1 << 62),
     default=STATES_MAX,
-    show_default=True,
     help="Distinct states per program after which to give up.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the named programs and stop.")

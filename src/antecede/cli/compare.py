@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.table import Table
 
 from antecede.cli.console import Console, figures_table, progress_bar
-from antecede.cli.units import parse_names
+from antecede.cli.units import defaulted, parse_names
 from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison.campaign import Campaign, Show
 from antecede.lab.comparison.claims import FOOTNOTES
@@ -90,7 +90,7 @@ verdict that is not a plain confirmation is explained below it, with the command
     default="",
     help="These numbers of processes, separated by commas, for metadata, state and --ks.",
 )
-@click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True)
+@defaulted("--seed", type=click.IntRange(0, SEED_MAX), default=1)
 @click.option(
     "--seeds",
     type=click.IntRange(1, SEEDS_MAX),
@@ -102,11 +102,10 @@ verdict that is not a plain confirmation is explained below it, with the command
     help="Runs on networks that do not suit a protocol, of every size.",
 )
 @click.option("--ks", "ks", is_flag=True, help="Instead: how much metadata KS carries.")
-@click.option(
+@defaulted(
     "--host",
     type=click.Choice([CORE, NODE]),
     default=CORE,
-    show_default=True,
     help="With node, instead: protocols on whole nodes, beside the same alone.",
 )
 @click.option(

@@ -25,6 +25,7 @@ from antecede.audit.oracle import check_log
 from antecede.cli.console import Console, progress_bar
 from antecede.cli.output import Failed
 from antecede.cli.spark import SparkProgress
+from antecede.cli.units import defaulted
 from antecede.core.catalogue import find_protocol
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.lab.comparison import readings as measured
@@ -463,12 +464,11 @@ What an earlier demo left there is replaced; a folder with anything else in it i
 
 @click.command(epilog=EPILOG, short_help="See it all at work, on a bad network.")
 @click.option("--quick", is_flag=True, help="Smaller, in less than a minute.")
-@click.option(
+@defaulted(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
     default=Path("antecede-demo"),
-    show_default=True,
     help="Where everything goes.",
 )
 @click.option("--open", "opened", is_flag=True, help="Open the report in the browser.")

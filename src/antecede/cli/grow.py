@@ -14,7 +14,7 @@ from antecede.cli.spark import (
     spark_progress,
     spark_session,
 )
-from antecede.cli.units import COUNT, NUMBER
+from antecede.cli.units import COUNT, NUMBER, defaulted
 from antecede.link.notation import duration_text
 
 METHODS: Final = ("replicas", "overlay", "graph")
@@ -67,17 +67,14 @@ gets `workload/`, `processes/` and `summary.json`, which says what is real and w
     type=COUNT,
     help="In all.  [default: as many as recorded; with overlay, for each copy]",
 )
-@click.option(
+@defaulted(
     "--load",
     type=NUMBER,
     default=1.0,
-    show_default=True,
     help="Messages a second of a process, compared with the recording.",
 )
-@click.option(
-    "--speed", type=NUMBER, default=1.0, show_default=True, help="Divide all durations by this."
-)
-@click.option("--seed", type=COUNT, default=1, show_default=True)
+@defaulted("--speed", type=NUMBER, default=1.0, help="Divide all durations by this.")
+@defaulted("--seed", type=COUNT, default=1)
 @click.option("--run", "run_id", help="The run to grow, if there are several.")
 @click.option("--name", help="What to call the grown run.  [default: RUN-METHOD-PROCESSES]")
 @click.option(

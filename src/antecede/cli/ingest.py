@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antecede.cli.console import Console, counts_table, figures_table, reasons_table, signed_text
 from antecede.cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
-from antecede.cli.units import parse_names
+from antecede.cli.units import defaulted, parse_names
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ tables are the same. The exit status is 1 if no message was found.
 @click.command(epilog=EPILOG, short_help="Read the traces of other systems.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
-@click.option(
-    "--format", "format_name", type=click.Choice(FORMATS), default="auto", show_default=True
-)
+@defaulted("--format", "format_name", type=click.Choice(FORMATS), default="auto")
 @click.option("--no-repair", is_flag=True, help="Leave clocks alone, however wrong they are.")
 @click.option("--run-id", help="What the run is called.  [default: after the first PATH]")
 @click.option(
@@ -98,11 +96,10 @@ tables are the same. The exit status is 1 if no message was found.
     metavar="NAME",
     help="Add the events to the table catalog.db.name, too.  Needs Spark.",
 )
-@click.option(
+@defaulted(
     "--table-format",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
-    show_default=True,
     help="Of that table.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")

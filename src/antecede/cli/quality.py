@@ -9,6 +9,7 @@ from rich.table import Table
 
 from antecede.cli.console import Console, counts_table, figures_table, signed_text
 from antecede.cli.spark import need_spark
+from antecede.cli.units import defaulted
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ Nothing is written, and no Spark is started; of very many spans the first millio
 
 @click.command(epilog=EPILOG, short_help="Say what traces are like, before any verdict.")
 @click.argument("paths", metavar="TRACES...", nargs=-1, required=True)
-@click.option(
-    "--format", "format_name", type=click.Choice(FORMATS), default="auto", show_default=True
-)
+@defaulted("--format", "format_name", type=click.Choice(FORMATS), default="auto")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def command(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
     """Say how far traces can be believed: what is missing, what contradicts itself, which clocks.

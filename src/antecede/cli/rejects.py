@@ -11,6 +11,7 @@ from rich.table import Table
 
 from antecede.cli.console import Console, reasons_table
 from antecede.cli.spark import check_readable
+from antecede.cli.units import defaulted
 from antecede.core.errors import LocalError
 from antecede.trace.datasets import part_files
 from antecede.trace.parquet import numbered_rows, read_table
@@ -29,14 +30,7 @@ Examples:
 @click.command(epilog=EPILOG, short_help="Show what an ingest could not read.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--reason", metavar="TEXT", help="Only those whose reason has this in it.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Show so many; 0: all.",
-)
+@defaulted("--limit", type=click.IntRange(0), default=20, metavar="N", help="Show so many; 0: all.")
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON lines.")
 def command(folder: Path, reason: str | None, limit: int, as_json: bool) -> None:
     """Show what `antecede ingest --out DIR` could not read: where it stands, and why.

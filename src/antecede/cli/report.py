@@ -9,7 +9,7 @@ import click
 
 from antecede.cli.audit import has_lab
 from antecede.cli.spark import is_local, need_spark, spark_session
-from antecede.cli.units import DURATION
+from antecede.cli.units import DURATION, defaulted
 from antecede.core.errors import LocalError
 
 EPILOG: Final = """
@@ -40,11 +40,10 @@ Spark can read (s3a://…, hdfs://…).
     nargs=-1,
     required=True,
 )
-@click.option(
+@defaulted(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("report.html"),
-    show_default=True,
     help="The file to write.",
 )
 @click.option(
@@ -61,7 +60,7 @@ Spark can read (s3a://…, hdfs://…).
     metavar="URL",
     help="Link findings to their traces: an address with {trace_id} in it.",
 )
-@click.option("--title", default="antecede report", show_default=True)
+@defaulted("--title", default="antecede report")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 @click.option("--master", help="A Spark master URL, if DIR is not on this machine.")
 @click.pass_context

@@ -26,8 +26,17 @@ from antecede.sim.engine import Progress
 from antecede.sim.fit import needs_link
 from antecede.sim.histogram import Histogram
 from antecede.sim.measures import Measures, PacketTotals, per
-from antecede.sim.networks import LATENCY_FORMS, NETWORKS, build_network, find_network
-from antecede.sim.node_faults import FORMS, NodeFault
+from antecede.sim.networks import (
+    LATENCY_FORMS,
+    NETWORKS,
+    build_network,
+    find_network,
+    parse_delay_jump,
+    parse_latency,
+    parse_partition,
+    parse_slow_link,
+)
+from antecede.sim.node_faults import FORMS, NodeFault, parse_node_fault
 from antecede.sim.run import CORE, NODE, Leftovers, RunResult, fitted, option_of, simulate
 from antecede.sim.workloads.catalogue import WORKLOADS, Traffic, build_workload
 from antecede.sim.workloads.workload import Workload
@@ -335,6 +344,12 @@ def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool
     return info.ordering != "none" and bool(verdict.fifo_breaks)
 
 
+LATENCY: Final = units.Written("latency", parse_latency)
+PARTITION: Final = units.Written("start:end:p,p,…", parse_partition)
+SLOW_LINK: Final = units.Written("from:to:extra", parse_slow_link)
+DELAY_JUMP: Final = units.Written("start:end:extra", parse_delay_jump)
+NODE_FAULT: Final = units.Written("fault", parse_node_fault)
+
 AUDITED_MESSAGES: Final = 5_000
 AUDITED_DELIVERIES: Final = 50_000
 """Runs of up to so many are judged without being asked: the oracle is slow and thorough."""
@@ -375,80 +390,70 @@ def epilog() -> str:
 
 
 @click.command(epilog=epilog(), short_help="Run one simulation.")
-@click.option(
+@units.defaulted(
     "-p",
     "--protocol",
     default="hybrid",
-    show_default=True,
     help=f"One of {', '.join(PROTOCOLS)}, or module:INFO for your own.",
 )
-@click.option("-n", "--processes", type=units.COUNT, default=8, show_default=True)
-@click.option("-m", "--messages", type=units.COUNT, default=2000, show_default=True, help="In all.")
+@units.defaulted("-n", "--processes", type=units.COUNT, default=8)
+@units.defaulted("-m", "--messages", type=units.COUNT, default=2000, help="In all.")
 @click.option("--rate", type=units.NUMBER, help="Messages per second of each process.")
 @click.option(
     "--interval", type=units.DURATION, help="The same as a mean time between two.  [default: 10ms]"
 )
-@click.option(
-    "--payload", type=units.COUNT, default=64, show_default=True, help="Bytes in a message."
-)
-@click.option(
+@units.defaulted("--payload", type=units.COUNT, default=64, help="Bytes in a message.")
+@units.defaulted(
     "-w",
     "--workload",
     "workload_name",
     default="poisson",
-    show_default=True,
     help="Who sends what to whom; listed below.",
 )
 @click.option(
     "--set", "settings", type=units.SETTING, multiple=True, help="A setting of the workload."
 )
-@click.option(
-    "--network",
-    "network_name",
-    default="lossy",
-    show_default=True,
-    help="What lies between them; listed below.",
+@units.defaulted(
+    "--network", "network_name", default="lossy", help="What lies between them; listed below."
 )
-@click.option("--latency", type=units.LATENCY, help="One-way delays instead of the network's own.")
+@click.option("--latency", type=LATENCY, help="One-way delays instead of the network's own.")
 @click.option("--loss", type=units.SHARE, help="Share of packets lost.")
 @click.option("--duplicate", type=units.SHARE, help="Share of packets that come twice.")
 @click.option("--reorder", type=units.SHARE, help="Share of packets that come up to 5 ms late.")
 @click.option(
     "--partition",
     "partitions",
-    type=units.PARTITION,
+    type=PARTITION,
     multiple=True,
     help="Cut these processes off from START to END.",
 )
 @click.option(
-    "--slow", "slow_links", type=units.SLOW_LINK, multiple=True, help="Make one direction slower."
+    "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
 )
 @click.option(
     "--delay-jump",
     "delay_jumps",
-    type=units.DELAY_JUMP,
+    type=DELAY_JUMP,
     multiple=True,
     help="Make everything slower from START to END.",
 )
-@click.option(
+@units.defaulted(
     "--host",
     type=click.Choice([CORE, NODE]),
     default=CORE,
-    show_default=True,
     help="Run protocols alone, or whole nodes: sessions, congestion and flow control, datagrams.",
 )
 @click.option(
     "--fault",
     "node_faults",
-    type=units.NODE_FAULT,
+    type=NODE_FAULT,
     multiple=True,
     help="What befalls a node; listed below.",
 )
-@click.option(
+@units.defaulted(
     "--handling",
     type=units.DURATION,
     default="0",
-    show_default=True,
     help="Time an application takes per message; what arrives meanwhile waits.",
 )
 @click.option(
@@ -460,10 +465,8 @@ def epilog() -> str:
     "--send-limit", type=units.COUNT, help="Messages that may be unacknowledged at a process."
 )
 @click.option("--receive-limit", type=units.COUNT, help="Messages held back at a process.")
-@click.option("--seed", type=units.COUNT, default=1, show_default=True)
-@click.option(
-    "--until", type=units.DURATION, default="1h", show_default=True, help="Simulated time at most."
-)
+@units.defaulted("--seed", type=units.COUNT, default=1)
+@units.defaulted("--until", type=units.DURATION, default="1h", help="Simulated time at most.")
 @click.option(
     "--link/--no-link",
     default=None,

@@ -1,24 +1,24 @@
-"""Types of command-line options that are written as people write them: `1.5ms`, `5%`, `20k`."""
+"""Options of commands: those with a default, and those written as people write: `1.5ms`, `5%`."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from antecede.core.errors import LocalError
 from antecede.link.notation import parse_count, parse_duration, parse_number, parse_share
-from antecede.sim.networks import (
-    parse_delay_jump,
-    parse_latency,
-    parse_partition,
-    parse_slow_link,
-)
-from antecede.sim.node_faults import parse_node_fault
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[object]
 else:
     ParamType = click.ParamType  # It became generic in click 8.4 only.
+
+
+def defaulted(*names: str, **how: Any) -> Callable[[Command], Command]:  # noqa: ANN401 as click has it
+    """An option, as `click.option` makes it, whose default the help shows."""
+    return click.option(*names, show_default=True, **how)
 
 
 class Written(ParamType):
@@ -57,9 +57,4 @@ DURATION: Final = Written("duration", parse_duration)
 SHARE: Final = Written("share", parse_share)
 COUNT: Final = Written("count", parse_count)
 NUMBER: Final = Written("number", parse_number)
-LATENCY: Final = Written("latency", parse_latency)
-PARTITION: Final = Written("start:end:p,p,…", parse_partition)
-SLOW_LINK: Final = Written("from:to:extra", parse_slow_link)
-DELAY_JUMP: Final = Written("start:end:extra", parse_delay_jump)
-NODE_FAULT: Final = Written("fault", parse_node_fault)
 SETTING: Final = Written("key=value", parse_setting)

@@ -8,7 +8,7 @@ import click
 
 from antecede.cli.console import Console
 from antecede.cli.spark import check_readable, check_writable, need_spark, spark_session
-from antecede.cli.units import DURATION
+from antecede.cli.units import DURATION, defaulted
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import replacing
 
@@ -47,12 +47,11 @@ have awaited; the latest row counts.
 @click.command(epilog=EPILOG, short_help="Judge event logs while they grow.")
 @click.argument("source", metavar="EVENTS")
 @click.option("--out", required=True, metavar="DIR", help="Where findings go.")
-@click.option(
+@defaulted(
     "--format",
     "format_name",
     type=click.Choice(["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]),
     default="parquet",
-    show_default=True,
     help="What the files are: events (json means JSON lines), or spans.",
 )
 @click.option(
@@ -60,33 +59,24 @@ have awaited; the latest row counts.
     type=click.Choice(["process", "trace"]),
     help="What counts as a cause, as for `antecede audit`.",
 )
-@click.option("--every", type=DURATION, default="10s", show_default=True, help="Look that often.")
-@click.option(
+@defaulted("--every", type=DURATION, default="10s", help="Look that often.")
+@defaulted(
     "--patience",
     type=DURATION,
     default="30s",
-    show_default=True,
     help="A process that is silent for longer no longer holds up the judgement of the others.",
 )
-@click.option(
-    "--lost-after",
-    type=DURATION,
-    default="60s",
-    show_default=True,
-    help="What takes longer is reported lost.",
-)
-@click.option(
+@defaulted("--lost-after", type=DURATION, default="60s", help="What takes longer is reported lost.")
+@defaulted(
     "--horizon",
     type=DURATION,
     default="600s",
-    show_default=True,
     help="What takes longer no longer keeps everything since then in memory.",
 )
-@click.option(
+@defaulted(
     "--longest",
     type=DURATION,
     default="60s",
-    show_default=True,
     help="Of spans: one that takes longer may be told too late to be judged.",
 )
 @click.option("--once", is_flag=True, help="Judge what is there, and stop.")
