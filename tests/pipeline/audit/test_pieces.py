@@ -153,7 +153,7 @@ def test_a_row_may_be_seen_by_many_slices() -> None:
 def early_in(path: Path) -> tuple[Columns, Columns]:
     """Violations, and the early messages among them."""
     _, rows = many_rows(path)
-    findings = judged(rows, 0, None, ("process",))
+    findings = judged(rows, 0, ("process",))
     batches = [batch for batch in in_parcels(findings, 3) if batch["content"].null_count == 0]
     assert len(batches) == 3
     assert gather(rows).copies.run.max() > 3

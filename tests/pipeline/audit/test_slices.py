@@ -125,7 +125,7 @@ def test_a_run_without_a_clock() -> None:
 @settings(max_examples=10 * settings().max_examples)
 @given(events=traced(chaos()))
 def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
-    rows = judged(rows_of(events), 0, None, ORDERS).to_pylist()
+    rows = judged(rows_of(events), 0, ORDERS).to_pylist()
     alone = RunJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
     check_counts(rows, events)

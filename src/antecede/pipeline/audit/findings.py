@@ -121,18 +121,23 @@ def in_parcels(found: ArrowTable, buckets: int) -> Iterator[ArrowBatch]:
     is_violation = pc.equal(found["what"], VIOLATION)
     others = found.filter(pc.invert(is_violation))
     yield from others.append_column("content", pa.nulls(len(others), pa.binary())).to_batches()
-    rows = found.filter(is_violation)
+    # A part at a time: there may be as many violations as messages.
+    for batch in found.to_batches(max_chunksize=PARCEL_ROWS):
+        yield from parcels_of(batch.filter(pc.equal(batch["what"], VIOLATION)), buckets)
+
+
+def parcels_of(rows: ArrowBatch, buckets: int) -> Iterator[ArrowBatch]:
+    """Violations, packed."""
     columns = {name: rows[name].to_numpy().astype(np.int64) for name in ("order", *EARLY_AND_LATE)}
     spread = columns["run"] * 31 + columns["process"] * 7 + columns["sender"]
     group = spread % buckets * len(ORDERS) + columns["order"]
     order = np.argsort(group, kind="stable")
     for start, end in stretches_of(group[order]):
-        for begin in range(start, end, PARCEL_ROWS):
-            which = order[begin : min(begin + PARCEL_ROWS, end)]
-            bucket, code = divmod(int(group[which[0]]), len(ORDERS))
-            row = findings_table(VIOLATION, order=code, process=bucket, number=len(which))
-            content = packed_columns([columns[name][which] for name in EARLY_AND_LATE])
-            yield from row.append_column("content", pa.array([content])).to_batches()
+        which = order[start:end]
+        bucket, code = divmod(int(group[which[0]]), len(ORDERS))
+        row = findings_table(VIOLATION, order=code, process=bucket, number=len(which))
+        content = packed_columns([columns[name][which] for name in EARLY_AND_LATE])
+        yield from row.append_column("content", pa.array([content])).to_batches()
 
 
 def violations_in(contents: Iterable[Any]) -> dict[str, Integers]:

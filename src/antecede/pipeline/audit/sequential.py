@@ -43,7 +43,13 @@ def judge_slices(
     for number, parts in grouped(batches, "slice"):
         contents = (content for part in parts for content in part.column("content"))
         rows = blurred(Rows.of_parcels(contents), blurs)
-        found = judged(rows, number, slices.get(number), orders)
+        if number in slices:
+            judge = SliceJudge(rows, number, slices[number], orders)
+            del rows  # The judge lets go of them as soon as it can.
+            found = judge.findings()
+            del judge
+        else:
+            found = judged(rows, number, orders)
         yield from in_parcels(until_clear(found, blurs), buckets)
 
 
@@ -59,11 +65,9 @@ def until_clear(found: ArrowTable, blurs: Mapping[int, Blurs]) -> ArrowTable:
     return found.set_column(place, found.schema.field(place), pa.array(ends_ns))
 
 
-def judged(rows: Rows, number: int, stretch: Slice | None, orders: Sequence[Order]) -> ArrowTable:
-    """The findings about a slice; of whole runs those without a clock are judged without it."""
-    found = SliceJudge(rows, number, stretch, orders).findings()
-    if stretch is not None:
-        return found
+def judged(rows: Rows, number: int, orders: Sequence[Order]) -> ArrowTable:
+    """The findings about whole runs; those without a clock are judged without it."""
+    found = SliceJudge(rows, number, None, orders).findings()
     is_disorder = pc.equal(found["what"], DISORDER)
     bad = pc.unique(found.filter(is_disorder)["run"])
     if not len(bad):

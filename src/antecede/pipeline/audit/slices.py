@@ -154,6 +154,7 @@ class SliceJudge:
             self._report_copies()
         else:
             self._report_open()
+            del self._rows, self._of_row  # From here on there are copies, and memory is dear.
             self._report_spans()
         self._report_messages()
         unjudged = self._report_disorder()

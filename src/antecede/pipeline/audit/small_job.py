@@ -83,7 +83,7 @@ def audit_small(
     names = names_of(log.runs, sources)
     orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
     chosen = order or orders[-1]
-    findings = columns_of(judged(log.rows, 0, None, orders))
+    findings = columns_of(judged(log.rows, 0, orders))
     by_name = dict(zip(names, log.runs, strict=True))
     cut = cut_off(sources, by_name)
     clocks = {names.index(run): of for run, of in moved_clocks(sources, by_name).items()}
