@@ -33,8 +33,8 @@ from antecede.cli.demo import (
     why_no_spark,
 )
 from antecede.cli.main import main
+from antecede.lab.comparison.campaign import SPACE
 from antecede.lab.comparison.effort import QUICK as LITTLE
-from antecede.lab.comparison.plan import SPACE
 from antecede.tools.child import ChildFailed
 from antecede.tools.shop import SERVICES, STEPS, Outcome, copies_per_order, perform
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.lab.comparison.campaign import Campaign
+from antecede.lab.comparison.campaign import Campaign, entrants_of
 from antecede.lab.comparison.documents import write_comparison as write_real_comparison
 from antecede.lab.comparison.effort import QUICK
-from antecede.lab.comparison.plan import entrants_of
 from antecede.report.readers.audit import audited, read_audit, steps_of
 from antecede.report.readers.comparison import read_comparison, read_evaluation, read_ks
 from antecede.report.readers.recordings import DRAWN, Logged, first_few, pair_of, runs_worth_drawing

@@ -17,11 +17,12 @@ from antecede.tools.bench.contest import (
     Readings,
     Results,
     effort_of,
+    measure_round_trips,
+    measure_throughput,
     run_contest,
     throughput_of,
 )
 from antecede.tools.bench.peer import BEGIN, END, WARM_UP, Stopwatch, Tally, Volley
-from antecede.tools.bench.rounds import measure_round_trips, measure_throughput
 from antecede.tools.bench.studies import (
     CrowdPlan,
     DistancePlan,

@@ -14,7 +14,13 @@ from rich.table import Table
 from antecede.cli.console import Console, figures_table, progress_bar
 from antecede.cli.units import defaulted, parse_names
 from antecede.core.errors import LocalError, not_called
-from antecede.lab.comparison.campaign import Campaign, Show
+from antecede.lab.comparison.campaign import (
+    DEFAULT_PROTOCOLS,
+    FAMILIES,
+    Campaign,
+    Show,
+    entrants_of,
+)
 from antecede.lab.comparison.claims import FOOTNOTES
 from antecede.lab.comparison.documents import (
     Judged,
@@ -36,7 +42,6 @@ from antecede.lab.comparison.ks_experiment import (
     KsRow,
     run_ks_experiment,
 )
-from antecede.lab.comparison.plan import DEFAULT_PROTOCOLS, FAMILIES, entrants_of
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 from antecede.link.notation import duration_text
 from antecede.sim.run import CORE, NODE

@@ -29,11 +29,19 @@ from antecede.cli.units import defaulted
 from antecede.core.catalogue import find_protocol
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.campaign import Campaign, Show
+from antecede.lab.comparison.campaign import (
+    LATENCY,
+    LIVENESS,
+    NETWORK,
+    SPACE,
+    THROUGHPUT,
+    Campaign,
+    Show,
+    entrants_of,
+)
 from antecede.lab.comparison.documents import write_comparison
 from antecede.lab.comparison.effort import QUICK as LITTLE
 from antecede.lab.comparison.effort import USUAL, Effort
-from antecede.lab.comparison.plan import LATENCY, LIVENESS, NETWORK, SPACE, THROUGHPUT, entrants_of
 from antecede.lab.comparison.traffic import UNIFORM
 from antecede.link.notation import duration_text, three_digits
 from antecede.pipeline.java import find_java

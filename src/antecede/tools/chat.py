@@ -453,10 +453,9 @@ class Shown:
 class Actor:
     """Somebody who says what the script says when its time has come."""
 
-    def __init__(self, node: Node, network: TestNetwork, script: Sequence[Utterance]) -> None:
+    def __init__(self, node: Node, network: TestNetwork) -> None:
         self._node = node
         self._network = network
-        self._script = script
         self._room = Room(node.name)
         self._others = [name for name in PEOPLE if name != node.name]
         self._begun_ns = network.now_ns
@@ -464,7 +463,7 @@ class Actor:
 
     async def speak(self, answered: int | None) -> None:
         """Say whatever answers that utterance; None: whatever begins a conversation."""
-        for index, utterance in enumerate(self._script):
+        for index, utterance in enumerate(SCRIPT):
             if utterance.who == self._node.name and utterance.answers == answered:
                 payload = self._room.write(utterance.text, self._others)
                 sequence = await self._node.send(self._others, payload)
@@ -476,7 +475,7 @@ class Actor:
         async for message in self._node:
             line = self._room.heard(message.sender, int(message.sequence), message.payload)
             self._show(line)
-            for index, utterance in enumerate(self._script):
+            for index, utterance in enumerate(SCRIPT):
                 if (utterance.who, utterance.text) == (line.sender, line.text):
                     await self.speak(index)
 
@@ -485,19 +484,17 @@ class Actor:
         self.shown.append(Shown(time_ns=time_ns, screen=self._node.name, line=line))
 
 
-async def perform(
-    order: str, faults: Faults, seed: int, script: Sequence[Utterance] = SCRIPT
-) -> list[Shown]:
+async def perform(order: str, faults: Faults, seed: int) -> list[Shown]:
     """The conversation over this network, in this order: what came onto which screen, when."""
     async with TestNetwork(faults, seed=seed) as network:
         nodes = [await network.open_node(name, settings={"order": order}) for name in PEOPLE]
         await network.settle()
-        actors = [Actor(node, network, script) for node in nodes]
+        actors = [Actor(node, network) for node in nodes]
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(actor.listen()) for actor in actors]
         for actor in actors:
             await actor.speak(None)
-        copies = len(script) * len(PEOPLE)
+        copies = len(SCRIPT) * len(PEOPLE)
         while sum(len(actor.shown) for actor in actors) < copies:
             await network.settle()
             await asyncio.sleep(0)

@@ -192,8 +192,6 @@ def perform(
     *,
     orders: int,
     per_second: float,
-    conditions: Conditions = BAD_NETWORK,
-    seed: int = 1,
     settings: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -208,7 +206,7 @@ def perform(
             children = {name: stack.enter_context(start(name, chosen)) for name in SERVICES}
         addresses = {name: str(child.hear(START_S)["address"]) for name, child in children.items()}
         with interrupts_held():
-            proxy = stack.enter_context(Proxy(addresses, conditions, seed=seed))
+            proxy = stack.enter_context(Proxy(addresses, BAD_NETWORK))
         for name, child in children.items():
             child.ask({"peers": proxy.peers_of(name)})
         began = time.monotonic()

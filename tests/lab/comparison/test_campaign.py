@@ -11,7 +11,15 @@ from antecede.core.catalogue import PROTOCOLS
 from antecede.core.errors import LocalError
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.campaign import Campaign
+from antecede.lab.comparison.campaign import (
+    FAMILIES,
+    LIVENESS,
+    NETWORK,
+    SPACE,
+    Campaign,
+    Planner,
+    entrants_of,
+)
 from antecede.lab.comparison.documents import (
     all_verdicts,
     number,
@@ -22,7 +30,6 @@ from antecede.lab.comparison.documents import (
 )
 from antecede.lab.comparison.effort import EFFORTS
 from antecede.lab.comparison.ks_experiment import KsRow
-from antecede.lab.comparison.plan import FAMILIES, LIVENESS, NETWORK, SPACE, Planner, entrants_of
 from antecede.lab.comparison.readings import QUANTITIES, Readings, estimate
 from antecede.lab.comparison.trials import LOSSY, finishes
 from tests.lab.comparison.tiny import TINY

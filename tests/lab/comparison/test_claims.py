@@ -3,6 +3,7 @@
 import pytest
 
 from antecede.core.catalogue import PROTOCOLS
+from antecede.lab.comparison.campaign import DEFAULT_PROTOCOLS, FAMILIES, FAMILY_OF
 from antecede.lab.comparison.claims import (
     COLUMNS,
     FOOTNOTES,
@@ -14,7 +15,6 @@ from antecede.lab.comparison.claims import (
     claims_about,
     column_of,
 )
-from antecede.lab.comparison.plan import DEFAULT_PROTOCOLS, FAMILIES, FAMILY_OF
 from antecede.lab.comparison.verdicts import GROWTH_ASPECTS, MAGNITUDES
 
 

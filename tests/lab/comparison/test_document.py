@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from antecede.lab.comparison.campaign import Campaign
+from antecede.lab.comparison.campaign import Campaign, entrants_of
 from antecede.lab.comparison.claims import COLUMNS, TABLE
 from antecede.lab.comparison.documents import paper_tables
 from antecede.lab.comparison.effort import QUICK
-from antecede.lab.comparison.plan import entrants_of
 
 ROOT = Path(__file__).parent.parent.parent.parent
 DOCUMENT = (ROOT / "docs" / "COMPARISON.md").read_text(encoding="utf-8")

@@ -11,11 +11,10 @@ from typing import Any, Final, final
 
 from antecede.build_mode import compiled
 from antecede.lab.comparison import readings as measured
-from antecede.lab.comparison.campaign import Campaign
+from antecede.lab.comparison.campaign import FAMILY_OF, Campaign, Entrant
 from antecede.lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
 from antecede.lab.comparison.ks_experiment import KsRow
 from antecede.lab.comparison.lateness import is_unsettled
-from antecede.lab.comparison.plan import FAMILY_OF, Entrant
 from antecede.lab.comparison.readings import QUANTITIES, SHARE, Quantity, Reading, Readings
 from antecede.lab.comparison.traffic import dense_situation
 from antecede.lab.comparison.verdicts import (

@@ -206,12 +206,11 @@ class KeyGuard(Guard):
         self,
         ring: KeyRing,
         clock: Callable[[], int] = time.time_ns,
-        cookies: Cookies | None = None,
         fresh: Fresh = secrets.token_bytes,
     ) -> None:
         self._ring = ring
         self._clock: Final = clock
-        self._cookies: Final = Cookies(fresh) if cookies is None else cookies
+        self._cookies: Final = Cookies(fresh)
         self._fresh: Final = fresh
         # Of those who have asked for one, by their keys.
         self._given: Final[dict[bytes, Cookie]] = {}

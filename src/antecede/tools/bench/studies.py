@@ -31,10 +31,9 @@ from typing import Final, TypeAlias
 from antecede.link.inbound import InboundMessage
 from antecede.live.node import Node
 from antecede.live.opening import open_node
-from antecede.tools.bench.contest import Show, machine, rounded
+from antecede.tools.bench.contest import Show, Throughput, machine, measure_throughput, rounded
 from antecede.tools.bench.peer import payload_of
 from antecede.tools.bench.peers.antecede_node import JOURNALS
-from antecede.tools.bench.rounds import Throughput, measure_throughput
 from antecede.tools.child import Child, Json, Line, say
 from antecede.tools.proxy import Conditions
 

@@ -52,9 +52,9 @@ class TraceSet:
         return folder / self.folder / (name + ending)
 
 
-def known_sets(path: Path | None = None) -> dict[str, TraceSet]:
+def known_sets() -> dict[str, TraceSet]:
     """All sets, by name."""
-    here = resources.files(__package__).joinpath("traces.toml") if path is None else path
+    here = resources.files(__package__).joinpath("traces.toml")
     tables = tomllib.loads(here.read_text(encoding="utf-8"))
     return {name: TraceSet(name=name, **fields) for name, fields in tables.items()}
 
