@@ -30,6 +30,7 @@ from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, Refused, Report, Stranger
 from antecede.live.addresses import Address
 from antecede.live.errors import NodeClosed, Stranded
+from antecede.live.explaining import Explanation
 from antecede.live.listeners import Listener
 from antecede.live.node import Linger, Node
 from antecede.live.opening import Config, Opening, given_settings
@@ -42,7 +43,7 @@ from antecede.live.settings import (
     Settings,
     gather_settings,
 )
-from antecede.live.stats import Explanation, Health, Stats
+from antecede.live.stats import Health, Stats
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, T]]

@@ -29,6 +29,7 @@ from antecede.live.errors import (
     fenced_sentence,
 )
 from antecede.live.expelling import Expelling
+from antecede.live.explaining import Explanation, blocked_by, explain, obstacles
 from antecede.live.keeping import AppJournal, Keeper, Parts
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
@@ -39,16 +40,7 @@ from antecede.live.security.choosing import check_reload, give_keys, ring_of
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.seeking import follow
 from antecede.live.settings import AddressLike, KeysLike, Settings
-from antecede.live.stats import (
-    Explanation,
-    Figures,
-    Health,
-    Stats,
-    blocked_by,
-    explain,
-    health_of,
-    obstacles,
-)
+from antecede.live.stats import Figures, Health, Stats, health_of
 from antecede.live.targets import chosen_targets
 from antecede.live.tracing import LiveTrace, TraceKeeping
 from antecede.live.transport import Transport

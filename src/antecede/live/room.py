@@ -13,8 +13,8 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed, WouldDeadlock
+from antecede.live.explaining import messages_buffered
 from antecede.live.settings import Settings
-from antecede.live.stats import messages_buffered
 from antecede.live.waiting import Notifier
 
 STANDSTILL_SECONDS: Final = 1.0
