@@ -151,14 +151,18 @@ def test_it_is_mf_with_the_queue_at_the_caller() -> None:
     assert blocking.measures.delays == queued.measures.delays
 
 
+# It is the process of `mf` that holds one message at most, so that is what is changed.
 WRONG_ON_PURPOSE: dict[str, tuple[str, str]] = {
     "takes a message while one is under way": (
-        "        if self._under_way is not None:\n",
-        "        if self._under_way is not None and self._next_sequence % 2:\n",
+        "        check_room(self._buffer.size, self._send_limit)\n",
+        "        if self._sequence % 2 == 0:\n"
+        "            check_room(self._buffer.size, self._send_limit)\n"
+        "        elif remote:\n"
+        "            self._buffer = SlidingArray()\n",
     ),
     "believes any acknowledgement": (
-        "if last is None or sequence < last.message.sequence:\n            return",
-        "if last is None:\n            return",
+        "if self._buffer.size == 0 or sequence < self._buffer.peek().message.sequence:\n",
+        "if self._buffer.size == 0:\n",
     ),
     "delivers what comes again": ("if not is_new(message.sequence,", "if is_new(-1,"),
 }
@@ -166,9 +170,9 @@ WRONG_ON_PURPOSE: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", WRONG_ON_PURPOSE)
 def test_a_wrong_rule_is_caught(name: str) -> None:
-    info = changed(BLOCKING, "blocking.py", "BlockingProcess", WRONG_ON_PURPOSE[name])
+    info = changed(BLOCKING, "mf.py", "MfProcess", WRONG_ON_PURPOSE[name])
 
-    assert any(goes_wrong(info, seed) for seed in range(40))
+    assert any(goes_wrong(info, seed, send_limit=1) for seed in range(40))
     assert not any(goes_wrong(BLOCKING, seed) for seed in range(10))
 
 

@@ -46,6 +46,9 @@ def test_another_kind_or_another_field_is_another_value() -> None:
 def test_values_show_what_they_are_made_of() -> None:
     assert repr(DataPacket(HELLO, 1, True)) == "DataPacket(Message(1, 2, b'hello'), 1, True)"
     assert repr(Expulsion()) == "Expulsion()"
+    rows = {5: Vector({1: 2}), 2: Vector({1: 1})}
+    shown = "RstPacket(Message(1, 2, b'hello'), (0,), 2, {2: Vector({1: 1}), 5: Vector({1: 2})})"
+    assert repr(RstPacket(HELLO, (0,), 2, rows)) == shown
 
 
 def test_packets_that_say_nothing_are_like_nothing_but_themselves() -> None:

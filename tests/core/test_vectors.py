@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.members import Members
-from antecede.core.vectors import EMPTY, Vector, counts_of, in_order, maximum
+from antecede.core.vectors import EMPTY, Vector, counts_of, maximum
 
 vectors = st.dictionaries(st.integers(0, 6), st.integers(1, 5)).map(Vector)
 
@@ -62,10 +62,6 @@ def test_equal_vectors_are_equal_whatever_their_line_and_order() -> None:
 
 def test_a_column_leaves_out_zeros() -> None:
     assert counts_of({5: Vector({1: 2}), 2: Vector({3: 1}), 4: EMPTY}, 1) == [(5, 2)]
-
-
-def test_rows_are_put_in_order() -> None:
-    assert list(in_order({5: EMPTY, 2: EMPTY})) == [2, 5]
 
 
 def test_members_know_a_vector_of_their_own_ids_and_positive_counts() -> None:

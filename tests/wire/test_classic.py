@@ -11,7 +11,7 @@ from antecede.core.protocols.rst import RstPacket
 from antecede.core.protocols.ses import SesPacket
 from antecede.core.vectors import EMPTY, Vector
 from antecede.wire import decode, encode, metadata_size
-from antecede.wire.classic import encoded_vector, read_sends, read_vector
+from antecede.wire.forms import encoded_vector, read_sends, read_vector
 from antecede.wire.varint import Reader
 
 MESSAGE = Message(7, 5, b"payload")

@@ -4,7 +4,7 @@ Effects are performed in the order in which they come: a `Deliver` takes place b
 acknowledgement that follows it leaves.
 """
 
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -18,12 +18,11 @@ class Transmit(Value):
 
     __slots__ = ("packet", "target")
 
+    FIELDS: ClassVar = ("target", "packet")
+
     def __init__(self, target: i64, packet: Packet) -> None:
         self.target: Final[i64] = target
         self.packet: Final = packet
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.target, self.packet)
 
 
 @final
@@ -33,11 +32,10 @@ class Deliver(Value):
 
     __slots__ = ("message",)
 
+    FIELDS: ClassVar = ("message",)
+
     def __init__(self, message: Message) -> None:
         self.message: Final = message
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.message,)
 
 
 Effect: TypeAlias = Transmit | Deliver

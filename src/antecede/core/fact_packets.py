@@ -12,7 +12,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet, Value
+from antecede.core.values import Message, MessagePacket, Packet, Value
 
 
 @final
@@ -22,12 +22,11 @@ class Mark(Value):
 
     __slots__ = ("sender", "sequence")
 
+    FIELDS: ClassVar = ("sender", "sequence")
+
     def __init__(self, sender: i64, sequence: i64) -> None:
         self.sender: Final[i64] = sender
         self.sequence: Final[i64] = sequence
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sender, self.sequence)
 
 
 @final
@@ -37,13 +36,12 @@ class Fact(Value):
 
     __slots__ = ("sender", "sequence", "target")
 
+    FIELDS: ClassVar = ("sender", "target", "sequence")
+
     def __init__(self, sender: i64, target: i64, sequence: i64) -> None:
         self.sender: Final[i64] = sender
         self.target: Final[i64] = target
         self.sequence: Final[i64] = sequence
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sender, self.target, self.sequence)
 
 
 @final
@@ -57,6 +55,8 @@ class Report(Value):
 
     __slots__ = ("exceptions", "facts", "filter", "hops")
 
+    FIELDS: ClassVar = ("filter", "exceptions", "facts", "hops")
+
     def __init__(
         self, filter_: i64, exceptions: tuple[int, ...], facts: list[Fact], hops: i64
     ) -> None:
@@ -64,12 +64,6 @@ class Report(Value):
         self.exceptions: Final = exceptions
         self.facts: Final = facts
         self.hops: Final[i64] = hops
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.filter, self.exceptions, self.facts, self.hops)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.filter, self.exceptions, tuple(self.facts), self.hops)
 
 
 SENDER_ITSELF: Final = -1
@@ -87,6 +81,8 @@ class Watermark(Value):
 
     __slots__ = ("exceptions", "low", "low_except", "process")
 
+    FIELDS: ClassVar = ("process", "low", "low_except", "exceptions")
+
     def __init__(
         self, process: i64, low: i64, low_except: i64 = 0, exceptions: tuple[int, ...] = ()
     ) -> None:
@@ -95,9 +91,6 @@ class Watermark(Value):
         self.low_except: Final[i64] = low_except
         self.exceptions: Final = exceptions
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.process, self.low, self.low_except, self.exceptions)
-
 
 NO_WATERMARKS: Final[list[Watermark]] = []
 """What a packet without watermarks carries."""
@@ -105,12 +98,12 @@ NO_WATERMARKS: Final[list[Watermark]] = []
 
 @final
 @mypyc_attr(acyclic=True)
-class FactsMessage(Packet):
+class FactsMessage(MessagePacket):
     """A message, its predecessor to the same process, what must come first, and its report."""
 
-    __slots__ = ("carried", "must", "previous", "report", "watermarks")
+    __slots__ = ("must", "previous", "report", "watermarks")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "previous", "must", "report", "watermarks")
 
     def __init__(
         self,
@@ -120,15 +113,11 @@ class FactsMessage(Packet):
         report: Report | None,
         watermarks: list[Watermark] = NO_WATERMARKS,
     ) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.previous: Final[i64] = previous
         self.must: Final = must
         self.report: Final = report
         self.watermarks: Final = watermarks
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
@@ -139,12 +128,6 @@ class FactsMessage(Packet):
             integers += 0 if self.report.filter == 0 else 1
         return integers
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.previous, self.must, self.report, self.watermarks)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.previous, tuple(self.must), self.report)
-
 
 @final
 @mypyc_attr(acyclic=True)
@@ -154,6 +137,7 @@ class FactsAck(Packet):
     __slots__ = ("sequence", "watermarks")
 
     KIND: ClassVar[str] = "ack"
+    FIELDS: ClassVar = ("sequence", "watermarks")
 
     def __init__(self, sequence: i64, watermarks: list[Watermark] = NO_WATERMARKS) -> None:
         self.sequence: Final[i64] = sequence
@@ -164,12 +148,6 @@ class FactsAck(Packet):
         """The id, and what the watermarks count."""
         return 1 + count_integers(self.watermarks)
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence, self.watermarks)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.sequence,)
-
 
 @final
 @mypyc_attr(acyclic=True)
@@ -179,6 +157,7 @@ class FactsPermit(Packet):
     __slots__ = ("exceptions", "sequence", "watermarks")
 
     KIND: ClassVar[str] = "permit"
+    FIELDS: ClassVar = ("sequence", "exceptions", "watermarks")
 
     def __init__(
         self,
@@ -195,12 +174,6 @@ class FactsPermit(Packet):
         """The id, the exceptions, and what the watermarks count."""
         return 1 + len(self.exceptions) + count_integers(self.watermarks)
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence, self.exceptions, self.watermarks)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.sequence, self.exceptions)
-
 
 @final
 @mypyc_attr(acyclic=True)
@@ -213,6 +186,7 @@ class FactsAsk(Packet):
     __slots__ = ("delivered", "lowest", "lowest_except", "watermarks")
 
     KIND: ClassVar[str] = "ask"
+    FIELDS: ClassVar = ("delivered", "lowest", "lowest_except", "watermarks")
 
     def __init__(
         self,
@@ -230,12 +204,6 @@ class FactsAsk(Packet):
     def metadata_integers(self) -> int:
         """Three ids, and what the watermarks count."""
         return 3 + count_integers(self.watermarks)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.delivered, self.lowest, self.lowest_except, self.watermarks)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.delivered, self.lowest, self.lowest_except)
 
 
 def translated(packet: Packet, ids: Mapping[int, int], source: int) -> Packet:

@@ -20,6 +20,8 @@ class LinkData(Packet):
 
     __slots__ = ("inner", "number")
 
+    FIELDS: ClassVar = ("number", "inner")
+
     def __init__(self, number: i64, inner: Packet) -> None:
         self.number: Final[i64] = number
         self.inner: Final = inner
@@ -37,9 +39,6 @@ class LinkData(Packet):
         """The number, and what the inner packet has."""
         return 1 + self.inner.metadata_integers
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.number, self.inner)
-
 
 @final
 @mypyc_attr(acyclic=True)
@@ -52,6 +51,7 @@ class LinkAck(Packet):
     __slots__ = ("ranges", "through")
 
     KIND: ClassVar[str] = "link-ack"
+    FIELDS: ClassVar = ("through", "ranges")
 
     def __init__(self, through: i64, ranges: tuple[tuple[int, int], ...]) -> None:
         self.through: Final[i64] = through
@@ -76,6 +76,3 @@ class LinkAck(Packet):
     def highest(self) -> int:
         """The highest number that it acknowledges."""
         return self.ranges[-1][1] if self.ranges else self.through
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.through, self.ranges)

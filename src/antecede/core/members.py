@@ -10,7 +10,7 @@ from typing import Final, final
 
 from antecede.core.checks import check_distinct, checked_processes, checked_targets
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message
+from antecede.core.values import Message, Packet
 from antecede.core.vectors import Vector
 
 
@@ -71,6 +71,22 @@ class Members:
             if not self.knows(target):
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         return [target for target in ids if target != self.me], self.me in ids
+
+    def check_one(self, remote: list[int]) -> None:
+        """`LocalError` if there is more than one target besides oneself."""
+        if len(remote) > 1:
+            raise LocalError(f"this protocol is unicast only: one remote target, not {remote}")
+
+    def check_all(self, remote: list[int]) -> None:
+        """`LocalError` if these are not all of the others."""
+        if len(remote) < self.size - 1:
+            needed = f"all {self.size - 1} others"
+            raise LocalError(f"this protocol only broadcasts: to {needed}, not to {remote}")
+
+    def check_source(self, source: int, packet: Packet) -> None:
+        """`RemoteError` unless `source` is one of the others."""
+        if source == self.me or not self.knows(source):
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
 
     def check_message(self, source: int, message: Message, targets: tuple[int, ...]) -> None:
         """`RemoteError` unless `source` may have sent `message` to `targets`, of whom I am one.

@@ -19,6 +19,7 @@ class DataPacket(Packet):
     __slots__ = ("carried", "flagged", "previous")
 
     KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "previous", "flagged")
 
     def __init__(self, carried: Message, previous: i64, flagged: bool) -> None:
         self.carried: Final = carried
@@ -34,9 +35,6 @@ class DataPacket(Packet):
         """The id and that of its predecessor; the flag is a bit."""
         return 2
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.previous, self.flagged)
-
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -46,6 +44,7 @@ class Ack(Packet):
     __slots__ = ("sequence",)
 
     KIND: ClassVar[str] = "ack"
+    FIELDS: ClassVar = ("sequence",)
 
     def __init__(self, sequence: i64) -> None:
         self.sequence: Final[i64] = sequence
@@ -54,9 +53,6 @@ class Ack(Packet):
     def metadata_integers(self) -> int:
         """The id."""
         return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence,)
 
 
 @final
@@ -67,6 +63,7 @@ class Permit(Packet):
     __slots__ = ("sequence",)
 
     KIND: ClassVar[str] = "permit"
+    FIELDS: ClassVar = ("sequence",)
 
     def __init__(self, sequence: i64) -> None:
         self.sequence: Final[i64] = sequence
@@ -75,9 +72,6 @@ class Permit(Packet):
     def metadata_integers(self) -> int:
         """The id."""
         return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence,)
 
 
 @final
@@ -88,18 +82,11 @@ class Ask(Packet):
     __slots__ = ("delivered", "lowest")
 
     KIND: ClassVar[str] = "ask"
+    FIELDS: ClassVar = ("delivered", "lowest")
 
     def __init__(self, delivered: i64, lowest: i64) -> None:
         self.delivered: Final[i64] = delivered
         self.lowest: Final[i64] = lowest
-
-    @property
-    def metadata_integers(self) -> int:
-        """Both ids."""
-        return 2
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.delivered, self.lowest)
 
 
 @final
@@ -112,6 +99,7 @@ class Notice(Packet):
     __slots__ = ("inner", "processes")
 
     KIND: ClassVar[str] = "notice"
+    FIELDS: ClassVar = ("processes", "inner")
 
     def __init__(self, processes: list[int], inner: Packet | None) -> None:
         self.processes: Final = processes
@@ -127,12 +115,6 @@ class Notice(Packet):
         inner = self.inner
         return len(self.processes) + (0 if inner is None else inner.metadata_integers)
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.processes, self.inner)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (tuple(self.processes), self.inner)
-
 
 @final
 @mypyc_attr(acyclic=True)
@@ -142,6 +124,7 @@ class Noted(Packet):
     __slots__ = ("processes",)
 
     KIND: ClassVar[str] = "noted"
+    FIELDS: ClassVar = ("processes",)
 
     def __init__(self, processes: list[int]) -> None:
         self.processes: Final = processes
@@ -150,12 +133,6 @@ class Noted(Packet):
     def metadata_integers(self) -> int:
         """The ids."""
         return len(self.processes)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.processes,)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (tuple(self.processes),)
 
 
 @final
@@ -166,6 +143,4 @@ class Expulsion(Packet):
     __slots__ = ()
 
     KIND: ClassVar[str] = "expelled"
-
-    def fields(self) -> tuple[object, ...]:
-        return ()
+    FIELDS: ClassVar = ()

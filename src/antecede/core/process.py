@@ -16,8 +16,8 @@ Determinism is part of the contract: same calls, same effects, interpreted or co
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from collections.abc import Callable, Collection, Sequence
+from typing import ClassVar, Final, Self, cast, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -78,6 +78,8 @@ class CausalProcess(ABC):
     # Fields that `clone` copies; those of STATE are in the fingerprint, too.
     STATE: ClassVar[tuple[str, ...]] = ()
     ASIDE: ClassVar[tuple[str, ...]] = ()
+    # Options of the constructor, each of which is kept as it was given: `limit` in `_limit`.
+    OPTIONS: ClassVar[tuple[str, ...] | None] = None
 
     @abstractmethod
     def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:
@@ -99,7 +101,16 @@ class CausalProcess(ABC):
 
     def anew(self) -> Self:
         """A process with the same options, to which nothing has happened."""
-        raise LocalError(f"{type(self).__name__} has neither `anew` nor a `clone`")
+        names = type(self).OPTIONS
+        if names is None:
+            raise LocalError(f"{type(self).__name__} has neither `anew` nor a `clone`")
+        me, processes = self._taking_part()
+        create = cast(Callable[..., Self], type(self))
+        return create(me, processes, **{name: getattr(self, f"_{name}") for name in names})
+
+    def _taking_part(self) -> tuple[int, Collection[int]]:
+        """Who we are, and all who take part."""
+        return 0, ()
 
     def deadline_ns(self) -> int | None:
         """When to call `expire`; None: no timer wanted."""

@@ -3,7 +3,7 @@
 Values like messages: made once, never changed. `NodeProcess.reports` hands them out in order.
 """
 
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64
 
@@ -16,12 +16,11 @@ class Expelled(Value):
 
     __slots__ = ("delivered", "process")
 
+    FIELDS: ClassVar = ("process", "delivered")
+
     def __init__(self, process: i64, delivered: i64) -> None:
         self.process: Final[i64] = process
         self.delivered: Final[i64] = delivered
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.process, self.delivered)
 
 
 @final
@@ -30,12 +29,11 @@ class Unconfirmed(Value):
 
     __slots__ = ("process", "sequence")
 
+    FIELDS: ClassVar = ("sequence", "process")
+
     def __init__(self, sequence: i64, process: i64) -> None:
         self.sequence: Final[i64] = sequence
         self.process: Final[i64] = process
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence, self.process)
 
 
 @final
@@ -44,12 +42,11 @@ class Refused(Value):
 
     __slots__ = ("process", "sequence")
 
+    FIELDS: ClassVar = ("sequence", "process")
+
     def __init__(self, sequence: i64, process: i64) -> None:
         self.sequence: Final[i64] = sequence
         self.process: Final[i64] = process
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence, self.process)
 
 
 @final
@@ -58,11 +55,10 @@ class Stopped(Value):
 
     __slots__ = ("by",)
 
+    FIELDS: ClassVar = ("by",)
+
     def __init__(self, by: i64) -> None:
         self.by: Final[i64] = by
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.by,)
 
 
 Report: TypeAlias = Expelled | Unconfirmed | Refused | Stopped

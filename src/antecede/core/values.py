@@ -17,6 +17,8 @@ class Message:
 
     __slots__ = ("payload", "sender", "sequence")
 
+    FIELDS: ClassVar = ("sender", "sequence", "payload")
+
     def __init__(self, sender: i64, sequence: i64, payload: bytes) -> None:
         self.sender: Final[i64] = sender
         self.sequence: Final[i64] = sequence
@@ -46,13 +48,15 @@ class Value:
 
     __slots__ = ()
 
+    # The attributes that its constructor takes, in order; None: like nothing but itself.
+    FIELDS: ClassVar[tuple[str, ...] | None] = None
+
     def fields(self) -> tuple[object, ...]:
         """What it is made of; without a word of a subclass, each is like nothing but itself."""
-        return (id(self),)
-
-    def hashed(self) -> tuple[object, ...]:
-        """Those of the fields that can be hashed."""
-        return self.fields()
+        names = type(self).FIELDS
+        if names is None:
+            return (id(self),)
+        return tuple([getattr(self, name) for name in names])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value) or type(other) is not type(self):
@@ -60,13 +64,27 @@ class Value:
         return self.fields() == other.fields()
 
     def __hash__(self) -> int:
-        return hash(self.hashed())
+        return hash(tuple([hashed(field) for field in self.fields()]))
 
     def __repr__(self) -> str:
         fields = self.fields()
         if fields == (id(self),):
             return f"<{type(self).__name__} at {id(self):#x}>"
-        return f"{type(self).__name__}({', '.join([repr(field) for field in fields])})"
+        return f"{type(self).__name__}({', '.join([in_order(field) for field in fields])})"
+
+
+def hashed(field: object) -> object:
+    """Something of a field that can be hashed: equal fields, equal somethings."""
+    if isinstance(field, list):
+        return tuple(field)
+    return len(field) if isinstance(field, dict) else field
+
+
+def in_order(field: object) -> str:
+    """A field in words: equal fields, equal words, so mappings are in the order of their keys."""
+    if isinstance(field, dict):
+        return repr({key: field[key] for key in sorted(field)})
+    return repr(field)
 
 
 @mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
@@ -89,5 +107,48 @@ class Packet(Value):
 
     @property
     def metadata_integers(self) -> int:
-        """How many integers and process ids it carries beside the payload, as papers count them."""
-        return 0
+        """How many integers and process ids it carries beside the payload, as papers count them.
+
+        One for each field, the id of a message among them, unless a subclass says otherwise.
+        """
+        names = type(self).FIELDS
+        return 0 if names is None else len(names)
+
+
+@mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
+class MessagePacket(Packet):
+    """A message, which is the first of its fields, and what a subclass adds to it."""
+
+    __slots__ = ("carried",)
+
+    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar[tuple[str, ...] | None] = ("carried",)
+
+    def __init__(self, carried: Message) -> None:
+        self.carried: Final = carried
+
+    @property
+    def message(self) -> Message | None:
+        return self.carried
+
+    @property
+    def metadata_integers(self) -> int:
+        """The id."""
+        return 1
+
+
+@mypyc_attr(acyclic=True, allow_interpreted_subclasses=True)
+class IdPacket(Packet):
+    """Nothing but the id of a message; what is said of that one is the subclass."""
+
+    __slots__ = ("sequence",)
+
+    FIELDS: ClassVar[tuple[str, ...] | None] = ("sequence",)
+
+    def __init__(self, sequence: i64) -> None:
+        self.sequence: Final[i64] = sequence
+
+    @property
+    def metadata_integers(self) -> int:
+        """The id."""
+        return 1

@@ -85,8 +85,3 @@ def counts_of(vectors: dict[int, Vector], of: int) -> list[tuple[int, int]]:
         if count > 0:
             column.append((process, count))
     return column
-
-
-def in_order(vectors: dict[int, Vector]) -> dict[int, Vector]:
-    """The same rows by ascending id, for whoever prints or encodes them."""
-    return {process: vectors[process] for process in sorted(vectors)}

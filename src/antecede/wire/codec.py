@@ -7,20 +7,22 @@ exactly what `encode` makes, and answers anything else with `RemoteError`, so a 
 only.
 
 The hybrid family has short forms of its own (`wire.hybrid`), and a `LinkData` is a number and the
-packet inside. All others have the length of their
-body after their kind; `PACKET_KINDS` is the only list of them. To add a packet class:
+packet inside. All others have the length of their body after their kind; `PACKET_KINDS` is the only
+list of them. To add a packet class:
 
-1. write `write_<name>(packet, writer)` and `read_<name>(reader, source)` in the module of its
-   family: the first appends the body and raises `LocalError` for what the second would refuse, the
-   second takes the body from the `Reader`, to its end, and raises `RemoteError` for what the first
-   never makes;
-2. add its row below, with a number that no row ever had (numbers on the wire are for ever); each
-   family has room;
+1. add its row below, with a number that no row ever had (numbers on the wire are for ever; each
+   family has room): a `Layout` names its fields in the order of the wire and how each looks, by the
+   forms of `wire.forms`;
+2. if no layout can say it, write `write_<name>(packet, writer)` and `read_<name>(reader, source)`,
+   and a row `ByHand`: the first appends the body and raises `LocalError` for what the second would
+   refuse, the second takes the body from the `Reader`, to its end, and raises `RemoteError` for
+   what the first never makes;
 3. add a hypothesis strategy for it to the tests of this module, which fail until there is one.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar, cast, final
+from typing import Final, TypeVar, cast, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
@@ -45,39 +47,8 @@ from antecede.core.protocols.separators import SeparatorPacket
 from antecede.core.protocols.ses import SesPacket
 from antecede.core.protocols.topology import TopologyPacket
 from antecede.core.protocols.tree import TreePacket
-from antecede.core.values import Packet
-from antecede.wire.carrying import (
-    read_piggyback,
-    read_piggyback_ack,
-    read_psync,
-    read_psync_ack,
-    read_psync_request,
-    write_piggyback,
-    write_piggyback_ack,
-    write_psync,
-    write_psync_ack,
-    write_psync_request,
-)
-from antecede.wire.classic import (
-    read_bss,
-    read_ks,
-    read_prs,
-    read_rst,
-    read_ses,
-    write_bss,
-    write_ks,
-    write_prs,
-    write_rst,
-    write_ses,
-)
-from antecede.wire.expulsion import (
-    read_expulsion,
-    read_noted,
-    read_processes,
-    write_expulsion,
-    write_noted,
-    write_processes,
-)
+from antecede.core.values import IdPacket, Message, MessagePacket, Packet
+from antecede.core.vectors import Vector
 from antecede.wire.facts import (
     read_facts_ack,
     read_facts_ask,
@@ -87,6 +58,26 @@ from antecede.wire.facts import (
     write_facts_ask,
     write_facts_message,
     write_facts_permit,
+)
+from antecede.wire.forms import (
+    EXPELLED,
+    IDS_OF,
+    LOG,
+    MATRIX,
+    NUMBERS,
+    POSITIVE,
+    PREDECESSORS,
+    TARGETS,
+    VECTOR,
+    Form,
+    read_expelled,
+    read_matrix,
+    read_process,
+    read_targets,
+    write_expelled,
+    write_positive,
+    write_process,
+    write_targets,
 )
 from antecede.wire.hybrid import (
     ACK,
@@ -111,30 +102,6 @@ from antecede.wire.link import (
     write_link_ack,
     write_link_number,
 )
-from antecede.wire.sender_buffering import (
-    read_cykas_ack,
-    read_cykas_message,
-    read_mf_ack,
-    read_mf_message,
-    read_newtop_message,
-    read_newtop_null,
-    read_tree_packet,
-    read_yct,
-    write_cykas_ack,
-    write_cykas_message,
-    write_mf_ack,
-    write_mf_message,
-    write_newtop_message,
-    write_newtop_null,
-    write_tree_packet,
-    write_yct,
-)
-from antecede.wire.topological import (
-    read_separator,
-    read_topology,
-    write_separator,
-    write_topology,
-)
 from antecede.wire.varint import Reader, varint_size, write_varint
 
 KIND_LIMIT: Final = 0x80
@@ -143,32 +110,155 @@ KIND_LIMIT: Final = 0x80
 NOTHING: Final = 0
 """Inside a notice: no packet."""
 
+CONTROL: Final = 0
+OWN: Final = 1
+ANYBODYS: Final = 2
+DATED: Final = 3
+"""What a packet carries: nothing; a message of the process that sends it, whose id comes first;
+one of anybody's, whose sender and id come first; one whose id is in its vector `time`. The payload
+is the rest of the packet."""
+
 PacketType = TypeVar("PacketType", bound=Packet)
-WriteBody: TypeAlias = Callable[[Packet, BytesWriter], None]
-ReadBody: TypeAlias = Callable[[Reader, int], Packet]
+
+
+class PacketKind(ABC):
+    """A row of the table: the number of a packet class on the wire, and how its body is made."""
+
+    def __init__(self, number: int, packet_class: type[Packet]) -> None:
+        self.number: Final = number
+        self.packet_class: Final = packet_class
+
+    @abstractmethod
+    def write(self, packet: Packet, writer: BytesWriter) -> None:
+        """Append the body of a packet of this class."""
+
+    @abstractmethod
+    def read(self, reader: Reader, source: int) -> Packet:
+        """What `write` wrote, to the end."""
 
 
 @final
-class PacketKind:
-    """A row of the table: the number of a packet class on the wire, and how its body is made."""
+class Layout(PacketKind):
+    """The fields of a packet in the order of the wire; what it is made of is in its class."""
 
     def __init__(
-        self, number: int, packet_class: type[Packet], write: WriteBody, read: ReadBody
+        self, number: int, packet_class: type[Packet], carries: int = CONTROL, **forms: Form
     ) -> None:
-        self.number: Final = number
-        self.packet_class: Final = packet_class
-        self.write: Final = write
-        self.read: Final = read
+        super().__init__(number, packet_class)
+        self._carries: Final[i64] = carries
+        self._forms: Final = list(forms.items())
+        self._made_of: Final = list(packet_class.FIELDS or ())
+
+    def write(self, packet: Packet, writer: BytesWriter) -> None:
+        message = packet.carried if isinstance(packet, MessagePacket) else None
+        if message is not None:
+            if self._carries == ANYBODYS:
+                write_process(writer, message.sender)
+            if isinstance(packet, (SesPacket, BssPacket)):
+                check_dated(message, packet.time)
+            else:
+                write_positive(writer, message.sequence)
+        for name, form in self._forms:
+            form.write(writer, getattr(packet, name))
+        if message is not None:
+            writer.write(message.payload)
+
+    def read(self, reader: Reader, source: int) -> Packet:
+        sender = read_process(reader) if self._carries == ANYBODYS else source
+        sequence = reader.positive() if self._carries in (OWN, ANYBODYS) else 0
+        fields: dict[str, object] = {}
+        for name, form in self._forms:
+            fields[name] = form.read(reader)
+        if self._carries == DATED:
+            sequence = cast(Vector, fields["time"]).get(source)
+            if sequence < 1:
+                raise RemoteError(f"a message of {source} that its own vector does not count")
+        if self._carries != CONTROL:
+            fields["carried"] = Message(sender, sequence, reader.rest())
+        make = cast(Callable[..., Packet], self.packet_class)
+        return make(*[fields[name] for name in self._made_of])
 
 
-def row(
-    number: int,
-    packet_class: type[PacketType],
-    write: Callable[[PacketType, BytesWriter], None],
-    read: Callable[[Reader, int], PacketType],
-) -> PacketKind:
-    """A row whose functions fit its class; `write` is only ever called with that class."""
-    return PacketKind(number, packet_class, cast(WriteBody, write), read)
+def check_dated(message: Message, time: Vector) -> None:
+    """`LocalError` unless the vector time of `message` counts it as its sender's latest."""
+    if time.get(message.sender) != message.sequence or message.sequence < 1:
+        raise LocalError(f"message {message.sequence} of {message.sender} is dated {time}")
+
+
+@final
+class OnlyId(PacketKind):
+    """A packet that is nothing but the id of a message: there are as many of these as messages."""
+
+    def write(self, packet: Packet, writer: BytesWriter) -> None:
+        assert isinstance(packet, IdPacket), "its row says so"
+        write_positive(writer, packet.sequence)
+
+    def read(self, reader: Reader, source: int) -> Packet:  # noqa: ARG002 - it names nobody
+        return cast(Callable[[int], Packet], self.packet_class)(reader.positive())
+
+
+@final
+class ByHand(PacketKind):
+    """A packet with functions of its own."""
+
+    def __init__(
+        self,
+        number: int,
+        packet_class: type[PacketType],
+        write: Callable[[PacketType, BytesWriter], None],
+        read: Callable[[Reader, int], PacketType],
+    ) -> None:
+        super().__init__(number, packet_class)
+        # Only ever called with that class.
+        self._write: Final = cast(Callable[[Packet, BytesWriter], None], write)
+        self._read: Final = read
+
+    def write(self, packet: Packet, writer: BytesWriter) -> None:
+        self._write(packet, writer)
+
+    def read(self, reader: Reader, source: int) -> Packet:
+        return self._read(reader, source)
+
+
+def write_cykas(packet: CykasMessage, writer: BytesWriter) -> None:
+    """Append twice the id plus the flag, payload."""
+    sequence = packet.carried.sequence
+    if sequence < 1 or sequence >= 1 << 61:
+        raise LocalError(f"message id {sequence} cannot be encoded: it is not in 1 <= id < 2**61")
+    write_varint(writer, (sequence << 1) | (1 if packet.eager else 0))
+    writer.write(packet.carried.payload)
+
+
+def read_cykas(reader: Reader, source: int) -> CykasMessage:
+    """What `write_cykas` wrote."""
+    tagged = reader.varint()
+    if tagged < 2:
+        raise RemoteError("a message with the id 0")
+    return CykasMessage(Message(source, tagged >> 1, reader.rest()), (tagged & 1) == 1)
+
+
+def write_separator(packet: SeparatorPacket, writer: BytesWriter) -> None:
+    """Append origin, id, targets; then what `rst` says inside the domain, without a payload."""
+    hop = packet.hop
+    if hop.carried.payload:
+        raise LocalError("a hop with a payload of its own cannot be encoded")
+    write_process(writer, packet.carried.sender)
+    write_positive(writer, packet.carried.sequence)
+    write_targets(writer, packet.targets)
+    RST.write(hop, writer)
+    writer.write(packet.carried.payload)
+
+
+def read_separator(reader: Reader, source: int) -> SeparatorPacket:
+    """What `write_separator` wrote."""
+    origin = read_process(reader)
+    sequence = reader.positive()
+    targets = read_targets(reader)
+    number = reader.positive()
+    size = reader.positive()
+    hop_targets = read_targets(reader)
+    hop = RstPacket(Message(source, number, b""), hop_targets, size, read_matrix(reader))
+    return SeparatorPacket(Message(origin, sequence, reader.rest()), targets, hop)
 
 
 # A packet inside another one can only be written here, where all kinds are known.
@@ -176,7 +266,7 @@ def row(
 
 def write_notice(packet: Notice, writer: BytesWriter) -> None:
     """Append the ids, and the packet inside as it would be alone."""
-    write_processes(packet.processes, writer)
+    write_expelled(writer, packet.processes)
     if packet.inner is None:
         writer.append(NOTHING)
     elif isinstance(packet.inner, CARRIED):
@@ -187,53 +277,55 @@ def write_notice(packet: Notice, writer: BytesWriter) -> None:
 
 def read_notice(reader: Reader, source: int) -> Notice:
     """What `write_notice` wrote."""
-    processes = read_processes(reader)
+    processes = read_expelled(reader)
     kind = reader.byte()
     if kind == NOTHING:
         return Notice(processes, None)
-    inner = read_packet(kind, reader, source, 0) if kind in CARRIED_KINDS else None
-    if inner is None:
+    if kind not in CARRIED_KINDS:
         raise RemoteError(f"a packet of kind {kind} is not carried in a notice")
-    return Notice(processes, inner)
+    return Notice(processes, read_packet(kind, reader, source, 0))
 
 
 CARRIED: Final = (DataPacket, Permit, FactsMessage, FactsPermit)
 CARRIED_KINDS: Final = (MESSAGE, MESSAGE | FLAGGED, PERMIT, 12, 14)
 """What a notice may carry: messages and permits."""
 
+RST: Final = Layout(16, RstPacket, OWN, size=POSITIVE, targets=TARGETS, sent=MATRIX)
+
 PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     # 1-15: the hybrid family; those of its packets with short forms are not in this table.
-    row(5, Notice, write_notice, read_notice),
-    row(6, Noted, write_noted, read_noted),
-    row(7, Expulsion, write_expulsion, read_expulsion),
-    row(12, FactsMessage, write_facts_message, read_facts_message),
-    row(13, FactsAck, write_facts_ack, read_facts_ack),
-    row(14, FactsPermit, write_facts_permit, read_facts_permit),
-    row(15, FactsAsk, write_facts_ask, read_facts_ask),
+    ByHand(5, Notice, write_notice, read_notice),
+    Layout(6, Noted, processes=EXPELLED),
+    Layout(7, Expulsion),
+    ByHand(12, FactsMessage, write_facts_message, read_facts_message),
+    ByHand(13, FactsAck, write_facts_ack, read_facts_ack),
+    ByHand(14, FactsPermit, write_facts_permit, read_facts_permit),
+    ByHand(15, FactsAsk, write_facts_ask, read_facts_ask),
     # 16-31: the classic algorithms that buffer at the receiver.
-    row(16, RstPacket, write_rst, read_rst),
-    row(17, KsPacket, write_ks, read_ks),
-    row(18, PrsPacket, write_prs, read_prs),
-    row(19, SesPacket, write_ses, read_ses),
-    row(20, BssPacket, write_bss, read_bss),
-    row(21, TopologyPacket, write_topology, read_topology),
-    row(22, SeparatorPacket, write_separator, read_separator),
-    row(23, PiggybackMessage, write_piggyback, read_piggyback),
-    row(24, PiggybackAck, write_piggyback_ack, read_piggyback_ack),
-    row(25, PsyncMessage, write_psync, read_psync),
-    row(26, PsyncAck, write_psync_ack, read_psync_ack),
-    row(27, PsyncRequest, write_psync_request, read_psync_request),
+    RST,
+    Layout(17, KsPacket, OWN, targets=TARGETS, log=LOG),
+    Layout(18, PrsPacket, OWN, targets=TARGETS, barriers=MATRIX),
+    Layout(19, SesPacket, DATED, size=POSITIVE, targets=TARGETS, time=VECTOR, latest=MATRIX),
+    Layout(20, BssPacket, DATED, size=POSITIVE, time=VECTOR),
+    # The counts of a link travel without ids, because both ends know whose they are.
+    Layout(21, TopologyPacket, OWN, counts=NUMBERS),
+    ByHand(22, SeparatorPacket, write_separator, read_separator),
+    Layout(23, PiggybackMessage, OWN, targets=TARGETS, stable=IDS_OF, before=PREDECESSORS),
+    OnlyId(24, PiggybackAck),
+    Layout(25, PsyncMessage, ANYBODYS, follows=IDS_OF),
+    OnlyId(26, PsyncAck),
+    Layout(27, PsyncRequest, missing=IDS_OF),
     # 32-47: the algorithms that buffer at the sender, Newtop and the tree.
-    row(32, MfMessage, write_mf_message, read_mf_message),
-    row(33, MfAck, write_mf_ack, read_mf_ack),
-    row(34, CykasMessage, write_cykas_message, read_cykas_message),
-    row(35, CykasAck, write_cykas_ack, read_cykas_ack),
-    row(36, YouCanTell, write_yct, read_yct),
-    row(37, NewtopMessage, write_newtop_message, read_newtop_message),
-    row(38, NewtopNull, write_newtop_null, read_newtop_null),
-    row(39, TreePacket, write_tree_packet, read_tree_packet),
+    Layout(32, MfMessage, OWN),
+    OnlyId(33, MfAck),
+    ByHand(34, CykasMessage, write_cykas, read_cykas),
+    OnlyId(35, CykasAck),
+    Layout(36, YouCanTell),
+    Layout(37, NewtopMessage, OWN, clock=POSITIVE),
+    Layout(38, NewtopNull, clock=POSITIVE),
+    Layout(39, TreePacket, ANYBODYS, targets=TARGETS),
     # 48-63: links; 48 is `LinkData`, which ends where the packet inside it does.
-    row(LINK_ACK, LinkAck, write_link_ack, read_link_ack),
+    ByHand(LINK_ACK, LinkAck, write_link_ack, read_link_ack),
 )
 
 KIND_OF_CLASS: Final[dict[type[Packet], PacketKind]] = {

@@ -4,7 +4,7 @@ A list of incarnations, each a name and a number; in a notice also the name of t
 it, and its reason.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
@@ -27,14 +27,13 @@ class Tombstone(Value):
 
     __slots__ = ("by", "incarnation", "name", "reason")
 
+    FIELDS: ClassVar = ("name", "incarnation", "by", "reason")
+
     def __init__(self, name: str, incarnation: i64, by: str, reason: str) -> None:
         self.name: Final = name
         self.incarnation: Final[i64] = incarnation
         self.by: Final = by
         self.reason: Final = reason
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.name, self.incarnation, self.by, self.reason)
 
 
 def stones_size(stones: list[Tombstone]) -> i64:

@@ -5,7 +5,7 @@ sender; a frame before them says who has which number: the number, the incarnati
 always the sender itself.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr, u8
@@ -28,13 +28,12 @@ class Named(Value):
 
     __slots__ = ("incarnation", "name", "number")
 
+    FIELDS: ClassVar = ("number", "name", "incarnation")
+
     def __init__(self, number: i64, name: str, incarnation: i64) -> None:
         self.number: Final[i64] = number
         self.name: Final = name
         self.incarnation: Final[i64] = incarnation
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.number, self.name, self.incarnation)
 
 
 def write_names(writer: BytesWriter, named: list[Named]) -> None:

@@ -13,38 +13,31 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.effects import Transmit
-from antecede.core.errors import LocalError, RemoteError
+from antecede.core.effects import Effect
+from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, MessagePacket, Packet
 from antecede.core.vectors import Vector
 
 
 @final
 @mypyc_attr(acyclic=True)
-class BssPacket(Packet):
+class BssPacket(MessagePacket):
     """A message to everybody else and its vector time; zeros are left out, `size` is n."""
 
-    __slots__ = ("carried", "size", "time")
+    __slots__ = ("size", "time")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "size", "time")
 
     def __init__(self, carried: Message, size: i64, time: Vector) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.size: Final[i64] = size
         self.time: Final = time
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """The vector: n, although zeros are not on the wire."""
         return self.size
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.size, self.time)
 
 
 @final
@@ -60,10 +53,9 @@ class BssProcess(ReceiverBuffering[BssPacket]):
         self._time: dict[int, int] = {}
 
     def _check_targets(self, remote: list[int]) -> None:
-        if len(remote) != self._members.size - 1:
-            raise LocalError(f"a broadcast needs all {self._members.size - 1} others as targets")
+        self._members.check_all(remote)
 
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         self._time[self._members.me] = message.sequence
         packet = BssPacket(message, self._members.size, Vector(dict(self._time)))
         return to_each(remote, packet)

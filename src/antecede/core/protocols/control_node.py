@@ -7,7 +7,7 @@ sender, and going on without a process needs no word to anybody else.
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -35,14 +35,9 @@ from antecede.core.values import Message, Packet
 class ControlNode(NodeProcess):
     """Reliable links to everybody; a subclass delivers and acknowledges."""
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "_me",
-        "_next_sequence",
-        "_copies",
-        "_fence",
-        "_received",
-    )
+    STATE: ClassVar[tuple[str, ...]] = ("_me", "_next_sequence", "_copies", "_fence", "_received")
     ASIDE: ClassVar[tuple[str, ...]] = ("_known",)
+    OPTIONS: ClassVar[tuple[str, ...]] = ("receive_limit", "payload_limit")
 
     def __init__(
         self,
@@ -146,10 +141,5 @@ class ControlNode(NodeProcess):
     def reports(self) -> list[Report]:
         return self._fence.take_reports()
 
-    def anew(self) -> Self:
-        return type(self)(
-            self._me,
-            self._known,
-            receive_limit=self._receive_limit,
-            payload_limit=self._payload_limit,
-        )
+    def _taking_part(self) -> tuple[int, Collection[int]]:
+        return int(self._me), self._known

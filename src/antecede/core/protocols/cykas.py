@@ -20,17 +20,17 @@ for ever.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.admission import check_room
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import BufferFull, LocalError, RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.errors import RemoteError
+from antecede.core.protocols.group_process import GroupProcess
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message, Packet
+from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 
 SEND_LIMIT: Final = 1 << 20
 """Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""
@@ -38,49 +38,26 @@ SEND_LIMIT: Final = 1 << 20
 
 @final
 @mypyc_attr(acyclic=True)
-class CykasMessage(Packet):
+class CykasMessage(MessagePacket):
     """A message, and whether its receiver must keep it secret until told otherwise."""
 
-    __slots__ = ("carried", "eager")
+    __slots__ = ("eager",)
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "eager")
 
     def __init__(self, carried: Message, eager: bool) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.eager: Final = eager
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
-
-    @property
-    def metadata_integers(self) -> int:
-        """The id; the flag is a bit."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.eager)
 
 
 @final
 @mypyc_attr(acyclic=True)
-class CykasAck(Packet):
+class CykasAck(IdPacket):
     """The message with this id has been delivered."""
 
-    __slots__ = ("sequence",)
+    __slots__ = ()
 
     KIND: ClassVar[str] = "ack"
-
-    def __init__(self, sequence: i64) -> None:
-        self.sequence: Final[i64] = sequence
-
-    @property
-    def metadata_integers(self) -> int:
-        """The id."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence,)
 
 
 @final
@@ -91,14 +68,7 @@ class YouCanTell(Packet):
     __slots__ = ()
 
     KIND: ClassVar[str] = "yct"
-
-    @property
-    def metadata_integers(self) -> int:
-        """Nothing at all: which is why it must arrive exactly once."""
-        return 0
-
-    def fields(self) -> tuple[object, ...]:
-        return ()
+    FIELDS: ClassVar = ()
 
 
 @final
@@ -137,16 +107,11 @@ class Peer:
 
 
 @final
-class CykasProcess(CausalProcess):
+class CykasProcess(GroupProcess):
     """One process; `mode` counts the secrets it keeps."""
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "_next_sequence",
-        "_mode",
-        "_window",
-        "_unsent_at",
-        "_peers",
-    )
+    STATE: ClassVar[tuple[str, ...]] = ("_sequence", "_mode", "_window", "_unsent_at", "_peers")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("literal_rule_7", "skip", "send_limit", "payload_limit")
 
     def __init__(
         self,
@@ -158,13 +123,11 @@ class CykasProcess(CausalProcess):
         send_limit: int = SEND_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._literal_rule_7: Final = literal_rule_7
         self._skip: Final = skip
         self._send_limit: Final[i64] = send_limit
-        self._payload_limit: Final[i64] = payload_limit
         self._peers: dict[int, Peer] = {}
-        self._next_sequence: i64 = 1
         self._mode: i64 = 0
         # From the oldest message that is not acknowledged, in the order of submission.
         self._window: SlidingArray[Outgoing] = SlidingArray()
@@ -179,36 +142,19 @@ class CykasProcess(CausalProcess):
         """How many of our messages are unsent, unacknowledged, or later than one that is."""
         return self._window.size
 
-    def submit(
-        self,
-        targets: Sequence[int],
-        payload: object,
-        now_ns: int,  # noqa: ARG002 - it has no timer
-    ) -> list[Effect]:
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        if len(remote) > 1:
-            raise LocalError(f"cykas is unicast only: one remote target, not {remote}")
-        if self._window.size >= self._send_limit:
-            raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
-        message = Message(self._members.me, self._next_sequence, content)
-        self._next_sequence += 1
+    def _check_targets(self, remote: list[int]) -> None:
+        self._members.check_one(remote)
+        check_room(self._window.size, self._send_limit)
+
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - it has no timer
         effects: list[Effect] = []
         if remote:
             self._window.add(Outgoing(message, remote[0]))
             self._release(effects)
-        if to_self:
-            effects.append(Deliver(message))
         return effects
 
-    def arrive(
-        self,
-        source: int,
-        packet: Packet,
-        now_ns: int,  # noqa: ARG002 - it has no timer
-    ) -> list[Effect]:
-        if source == self._members.me or not self._members.knows(source):
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - it has no timer
+        self._members.check_source(source, packet)
         effects: list[Effect] = []
         if isinstance(packet, CykasMessage):
             self._on_message(source, packet, effects)
@@ -223,8 +169,7 @@ class CykasProcess(CausalProcess):
     def _peer(self, process: int) -> Peer:
         peer = self._peers.get(process)
         if peer is None:
-            peer = Peer()
-            self._peers[process] = peer
+            peer = self._peers[process] = Peer()
         return peer
 
     def _on_message(self, source: int, packet: CykasMessage, effects: list[Effect]) -> None:
@@ -290,16 +235,6 @@ class CykasProcess(CausalProcess):
         peer.in_flight = outgoing
         effects.append(Transmit(outgoing.target, CykasMessage(outgoing.message, eager)))
 
-    def anew(self) -> Self:
-        return CykasProcess(
-            self._members.me,
-            self._members.ids(),
-            literal_rule_7=self._literal_rule_7,
-            skip=self._skip,
-            send_limit=self._send_limit,
-            payload_limit=self._payload_limit,
-        )
-
     def fingerprint(self) -> bytes:
         window = [outgoing.state() for outgoing in self._window]
         peers = [
@@ -308,7 +243,7 @@ class CykasProcess(CausalProcess):
             if self._peers[process].delivered > 0 or self._peers[process].secrets != 0
         ]
         me = self._members.me
-        return repr((me, self._next_sequence, self._mode, window, peers)).encode()
+        return repr((me, self._sequence, self._mode, window, peers)).encode()
 
 
 def may_leave(mode: i64, in_flight: Outgoing | None) -> bool:

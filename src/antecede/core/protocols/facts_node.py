@@ -15,7 +15,7 @@ and asks, which carry no notices, carry no watermarks either to a peer that has 
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -97,6 +97,11 @@ class FactsNode(ExpellingNode):
         "_restored_ns",
     )  # fmt: skip
 
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "facts", "filter_bits", "hops", "watermarks", "exceptions", "stall_ns", "send_limit",
+        "receive_limit", "payload_limit", "patience_ns", "cache_limit", "covering",
+    )  # fmt: skip
+
     def __init__(
         self,
         me: int,
@@ -119,6 +124,9 @@ class FactsNode(ExpellingNode):
         self._known: Final = known_processes(me, processes)
         super().__init__(me, patience_ns)
         self._facts: Final[i64] = facts
+        self._filter_bits: Final[i64] = filter_bits
+        self._stall_ns: Final[i64] = stall_ns
+        self._patience_ns: Final[i64] = patience_ns
         self._hops: Final[i64] = hops
         self._watermarks: Final[i64] = watermarks
         self._exceptions: Final[i64] = exceptions
@@ -498,23 +506,8 @@ class FactsNode(ExpellingNode):
 
     # For the model checker.
 
-    def anew(self) -> Self:
-        return type(self)(
-            self._me,
-            self._known,
-            facts=self._facts,
-            filter_bits=self._truths.filter.width,
-            hops=self._hops,
-            watermarks=self._watermarks,
-            exceptions=self._exceptions,
-            stall_ns=self._stalls.stall_ns,
-            send_limit=self._send_limit,
-            receive_limit=self._receive_limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._alarms.patience_ns,
-            cache_limit=self._cache_limit,
-            covering=self._covering,
-        )
+    def _taking_part(self) -> tuple[int, Collection[int]]:
+        return int(self._me), self._known
 
     def fingerprint(self) -> bytes:
         log = [

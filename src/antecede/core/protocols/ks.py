@@ -16,53 +16,39 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import mypyc_attr
 
-from antecede.core.effects import Transmit
+from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.members import Members
 from antecede.core.protocols.ks_log import (
     Log,
     Sends,
     adding,
-    in_log_order,
     log_integers,
     merged,
     without,
 )
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, MessagePacket, Packet
 
 
 @final
 @mypyc_attr(acyclic=True)
-class KsPacket(Packet):
+class KsPacket(MessagePacket):
     """A message, all its targets, and the part of its sender's log that this target needs."""
 
-    __slots__ = ("carried", "log", "targets")
+    __slots__ = ("log", "targets")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets", "log")
 
     def __init__(self, carried: Message, targets: tuple[int, ...], log: Log) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
         self.log: Final = log
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """Its own time and targets, and 2 + |targets| for every entry of the log."""
         return 1 + len(self.targets) + log_integers(self.log)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets, self.log)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
-
-    def __repr__(self) -> str:
-        return f"KsPacket({self.carried!r}, {self.targets}, {in_log_order(self.log)})"
 
 
 @final
@@ -83,12 +69,12 @@ class KsProcess(ReceiverBuffering[KsPacket]):
         """What this process would have to tell others; not to be changed."""
         return self._log
 
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         if not remote:
             return []
         everyone = frozenset(remote)
         listed = tuple(sorted(remote))
-        copies: list[Transmit] = []
+        copies: list[Effect] = []
         for target in remote:
             # This message makes all others of its targets wait for what is in the log.
             told = without(self._log, everyone - {target})

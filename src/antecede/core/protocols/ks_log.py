@@ -140,8 +140,3 @@ def log_integers(log: Log) -> int:
     for sends in log.values():
         integers += sends.integers
     return integers
-
-
-def in_log_order(log: Log) -> Log:
-    """The same log by ascending sender, for whoever prints it."""
-    return {sender: log[sender] for sender in sorted(log)}

@@ -16,18 +16,19 @@ sender; constant time. One message in transit per sender: b buffered messages ta
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.admission import check_room
 from antecede.core.alarms import PATIENCE_NS, Alarm, Alarms
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import BufferFull, LocalError, RemoteError
-from antecede.core.members import Members
-from antecede.core.process import NEVER_NS, CausalProcess
+from antecede.core.errors import RemoteError
+from antecede.core.process import NEVER_NS
+from antecede.core.protocols.group_process import GroupProcess
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message, Packet
+from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 
 SEND_LIMIT: Final = 1 << 20
 """Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""
@@ -35,48 +36,20 @@ SEND_LIMIT: Final = 1 << 20
 
 @final
 @mypyc_attr(acyclic=True)
-class MfMessage(Packet):
+class MfMessage(MessagePacket):
     """A message; its id is all that the protocol needs."""
 
-    __slots__ = ("carried",)
-
-    KIND: ClassVar[str] = "message"
-
-    def __init__(self, carried: Message) -> None:
-        self.carried: Final = carried
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
-
-    @property
-    def metadata_integers(self) -> int:
-        """The id."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried,)
+    __slots__ = ()
 
 
 @final
 @mypyc_attr(acyclic=True)
-class MfAck(Packet):
+class MfAck(IdPacket):
     """The message with this id has been delivered."""
 
-    __slots__ = ("sequence",)
+    __slots__ = ()
 
     KIND: ClassVar[str] = "ack"
-
-    def __init__(self, sequence: i64) -> None:
-        self.sequence: Final[i64] = sequence
-
-    @property
-    def metadata_integers(self) -> int:
-        """The id."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence,)
 
 
 @final
@@ -94,12 +67,12 @@ class Outgoing:
         return f"Outgoing({self.message!r}, {self.target})"
 
 
-@final
-class MfProcess(CausalProcess):
+class MfProcess(GroupProcess):
     """One process; the head of its buffer is in transit, the rest waits."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_delivered", "_next_sequence", "_buffer")
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_buffer", "_delivered")
     ASIDE: ClassVar[tuple[str, ...]] = ("_alarm", "_alarms")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("send_limit", "payload_limit", "patience_ns")
 
     def __init__(
         self,
@@ -110,37 +83,29 @@ class MfProcess(CausalProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._send_limit: Final[i64] = send_limit
-        self._payload_limit: Final[i64] = payload_limit
+        self._patience_ns: Final[i64] = patience_ns
         self._delivered: dict[int, int] = {}
-        self._next_sequence: i64 = 1
         self._buffer: SlidingArray[Outgoing] = SlidingArray()
         self._alarm = Alarm(0)
         self._alarms = Alarms(patience_ns)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        if len(remote) > 1:
-            raise LocalError(f"mf is unicast only: one remote target, not {remote}")
-        if self._buffer.size >= self._send_limit:
-            raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
-        message = Message(self._members.me, self._next_sequence, content)
-        self._next_sequence += 1
-        effects: list[Effect] = []
-        if remote:
-            self._buffer.add(Outgoing(message, remote[0]))
-            if self._buffer.size == 1:
-                self._alarms.start(self._alarm, now_ns)
-                effects.append(self._transmit_head())
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
+    def _check_targets(self, remote: list[int]) -> None:
+        self._members.check_one(remote)
+        check_room(self._buffer.size, self._send_limit)
+
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:
+        if not remote:
+            return []
+        self._buffer.add(Outgoing(message, remote[0]))
+        if self._buffer.size > 1:
+            return []
+        self._alarms.start(self._alarm, now_ns)
+        return [self._transmit_head()]
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
-        if source == self._members.me or not self._members.knows(source):
-            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        self._members.check_source(source, packet)
         if isinstance(packet, MfMessage):
             return self._on_message(source, packet.carried)
         if isinstance(packet, MfAck):
@@ -175,7 +140,7 @@ class MfProcess(CausalProcess):
         return [Deliver(message), ack]
 
     def _on_ack(self, source: int, sequence: i64, now_ns: int) -> list[Effect]:
-        if sequence < 1 or sequence >= self._next_sequence:
+        if sequence < 1 or sequence > self._sequence:
             raise RemoteError(f"{source} acknowledges {sequence}, which was never sent")
         if self._buffer.size == 0 or sequence < self._buffer.peek().message.sequence:
             return []
@@ -188,20 +153,6 @@ class MfProcess(CausalProcess):
             self._alarm.on = False
             return []
         return [self._transmit_head()]
-
-    def anew(self) -> Self:
-        return MfProcess(
-            self._members.me,
-            self._members.ids(),
-            send_limit=self._send_limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._alarms.patience_ns,
-        )
-
-    def fingerprint(self) -> bytes:
-        buffer = [(entry.message, entry.target) for entry in self._buffer]
-        delivered = sorted(self._delivered.items())
-        return repr((self._members.me, self._next_sequence, buffer, delivered)).encode()
 
 
 def is_new(sequence: i64, delivered: i64) -> bool:

@@ -19,16 +19,16 @@ with nulls to everybody.
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import LocalError, RemoteError
-from antecede.core.members import Members
-from antecede.core.process import NEVER_NS, CausalProcess
-from antecede.core.values import Message, Packet
+from antecede.core.errors import RemoteError
+from antecede.core.process import NEVER_NS
+from antecede.core.protocols.group_process import GroupProcess
+from antecede.core.values import Message, MessagePacket, Packet
 
 RECEIVE_LIMIT: Final = 1 << 16
 """Messages of one source that may wait here; more are refused as `RemoteError`."""
@@ -39,28 +39,21 @@ SILENCE_NS: Final = 100_000_000
 
 @final
 @mypyc_attr(acyclic=True)
-class NewtopMessage(Packet):
+class NewtopMessage(MessagePacket):
     """A message and its sender's Lamport clock."""
 
-    __slots__ = ("carried", "clock")
+    __slots__ = ("clock",)
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "clock")
 
     def __init__(self, carried: Message, clock: i64) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.clock: Final[i64] = clock
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """The id and the clock."""
         return 2
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.clock)
 
 
 @final
@@ -71,17 +64,10 @@ class NewtopNull(Packet):
     __slots__ = ("clock",)
 
     KIND: ClassVar[str] = "null"
+    FIELDS: ClassVar = ("clock",)
 
     def __init__(self, clock: i64) -> None:
         self.clock: Final[i64] = clock
-
-    @property
-    def metadata_integers(self) -> int:
-        """The clock."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.clock,)
 
 
 @final
@@ -99,18 +85,19 @@ class Heard:
 
 
 @final
-class NewtopProcess(CausalProcess):
+class NewtopProcess(GroupProcess):
     """One member of the group; every message goes to all the others."""
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_heard",
-        "_next_sequence",
+        "_sequence",
         "_clock",
         "_clock_sent",
         "_clock_of_data",
         "_waiting",
         "_null_due_ns",
     )
+    OPTIONS: ClassVar[tuple[str, ...]] = ("receive_limit", "payload_limit", "patience_ns")
 
     def __init__(
         self,
@@ -121,12 +108,10 @@ class NewtopProcess(CausalProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = SILENCE_NS,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._receive_limit: Final[i64] = receive_limit
-        self._payload_limit: Final[i64] = payload_limit
         self._patience_ns: Final[i64] = patience_ns
         self._heard: dict[int, Heard] = {}
-        self._next_sequence: i64 = 1
         self._clock: i64 = 0
         self._clock_sent: i64 = 0
         self._clock_of_data: i64 = 0
@@ -136,23 +121,12 @@ class NewtopProcess(CausalProcess):
             if process != me:
                 self._heard[process] = Heard()
 
-    def submit(
-        self,
-        targets: Sequence[int],
-        payload: object,
-        now_ns: int,  # noqa: ARG002 - only silence is timed
-    ) -> list[Effect]:
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        if len(remote) < len(self._heard):
-            raise LocalError(f"newtop only broadcasts: {targets} leaves somebody out")
-        message = Message(self._members.me, self._next_sequence, content)
-        self._next_sequence += 1
+    def _check_targets(self, remote: list[int]) -> None:
+        self._members.check_all(remote)
+
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - only silence is timed
         packet = NewtopMessage(message, self._tick())
-        effects: list[Effect] = [Transmit(target, packet) for target in remote]
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
+        return [Transmit(target, packet) for target in remote]
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         heard = self._heard.get(source)
@@ -209,20 +183,11 @@ class NewtopProcess(CausalProcess):
             effects.append(Deliver(packet.carried))
         return effects
 
-    def anew(self) -> Self:
-        return NewtopProcess(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._receive_limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._patience_ns,
-        )
-
     def fingerprint(self) -> bytes:
         clocks = (self._clock, self._clock_sent, self._clock_of_data)
         heard = [(process, h.clock, h.sequence) for process, h in self._heard.items()]
         waiting = sorted(self._waiting, key=in_order)
-        return repr((self._members.me, self._next_sequence, clocks, heard, waiting)).encode()
+        return repr((self._members.me, self._sequence, clocks, heard, waiting)).encode()
 
 
 def is_ready(clock: i64, everyone: list[Heard]) -> bool:

@@ -21,7 +21,7 @@ acked; and "periodically" (lines 74-79) means per peer, with patience that grows
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
@@ -58,6 +58,7 @@ class PaperBasicProcess(PaperNode):
     """Algorithm 1 at process i."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_me", "_ck", "_u", "_ls", "_sb", "_p", "_pw", "_received")
+    OPTIONS: ClassVar[tuple[str, ...]] = (*PaperNode.OPTIONS, "watermark")
 
     def __init__(
         self,
@@ -161,26 +162,7 @@ class PaperBasicProcess(PaperNode):
             self._unpermitted.answer(j, n, now_ns)
             self._try_send(now_ns, effects)
 
-    def expire(self, now_ns: int) -> list[Effect]:
-        """Lines 74-79: periodically."""
-        effects: list[Effect] = []
-        for due in self._unacked.due(now_ns):
-            for n in due.ids:
-                m = self._u.at(n)
-                assert m.message is not None, "an open id is unacked"
-                effects.append(Transmit(due.peer, DataPacket(m.message, m.pid, m.flag)))
-        for due in self._unpermitted.due(now_ns):
-            for n in due.ids:
-                effects.append(Transmit(due.peer, Ack(n)))
-        return effects
-
-    def anew(self) -> Self:
-        return PaperBasicProcess(
-            self._me,
-            self._known,
-            send_limit=self._send_limit,
-            receive_limit=self._received.limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._unacked.patience_ns,
-            watermark=self._watermark,
-        )
+    def _packet_to(self, j: i64, n: i64) -> DataPacket:  # noqa: ARG002 - it has one receiver
+        m = self._u.at(n)
+        assert m.message is not None, "an open id is unacked"
+        return DataPacket(m.message, m.pid, m.flag)

@@ -169,13 +169,5 @@ class PaperMulticastProcess(PaperNode):
             self._unpermitted.answer(j, n, now_ns)
             self._try_send(now_ns, effects)
 
-    def expire(self, now_ns: int) -> list[Effect]:
-        """Lines 40-45: periodically."""
-        effects: list[Effect] = []
-        for due in self._unacked.due(now_ns):
-            for n in due.ids:
-                effects.append(Transmit(due.peer, self._u.at(n).packet_to(due.peer)))
-        for due in self._unpermitted.due(now_ns):
-            for n in due.ids:
-                effects.append(Transmit(due.peer, Ack(n)))
-        return effects
+    def _packet_to(self, j: i64, n: i64) -> DataPacket:
+        return self._u.at(n).packet_to(j)

@@ -7,13 +7,13 @@ erratum E8, the highest permit of each sender.
 
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import PAYLOAD_LIMIT, known_processes
-from antecede.core.effects import Effect
+from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.in_order import InOrder
 from antecede.core.outstanding import Outstanding
@@ -28,6 +28,12 @@ class PaperNode(CausalProcess):
     """One process; a subclass has the lines of its listing."""
 
     ASIDE: ClassVar[tuple[str, ...]] = ("_unacked", "_unpermitted")
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "send_limit",
+        "receive_limit",
+        "payload_limit",
+        "patience_ns",
+    )
 
     def __init__(
         self,
@@ -42,7 +48,9 @@ class PaperNode(CausalProcess):
         self._known: Final = known_processes(me, processes)
         self._me: Final[i64] = me
         self._send_limit: Final[i64] = send_limit
+        self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
+        self._patience_ns: Final[i64] = patience_ns
         self._ls: dict[int, int] = {}
         self._received = InOrder(receive_limit)
         self._pw: dict[int, int] = {}
@@ -54,6 +62,10 @@ class PaperNode(CausalProcess):
     @abstractmethod
     def _begin(self) -> None:
         """The state that the listing begins with."""
+
+    @abstractmethod
+    def _packet_to(self, j: i64, n: i64) -> DataPacket:
+        """Message n, which j has not acked."""
 
     @abstractmethod
     def _on_message(self, j: i64, m: DataPacket, now_ns: i64, effects: list[Effect]) -> None: ...
@@ -82,12 +94,16 @@ class PaperNode(CausalProcess):
         wake_ns = min(self._unacked.next_ns(), self._unpermitted.next_ns())
         return None if wake_ns == NEVER_NS else wake_ns
 
-    def anew(self) -> Self:
-        return type(self)(
-            self._me,
-            self._known,
-            send_limit=self._send_limit,
-            receive_limit=self._received.limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._unacked.patience_ns,
-        )
+    def expire(self, now_ns: int) -> list[Effect]:
+        """Periodically: lines 74-79 of Algorithm 1, 19-24 of 2, 40-45 of 3."""
+        effects: list[Effect] = []
+        for due in self._unacked.due(now_ns):
+            for n in due.ids:
+                effects.append(Transmit(due.peer, self._packet_to(due.peer, n)))
+        for due in self._unpermitted.due(now_ns):
+            for n in due.ids:
+                effects.append(Transmit(due.peer, Ack(n)))
+        return effects
+
+    def _taking_part(self) -> tuple[int, Collection[int]]:
+        return self._me, self._known

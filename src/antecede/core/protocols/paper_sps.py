@@ -199,18 +199,10 @@ class PaperSpsProcess(PaperNode):
             self._update_p2_m2()
             self._send_interval(start, self._p2, now_ns, effects)
 
-    def expire(self, now_ns: int) -> list[Effect]:
-        """Lines 19-24: periodically."""
-        effects: list[Effect] = []
-        for due in self._unacked.due(now_ns):
-            for n in due.ids:
-                m = self._u.at(n)
-                assert m.message is not None, "an open id is unacked"
-                effects.append(Transmit(due.peer, DataPacket(m.message, m.pid, m.flag)))
-        for due in self._unpermitted.due(now_ns):
-            for n in due.ids:
-                effects.append(Transmit(due.peer, Ack(n)))
-        return effects
+    def _packet_to(self, j: i64, n: i64) -> DataPacket:  # noqa: ARG002 - it has one receiver
+        m = self._u.at(n)
+        assert m.message is not None, "an open id is unacked"
+        return DataPacket(m.message, m.pid, m.flag)
 
 
 def send_permit(m: Msg, effects: list[Effect]) -> None:

@@ -18,17 +18,16 @@ message's own copy. Work grows with what is carried.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.admission import check_room
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
-from antecede.core.values import Message, Packet, Value
+from antecede.core.protocols.group_process import GroupProcess
+from antecede.core.values import IdPacket, Message, MessagePacket, Packet, Value
 
 SEND_LIMIT: Final = 1 << 16
 """Messages that may be unacknowledged at once; beyond it `submit` raises BufferFull."""
@@ -47,22 +46,21 @@ class Predecessor(Value):
 
     __slots__ = ("message", "targets")
 
+    FIELDS: ClassVar = ("message", "targets")
+
     def __init__(self, message: Message, targets: tuple[int, ...]) -> None:
         self.message: Final = message
         self.targets: Final = targets
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.message, self.targets)
-
 
 @final
 @mypyc_attr(acyclic=True)
-class PiggybackMessage(Packet):
+class PiggybackMessage(MessagePacket):
     """A message, all its targets, what comes before it, and up to which ids senders are stable."""
 
-    __slots__ = ("before", "carried", "stable", "targets")
+    __slots__ = ("before", "stable", "targets")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets", "before", "stable")
 
     def __init__(
         self,
@@ -71,14 +69,10 @@ class PiggybackMessage(Packet):
         before: tuple[Predecessor, ...],
         stable: tuple[tuple[int, int], ...],
     ) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
         self.before: Final = before
         self.stable: Final = stable
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
@@ -91,32 +85,15 @@ class PiggybackMessage(Packet):
             total += 2 + len(predecessor.targets)
         return total
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets, self.before, self.stable)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
-
 
 @final
 @mypyc_attr(acyclic=True)
-class PiggybackAck(Packet):
+class PiggybackAck(IdPacket):
     """The message with this id, and all that came with it, has been delivered or kept."""
 
-    __slots__ = ("sequence",)
+    __slots__ = ()
 
     KIND: ClassVar[str] = "ack"
-
-    def __init__(self, sequence: i64) -> None:
-        self.sequence: Final[i64] = sequence
-
-    @property
-    def metadata_integers(self) -> int:
-        """The id."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence,)
 
 
 @final
@@ -148,7 +125,7 @@ class Peer:
 
 
 @final
-class PiggybackProcess(CausalProcess):
+class PiggybackProcess(GroupProcess):
     """One process's side; packets to it arrive exactly once, in any order."""
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -159,6 +136,7 @@ class PiggybackProcess(CausalProcess):
         "_stable",
         "_peers",
     )
+    OPTIONS: ClassVar[tuple[str, ...]] = ("send_limit", "carry_limit", "payload_limit")
 
     def __init__(
         self,
@@ -169,11 +147,9 @@ class PiggybackProcess(CausalProcess):
         carry_limit: int = CARRY_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._send_limit: Final[i64] = send_limit
         self._carry_limit: Final[i64] = carry_limit
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
         self._delivered: dict[int, int] = {}
         # What is carried along, causes before effects.
         self._past: dict[Key, Kept] = {}
@@ -182,22 +158,19 @@ class PiggybackProcess(CausalProcess):
         self._stable: dict[int, int] = {}
         self._peers: dict[int, Peer] = {}
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
+    def _check_targets(self, remote: list[int]) -> None:  # noqa: ARG002 - to anybody
         check_room(len(self._unacked), self._send_limit)
+
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - no timers
+        if not remote:
+            return []
         me = self._members.me
-        self._sequence += 1
-        message = Message(me, self._sequence, content)
+        self._unacked[message.sequence] = {}
+        listed = tuple(sorted(remote))
         effects: list[Effect] = []
-        if remote:
-            self._unacked[message.sequence] = {}
-            listed = tuple(sorted(remote))
-            for target in remote:
-                effects.append(Transmit(target, self._packet_for(target, message, listed)))
-            self._past[me, message.sequence] = Kept(message, list(listed), {me: True})
-        if to_self:
-            effects.append(Deliver(message))
+        for target in remote:
+            effects.append(Transmit(target, self._packet_for(target, message, listed)))
+        self._past[me, message.sequence] = Kept(message, list(listed), {me: True})
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
@@ -344,15 +317,6 @@ class PiggybackProcess(CausalProcess):
         if peer is None:
             peer = self._peers[process] = Peer()
         return peer
-
-    def anew(self) -> Self:
-        return PiggybackProcess(
-            self._members.me,
-            self._members.ids(),
-            send_limit=self._send_limit,
-            carry_limit=self._carry_limit,
-            payload_limit=self._payload_limit,
-        )
 
     def fingerprint(self) -> bytes:
         past = [(kept.message, kept.pending, sorted(kept.had)) for kept in self._past.values()]

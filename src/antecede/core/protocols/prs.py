@@ -18,35 +18,31 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import mypyc_attr
 
-from antecede.core.effects import Transmit
+from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
-from antecede.core.values import Message, Packet
-from antecede.core.vectors import EMPTY, Vector, in_order, maximum
+from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.vectors import EMPTY, Vector, maximum
 
 
 @final
 @mypyc_attr(acyclic=True)
-class PrsPacket(Packet):
+class PrsPacket(MessagePacket):
     """A message, its targets, and its sender's barriers from before it was sent.
 
     A barrier is a `Vector`: of each sender that is in it, the sequence of one message.
     """
 
-    __slots__ = ("barriers", "carried", "targets")
+    __slots__ = ("barriers", "targets")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets", "barriers")
 
     def __init__(
         self, carried: Message, targets: tuple[int, ...], barriers: dict[int, Vector]
     ) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
         self.barriers: Final = barriers
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
@@ -55,15 +51,6 @@ class PrsPacket(Packet):
         for barrier in self.barriers.values():
             integers += 1 + 2 * len(barrier.counts)
         return integers
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets, self.barriers)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
-
-    def __repr__(self) -> str:
-        return f"PrsPacket({self.carried!r}, {self.targets}, {in_order(self.barriers)})"
 
 
 @final
@@ -78,7 +65,7 @@ class PrsProcess(ReceiverBuffering[PrsPacket]):
         self._delivered: dict[int, Vector] = {}
         self._barriers: dict[int, Vector] = {}
 
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         packet = PrsPacket(message, tuple(sorted(remote)), dict(self._barriers))
         barrier = Vector({self._members.me: int(message.sequence)})
         for target in remote:

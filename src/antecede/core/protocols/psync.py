@@ -21,18 +21,18 @@ nothing. One acknowledgement per copy; requests and answers where packets are lo
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.admission import check_room
 from antecede.core.alarms import PATIENCE_NS, Alarm, Alarms
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.errors import LocalError, RemoteError
-from antecede.core.members import Members
-from antecede.core.process import NEVER_NS, CausalProcess
-from antecede.core.values import Message, Packet
+from antecede.core.errors import RemoteError
+from antecede.core.process import NEVER_NS
+from antecede.core.protocols.group_process import GroupProcess
+from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 from antecede.core.waiting import RECEIVE_LIMIT, WaitingRoom
 
 SEND_LIMIT: Final = 1 << 16
@@ -47,49 +47,31 @@ Ids: TypeAlias = tuple[tuple[int, int], ...]
 
 @final
 @mypyc_attr(acyclic=True)
-class PsyncMessage(Packet):
+class PsyncMessage(MessagePacket):
     """A message of anybody's (its `sender` is who submitted it) and what it directly follows."""
 
-    __slots__ = ("carried", "follows")
+    __slots__ = ("follows",)
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "follows")
 
     def __init__(self, carried: Message, follows: Ids) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.follows: Final = follows
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """Its sender and id, and those of the messages it follows."""
         return 2 + 2 * len(self.follows)
 
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.follows)
-
 
 @final
 @mypyc_attr(acyclic=True)
-class PsyncAck(Packet):
+class PsyncAck(IdPacket):
     """Your messages up to this one have been delivered."""
 
-    __slots__ = ("sequence",)
+    __slots__ = ()
 
     KIND: ClassVar[str] = "ack"
-
-    def __init__(self, sequence: i64) -> None:
-        self.sequence: Final[i64] = sequence
-
-    @property
-    def metadata_integers(self) -> int:
-        """The id."""
-        return 1
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.sequence,)
 
 
 @final
@@ -100,6 +82,7 @@ class PsyncRequest(Packet):
     __slots__ = ("missing",)
 
     KIND: ClassVar[str] = "request"
+    FIELDS: ClassVar = ("missing",)
 
     def __init__(self, missing: Ids) -> None:
         self.missing: Final = missing
@@ -108,9 +91,6 @@ class PsyncRequest(Packet):
     def metadata_integers(self) -> int:
         """Sender and id of each."""
         return 2 * len(self.missing)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.missing,)
 
 
 @final
@@ -140,7 +120,7 @@ class Other:
 
 
 @final
-class PsyncProcess(CausalProcess):
+class PsyncProcess(GroupProcess):
     """One participant; every message goes to all the others."""
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -154,6 +134,13 @@ class PsyncProcess(CausalProcess):
         "_room",
         "_alarms",
     )
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "send_limit",
+        "keep_limit",
+        "receive_limit",
+        "payload_limit",
+        "patience_ns",
+    )
 
     def __init__(
         self,
@@ -166,11 +153,11 @@ class PsyncProcess(CausalProcess):
         payload_limit: int = PAYLOAD_LIMIT,
         patience_ns: int = PATIENCE_NS,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._send_limit: Final[i64] = send_limit
         self._keep_limit: Final[i64] = keep_limit
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
+        self._receive_limit: Final[i64] = receive_limit
+        self._patience_ns: Final[i64] = patience_ns
         self._others: dict[int, Other] = {}
         # Of each process at most one message that nothing we have delivered follows.
         self._leaves: dict[int, int] = {}
@@ -186,25 +173,20 @@ class PsyncProcess(CausalProcess):
             if process != me:
                 self._others[process] = Other(process)
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        if len(remote) < len(self._others):
-            raise LocalError(f"psync only broadcasts: {targets} leaves somebody out")
+    def _check_targets(self, remote: list[int]) -> None:
+        self._members.check_all(remote)
         check_room(len(self._own), self._send_limit)
-        me = self._members.me
-        self._sequence += 1
-        message = Message(me, self._sequence, content)
+
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:
         effects: list[Effect] = []
         if remote:
+            me = self._members.me
             packet = PsyncMessage(message, tuple(sorted(self._leaves.items())))
             self._leaves = {me: message.sequence}
             self._own[message.sequence] = Own(packet, self._kept_ever)
             for target in remote:
                 self._alarms.start(self._others[target].alarm, now_ns)
                 effects.append(Transmit(target, packet))
-        if to_self:
-            effects.append(Deliver(message))
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
@@ -375,17 +357,6 @@ class PsyncProcess(CausalProcess):
             if process == self._members.me and sequence > self._sequence:
                 raise RemoteError(f"{source} knows a message that {process} never sent")
             before = process
-
-    def anew(self) -> Self:
-        return PsyncProcess(
-            self._members.me,
-            self._members.ids(),
-            send_limit=self._send_limit,
-            keep_limit=self._keep_limit,
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-            patience_ns=self._alarms.patience_ns,
-        )
 
     def fingerprint(self) -> bytes:
         others = [(process, int(o.acked), int(o.delivered)) for process, o in self._others.items()]

@@ -8,24 +8,24 @@ arrive exactly once, in any order.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Final, Generic, Self, cast
+from typing import ClassVar, Final, Generic, cast
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.group_process import GroupProcess
 from antecede.core.values import Message, Packet
 from antecede.core.waiting import RECEIVE_LIMIT, Held, WaitingRoom
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ReceiverBuffering(CausalProcess, Generic[Held]):
+class ReceiverBuffering(GroupProcess, Generic[Held]):
     """One process's side; messages to it arrive exactly once, in any order."""
 
     PACKET: ClassVar[type[Packet]] = Packet
+    OPTIONS: ClassVar[tuple[str, ...]] = ("receive_limit", "payload_limit")
 
     def __init__(
         self,
@@ -35,10 +35,8 @@ class ReceiverBuffering(CausalProcess, Generic[Held]):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
-        self._payload_limit: Final[i64] = payload_limit
-        # The sequence of our latest message.
-        self._sequence: i64 = 0
+        super().__init__(me, processes, payload_limit)
+        self._receive_limit: Final[i64] = receive_limit
         self._room: WaitingRoom[Held] = WaitingRoom(receive_limit)
         self._begin()
 
@@ -49,7 +47,7 @@ class ReceiverBuffering(CausalProcess, Generic[Held]):
         """What a process knows when nothing has happened."""
 
     @abstractmethod
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         """What leaves for the others, which may be none, and what we remember of it."""
 
     @abstractmethod
@@ -64,22 +62,10 @@ class ReceiverBuffering(CausalProcess, Generic[Held]):
     def _take_in(self, packet: Held) -> None:
         """It is delivered: learn what it carries, and tell the room how far we are."""
 
-    def _check_targets(self, remote: list[int]) -> None:
-        """`LocalError` if a message cannot go to these."""
-
     # The steps.
 
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
-        remote, to_self = self._members.split(targets)
-        self._check_targets(remote)
-        content = checked_payload(payload, self._payload_limit)
-        self._sequence += 1
-        message = Message(self._members.me, self._sequence, content)
-        effects: list[Effect] = []
-        effects.extend(self._copies(message, remote))
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - no timers
+        return self._copies(message, remote)
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
         if not isinstance(packet, self.PACKET):
@@ -100,15 +86,7 @@ class ReceiverBuffering(CausalProcess, Generic[Held]):
             ready = self._room.next_ready()
         return effects
 
-    def anew(self) -> Self:
-        return type(self)(
-            self._members.me,
-            self._members.ids(),
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
 
-
-def to_each(targets: list[int], packet: Packet) -> list[Transmit]:
+def to_each(targets: list[int], packet: Packet) -> list[Effect]:
     """The same packet to all."""
     return [Transmit(target, packet) for target in targets]

@@ -18,25 +18,25 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.effects import Transmit
+from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
-from antecede.core.values import Message, Packet
-from antecede.core.vectors import EMPTY, Vector, counts_of, in_order, maximum
+from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.vectors import EMPTY, Vector, counts_of, maximum
 
 
 @final
 @mypyc_attr(acyclic=True)
-class RstPacket(Packet):
+class RstPacket(MessagePacket):
     """A message, its targets, and its sender's matrix from before it was sent.
 
     Rows of zeros are left out of `sent`; `size` is n. `counted` is the sender's row with this
     message counted for all its targets: it follows from the rest, and is given to share it.
     """
 
-    __slots__ = ("carried", "counted", "sent", "size", "targets")
+    __slots__ = ("counted", "sent", "size", "targets")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets", "size", "sent")
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RstPacket(Packet):
         sent: dict[int, Vector],
         counted: Vector | None = None,
     ) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
         self.size: Final[i64] = size
         self.sent: Final = sent
@@ -55,22 +55,9 @@ class RstPacket(Packet):
         self.counted: Final = counted
 
     @property
-    def message(self) -> Message | None:
-        return self.carried
-
-    @property
     def metadata_integers(self) -> int:
         """The matrix: n*n, although zeros are not on the wire. The targets are not counted."""
         return self.size * self.size
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets, self.size, self.sent)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
-
-    def __repr__(self) -> str:
-        return f"RstPacket({self.carried!r}, {self.targets}, {self.size}, {in_order(self.sent)})"
 
 
 @final
@@ -85,7 +72,7 @@ class RstProcess(ReceiverBuffering[RstPacket]):
         self._sent: dict[int, Vector] = {}
         self._delivered: dict[int, int] = {}
 
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         if not remote:
             return []
         me = self._members.me

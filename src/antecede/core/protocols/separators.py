@@ -20,52 +20,42 @@ domain off.
 
 from collections.abc import Sequence
 from math import isqrt
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload, checked_targets
+from antecede.core.checks import PAYLOAD_LIMIT, checked_targets
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.members import Members
-from antecede.core.process import CausalProcess
+from antecede.core.protocols.group_process import GroupProcess
 from antecede.core.protocols.rst import RstPacket, RstProcess
 from antecede.core.state import shown
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, MessagePacket, Packet
 from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
 @mypyc_attr(acyclic=True)
-class SeparatorPacket(Packet):
+class SeparatorPacket(MessagePacket):
     """A message on one hop: whom it is for at or beyond the receiver, and its order in the domain.
 
     `hop` is an empty `rst` message among the members of the domain that the packet crosses.
     """
 
-    __slots__ = ("carried", "hop", "targets")
+    __slots__ = ("hop", "targets")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets", "hop")
 
     def __init__(self, carried: Message, targets: tuple[int, ...], hop: RstPacket) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
         self.hop: Final = hop
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """Origin, id, targets, and the matrix of the domain."""
         return 2 + len(self.targets) + self.hop.metadata_integers
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets, self.hop)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
 
 
 @final
@@ -132,7 +122,7 @@ class Domain:
 
 
 @final
-class SeparatorsProcess(CausalProcess):
+class SeparatorsProcess(GroupProcess):
     """One process; messages to it arrive exactly once, in any order.
 
     `domains` is how many there are (the ids in order are cut into so many, as equal as can be), or
@@ -141,6 +131,7 @@ class SeparatorsProcess(CausalProcess):
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_home", "_backbone")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("domains", "receive_limit", "payload_limit")
 
     def __init__(
         self,
@@ -151,11 +142,9 @@ class SeparatorsProcess(CausalProcess):
         receive_limit: int = RECEIVE_LIMIT,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._domains: Final = checked_domains(self._members, domains)
         self._receive_limit: Final = receive_limit
-        self._payload_limit: Final[i64] = payload_limit
-        self._sequence: i64 = 0
         self._gateway: Final = self._domains.gateway_of(me)
         home = self._domains.home_of(me)
         self._home: Domain = Domain(RstProcess(me, home, receive_limit=receive_limit))
@@ -163,16 +152,6 @@ class SeparatorsProcess(CausalProcess):
         if self._gateway == me:
             order = RstProcess(me, self._domains.gateways, receive_limit=receive_limit)
             self._backbone = Domain(order)
-
-    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        self._sequence += 1
-        message = Message(self._members.me, self._sequence, content)
-        effects = self._pass_on(message, remote, now_ns)
-        if to_self:
-            effects.append(Deliver(message))
-        return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         if not isinstance(packet, SeparatorPacket):
@@ -182,12 +161,12 @@ class SeparatorsProcess(CausalProcess):
         for ready in domain.take(source, packet, now_ns):
             remote = [target for target in ready.targets if target != self._members.me]
             # Passed on before it is delivered: an answer must not leave ahead of it.
-            effects.extend(self._pass_on(ready.carried, remote, now_ns))
+            effects.extend(self._send(ready.carried, remote, now_ns))
             if len(remote) < len(ready.targets):
                 effects.append(Deliver(ready.carried))
         return effects
 
-    def _pass_on(self, message: Message, remote: list[int], now_ns: int) -> list[Effect]:
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:
         """One hop towards all targets: those at home, and those of other domains."""
         at_home: dict[int, list[int]] = {}
         abroad: dict[int, list[int]] = {}
@@ -215,7 +194,7 @@ class SeparatorsProcess(CausalProcess):
             raise RemoteError(f"a message of {origin} from {source}: one of them is nobody here")
         if packet.carried.sequence < 1 or packet.hop.carried.payload:
             raise RemoteError(f"{source} sent message {packet.carried.sequence}, or a hop with it")
-        self._check_targets(source, packet.targets)
+        self._check_ways(source, packet.targets)
         if self._domains.gateway_of(source) != self._gateway:
             return self._check_from_abroad(source, packet)
         if self._backbone is None and packet.targets != (me,):
@@ -237,7 +216,7 @@ class SeparatorsProcess(CausalProcess):
                 raise RemoteError(f"the way from {source} to {target} does not lead through here")
         return self._backbone
 
-    def _check_targets(self, source: int, targets: tuple[int, ...]) -> None:
+    def _check_ways(self, source: int, targets: tuple[int, ...]) -> None:
         before = -1
         for target in targets:
             if target <= before or not self._members.knows(target):
@@ -250,15 +229,6 @@ class SeparatorsProcess(CausalProcess):
             before = target
         if before < 0:
             raise RemoteError(f"{source} sent a message without targets")
-
-    def anew(self) -> Self:
-        return SeparatorsProcess(
-            self._members.me,
-            self._members.ids(),
-            domains=self._domains,
-            receive_limit=self._receive_limit,
-            payload_limit=self._payload_limit,
-        )
 
 
 # Who is in which domain.

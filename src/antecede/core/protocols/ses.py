@@ -14,24 +14,24 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.effects import Transmit
+from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
-from antecede.core.values import Message, Packet
-from antecede.core.vectors import EMPTY, Vector, in_order, maximum
+from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.vectors import EMPTY, Vector, maximum
 
 
 @final
 @mypyc_attr(acyclic=True)
-class SesPacket(Packet):
+class SesPacket(MessagePacket):
     """A message, its targets, its vector time, and that of the latest message to each process.
 
     Zeros are left out of vectors; `size` is n.
     """
 
-    __slots__ = ("carried", "latest", "size", "targets", "time")
+    __slots__ = ("latest", "size", "targets", "time")
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets", "size", "time", "latest")
 
     def __init__(
         self,
@@ -41,30 +41,16 @@ class SesPacket(Packet):
         time: Vector,
         latest: dict[int, Vector],
     ) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
         self.size: Final[i64] = size
         self.time: Final = time
         self.latest: Final = latest
 
     @property
-    def message(self) -> Message | None:
-        return self.carried
-
-    @property
     def metadata_integers(self) -> int:
         """Its targets, its time (n), and 1 + n for each process that it remembers a time of."""
         return len(self.targets) + self.size + len(self.latest) * (1 + self.size)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets, self.size, self.time, self.latest)
-
-    def hashed(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
-
-    def __repr__(self) -> str:
-        header = f"{self.carried!r}, {self.targets}, {self.size}"
-        return f"SesPacket({header}, {self.time}, {in_order(self.latest)})"
 
 
 @final
@@ -82,7 +68,7 @@ class SesProcess(ReceiverBuffering[SesPacket]):
         self._time: Vector = EMPTY
         self._latest: dict[int, Vector] = {}
 
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         self._time = self._time.plus((self._members.me,))
         listed = tuple(sorted(remote))
         packet = SesPacket(message, listed, self._members.size, self._time, dict(self._latest))

@@ -16,16 +16,16 @@ is a count per link heard of. Latency is optimal. A new link needs a new group.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, Self, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import mypyc_attr
 
 from antecede.core.checks import PAYLOAD_LIMIT, checked_targets
-from antecede.core.effects import Transmit
+from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.members import Members
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering
-from antecede.core.values import Message, Packet
+from antecede.core.values import Message, MessagePacket, Packet
 from antecede.core.waiting import RECEIVE_LIMIT
 
 Links: TypeAlias = dict[int, list[int]]
@@ -37,31 +37,24 @@ SHAPES: Final = ("complete", "ring", "star", "tree")
 
 @final
 @mypyc_attr(acyclic=True)
-class TopologyPacket(Packet):
+class TopologyPacket(MessagePacket):
     """A message, and the counts that the link it takes has to carry, in the order both ends know.
 
     The count of the link itself includes this message.
     """
 
-    __slots__ = ("carried", "counts")
+    __slots__ = ("counts",)
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "counts")
 
     def __init__(self, carried: Message, counts: tuple[int, ...]) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.counts: Final = counts
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """The id and the counts."""
         return 1 + len(self.counts)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.counts)
 
 
 @final
@@ -103,6 +96,7 @@ class TopologyProcess(ReceiverBuffering[TopologyPacket]):
 
     PACKET: ClassVar[type[Packet]] = TopologyPacket
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_sent", "_delivered", "_room")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("topology", "receive_limit", "payload_limit")
 
     def __init__(
         self,
@@ -127,7 +121,7 @@ class TopologyProcess(ReceiverBuffering[TopologyPacket]):
             if not self._topology.has_link(me, target):
                 raise LocalError(f"the topology has no link from {me} to {target}")
 
-    def _copies(self, message: Message, remote: list[int]) -> list[Transmit]:
+    def _copies(self, message: Message, remote: list[int]) -> list[Effect]:
         if not remote:
             return []
         own = self._sent.setdefault(self._members.me, {})
@@ -200,15 +194,6 @@ class TopologyProcess(ReceiverBuffering[TopologyPacket]):
         delivered = self._delivered.get(source, 0) + 1
         self._delivered[source] = delivered
         self._room.reached(source, delivered)
-
-    def anew(self) -> Self:
-        return TopologyProcess(
-            self._members.me,
-            self._members.ids(),
-            topology=self._topology,
-            receive_limit=self._room.limit,
-            payload_limit=self._payload_limit,
-        )
 
 
 # Which counts a link carries.

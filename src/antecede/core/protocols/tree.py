@@ -16,42 +16,35 @@ tree.
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, final
+from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.members import Members
-from antecede.core.process import CausalProcess
-from antecede.core.values import Message, Packet
+from antecede.core.protocols.group_process import GroupProcess
+from antecede.core.values import Message, MessagePacket, Packet
 
 
 @final
 @mypyc_attr(acyclic=True)
-class TreePacket(Packet):
+class TreePacket(MessagePacket):
     """A message (its `sender` is who submitted it) and its targets beyond this link, ascending."""
 
-    __slots__ = ("carried", "targets")
+    __slots__ = ("targets",)
 
-    KIND: ClassVar[str] = "message"
+    FIELDS: ClassVar = ("carried", "targets")
 
     def __init__(self, carried: Message, targets: tuple[int, ...]) -> None:
-        self.carried: Final = carried
+        super().__init__(carried)
         self.targets: Final = targets
-
-    @property
-    def message(self) -> Message | None:
-        return self.carried
 
     @property
     def metadata_integers(self) -> int:
         """The origin, the id and the remaining targets."""
         return 2 + len(self.targets)
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.carried, self.targets)
 
 
 @final
@@ -97,10 +90,11 @@ class SpanningTree:
 
 
 @final
-class TreeProcess(CausalProcess):
+class TreeProcess(GroupProcess):
     """One process of the tree; `parents` gives every process but the root its parent."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_members", "_next_sequence", "_heard")
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_heard")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("parents", "payload_limit")
 
     def __init__(
         self,
@@ -110,31 +104,15 @@ class TreeProcess(CausalProcess):
         parents: dict[int, int] | None = None,
         payload_limit: int = PAYLOAD_LIMIT,
     ) -> None:
-        self._members: Final = Members(me, processes)
+        super().__init__(me, processes, payload_limit)
         self._parents: Final = parents
-        self._payload_limit: Final[i64] = payload_limit
         self._tree: Final = SpanningTree(sorted_ids(self._members), parents)
-        self._next_sequence: i64 = 1
         self._heard: dict[int, int] = {}
 
-    def submit(
-        self,
-        targets: Sequence[int],
-        payload: object,
-        now_ns: int,  # noqa: ARG002 - it has no timer
-    ) -> list[Effect]:
-        remote, to_self = self._members.split(targets)
-        content = checked_payload(payload, self._payload_limit)
-        message = Message(self._members.me, self._next_sequence, content)
-        self._next_sequence += 1
-        return self._pass_on(message, remote, to_self)
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - it has no timer
+        return self._pass_on(message, remote, False)
 
-    def arrive(
-        self,
-        source: int,
-        packet: Packet,
-        now_ns: int,  # noqa: ARG002 - it has no timer
-    ) -> list[Effect]:
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - it has no timer
         if not isinstance(packet, TreePacket):
             raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
         self._check_route(source, packet)
@@ -180,14 +158,6 @@ class TreeProcess(CausalProcess):
         if to_self:
             effects.append(Deliver(message))
         return effects
-
-    def anew(self) -> Self:
-        return TreeProcess(
-            self._members.me,
-            self._members.ids(),
-            parents=self._parents,
-            payload_limit=self._payload_limit,
-        )
 
 
 def sorted_ids(members: Members) -> Sequence[int]:

@@ -6,7 +6,7 @@ be submitted, and wherever the same state comes back: from there on, the faults 
 """
 
 from collections.abc import Callable
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64
 
@@ -27,13 +27,12 @@ class Budgets(Value):
 
     __slots__ = ("duplications", "expiries", "losses")
 
+    FIELDS: ClassVar = ("losses", "duplications", "expiries")
+
     def __init__(self, losses: int = 0, duplications: int = 0, expiries: int = 0) -> None:
         self.losses: Final = losses
         self.duplications: Final = duplications
         self.expiries: Final = expiries
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.losses, self.duplications, self.expiries)
 
 
 @final

@@ -4,7 +4,7 @@ Causal order is happens-before over submissions and deliveries only: message x c
 sender of y submitted or delivered x before it submitted y, and so on along chains of messages.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from antecede.core.values import Value
 
@@ -30,6 +30,8 @@ class Verdict(Value):
 
     __slots__ = ("detail", "kind", "message", "missing", "process")
 
+    FIELDS: ClassVar = ("kind", "process", "message", "missing", "detail")
+
     def __init__(
         self, kind: str, process: int, message: str = "", missing: str = "", detail: str = ""
     ) -> None:
@@ -38,9 +40,6 @@ class Verdict(Value):
         self.message: Final = message
         self.missing: Final = missing
         self.detail: Final = detail
-
-    def fields(self) -> tuple[object, ...]:
-        return (self.kind, self.process, self.message, self.missing, self.detail)
 
 
 def in_words(verdict: Verdict) -> str:

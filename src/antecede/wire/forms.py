@@ -1,126 +1,45 @@
-"""The algorithms that buffer at the receiver, on the wire: what they must say, as short as it goes.
+"""How the fields of packets look on the wire: integers, ids, vectors, matrices, logs.
 
-Three forms are shared. Ids (of targets) are their number, then each as its distance from the one
-before. A vector is its runs of neighbouring ids that all count something: a full vector costs about
-a byte for each process, a sparse one about two for each entry, and zeros cost nothing. A matrix is
-its rows that are not empty, each after the distance of its id from the one before. So matrices here
-are smaller than n*n integers as long as many pairs of processes have never talked.
+A `Form` writes and reads one field; the layouts in `wire.codec` are made of them. Ids (of targets)
+are their number, then each as its distance from the one before. A vector is its runs of
+neighbouring ids that all count something: a full vector costs about a byte for each process, a
+sparse one about two for each entry, and zeros cost nothing. A matrix is its rows that are not
+empty, each after the distance of its id from the one before. So matrices here are smaller than n*n
+integers as long as many pairs of processes have never talked.
 
 Vectors and sends keep their bytes once they are made: many packets share them.
 """
 
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
+
 from librt.strings import BytesWriter
-from mypy_extensions import i64
 
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.protocols.bss import BssPacket
-from antecede.core.protocols.ks import KsPacket
 from antecede.core.protocols.ks_log import Log, Sends
-from antecede.core.protocols.prs import PrsPacket
-from antecede.core.protocols.rst import RstPacket
-from antecede.core.protocols.ses import SesPacket
+from antecede.core.protocols.piggyback import Predecessor
 from antecede.core.values import Message
 from antecede.core.vectors import Vector
 from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
 
+LARGEST: Final = (1 << 62) - 1
+"""The largest integer on the wire: the highest that compiled code has a constant for."""
 
-def write_rst(packet: RstPacket, writer: BytesWriter) -> None:
-    """Append id, n, targets, matrix, payload."""
-    write_positive(writer, packet.carried.sequence)
-    write_positive(writer, packet.size)
-    write_targets(writer, packet.targets)
-    write_matrix(writer, packet.sent)
-    writer.write(packet.carried.payload)
+Field = TypeVar("Field")
+Ids: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def read_rst(reader: Reader, source: i64) -> RstPacket:
-    """What `write_rst` wrote."""
-    sequence = reader.positive()
-    size = reader.positive()
-    targets = read_targets(reader)
-    sent = read_matrix(reader)
-    return RstPacket(Message(source, sequence, reader.rest()), targets, size, sent)
+@final
+class Form:
+    """How one field is written and read: `LocalError` and `RemoteError` for what has no form."""
 
-
-def write_ks(packet: KsPacket, writer: BytesWriter) -> None:
-    """Append id, targets, log, payload."""
-    write_positive(writer, packet.carried.sequence)
-    write_targets(writer, packet.targets)
-    write_log(writer, packet.log)
-    writer.write(packet.carried.payload)
-
-
-def read_ks(reader: Reader, source: i64) -> KsPacket:
-    """What `write_ks` wrote."""
-    sequence = reader.positive()
-    targets = read_targets(reader)
-    log = read_log(reader)
-    return KsPacket(Message(source, sequence, reader.rest()), targets, log)
-
-
-def write_prs(packet: PrsPacket, writer: BytesWriter) -> None:
-    """Append id, targets, barriers, payload."""
-    write_positive(writer, packet.carried.sequence)
-    write_targets(writer, packet.targets)
-    write_matrix(writer, packet.barriers)
-    writer.write(packet.carried.payload)
-
-
-def read_prs(reader: Reader, source: i64) -> PrsPacket:
-    """What `write_prs` wrote."""
-    sequence = reader.positive()
-    targets = read_targets(reader)
-    barriers = read_matrix(reader)
-    return PrsPacket(Message(source, sequence, reader.rest()), targets, barriers)
-
-
-def write_ses(packet: SesPacket, writer: BytesWriter) -> None:
-    """Append n, targets, vector time (the id is in it), latest times, payload."""
-    check_dated(packet.carried, packet.time)
-    write_positive(writer, packet.size)
-    write_targets(writer, packet.targets)
-    write_vector(writer, packet.time)
-    write_matrix(writer, packet.latest)
-    writer.write(packet.carried.payload)
-
-
-def read_ses(reader: Reader, source: i64) -> SesPacket:
-    """What `write_ses` wrote."""
-    size = reader.positive()
-    targets = read_targets(reader)
-    time = read_vector(reader)
-    latest = read_matrix(reader)
-    return SesPacket(read_dated(reader, source, time), targets, size, time, latest)
-
-
-def write_bss(packet: BssPacket, writer: BytesWriter) -> None:
-    """Append n, vector time (the id is in it), payload."""
-    check_dated(packet.carried, packet.time)
-    write_positive(writer, packet.size)
-    write_vector(writer, packet.time)
-    writer.write(packet.carried.payload)
-
-
-def read_bss(reader: Reader, source: i64) -> BssPacket:
-    """What `write_bss` wrote."""
-    size = reader.positive()
-    time = read_vector(reader)
-    return BssPacket(read_dated(reader, source, time), size, time)
-
-
-def check_dated(message: Message, time: Vector) -> None:
-    """`LocalError` unless the vector time of `message` counts it as its sender's latest."""
-    if time.get(message.sender) != message.sequence or message.sequence < 1:
-        raise LocalError(f"message {message.sequence} of {message.sender} is dated {time}")
-
-
-def read_dated(reader: Reader, source: i64, time: Vector) -> Message:
-    """The message whose id is in its vector time, and whose payload is the rest."""
-    sequence = time.get(source)
-    if sequence < 1:
-        raise RemoteError(f"a message of {source} that its own vector does not count")
-    return Message(source, sequence, reader.rest())
+    def __init__(
+        self, write: Callable[[BytesWriter, Field], None], read: Callable[[Reader], Field]
+    ) -> None:
+        # Only ever called with what is in such a field.
+        self.write: Final = cast(Callable[[BytesWriter, Any], None], write)
+        self.read: Final = read
 
 
 # Integers.
@@ -128,7 +47,7 @@ def read_dated(reader: Reader, source: i64, time: Vector) -> Message:
 
 def write_number(writer: BytesWriter, value: int) -> None:
     """Append an integer of any size; `LocalError` if it does not fit the wire."""
-    if not 0 <= value < VARINT_LIMIT:
+    if value < 0 or value > LARGEST:
         raise LocalError(f"{value} cannot be encoded: it is outside 0 <= value < 2**62")
     write_varint(writer, value)
 
@@ -147,6 +66,16 @@ def write_later(writer: BytesWriter, value: int, before: int) -> None:
     write_number(writer, value - before - 1)
 
 
+def read_number(reader: Reader) -> int:
+    """What `write_number` wrote."""
+    return int(reader.varint())
+
+
+def read_positive(reader: Reader) -> int:
+    """What `write_positive` wrote."""
+    return int(reader.positive())
+
+
 def read_later(reader: Reader, before: int, limit: int) -> int:
     """The next integer of an ascending list, below `limit`."""
     distance: int = reader.varint()
@@ -156,14 +85,38 @@ def read_later(reader: Reader, before: int, limit: int) -> int:
     return value
 
 
+def write_numbers(writer: BytesWriter, numbers: tuple[int, ...]) -> None:
+    """Append integers, and before them how many there are."""
+    write_varint(writer, len(numbers))
+    for number in numbers:
+        write_number(writer, number)
+
+
+def read_numbers(reader: Reader) -> tuple[int, ...]:
+    """What `write_numbers` wrote."""
+    return tuple([read_number(reader) for _ in range(reader.count())])
+
+
 # Ids.
+
+
+def write_process(writer: BytesWriter, process: int) -> None:
+    """Append a process id on its own."""
+    if process < 0 or process >= ID_LIMIT:
+        raise LocalError(f"process id {process} cannot be encoded: it is outside 0 <= id < 2**31")
+    write_varint(writer, process)
+
+
+def read_process(reader: Reader) -> int:
+    """What `write_process` wrote."""
+    return read_later(reader, -1, ID_LIMIT)
 
 
 def write_targets(writer: BytesWriter, targets: tuple[int, ...]) -> None:
     """Append the targets of a message, of which there is at least one."""
     if not targets:
         raise LocalError("a packet for nobody cannot be encoded")
-    write_ids(writer, list(targets))
+    write_ids(writer, targets)
 
 
 def read_targets(reader: Reader) -> tuple[int, ...]:
@@ -174,12 +127,14 @@ def read_targets(reader: Reader) -> tuple[int, ...]:
     return tuple(targets)
 
 
-def write_ids(writer: BytesWriter, ids: list[int]) -> None:
+def write_ids(writer: BytesWriter, ids: tuple[int, ...]) -> None:
     """Append ids in ascending order."""
     write_varint(writer, len(ids))
     before = -1
     for process in ids:
-        write_id(writer, process, before)
+        if process <= before or process >= ID_LIMIT:
+            raise LocalError(f"{ids} cannot be encoded: they are not ascending ids")
+        write_varint(writer, process - before - 1)
         before = process
 
 
@@ -198,6 +153,53 @@ def write_id(writer: BytesWriter, process: int, before: int) -> None:
     if process >= ID_LIMIT:
         raise LocalError(f"process id {process} cannot be encoded: it is not below 2**31")
     write_later(writer, process, before)
+
+
+def write_ids_of(writer: BytesWriter, ids: Ids) -> None:
+    """Append an id of a message for each of some processes, in ascending order of these."""
+    write_varint(writer, len(ids))
+    before = -1
+    for process, sequence in ids:
+        write_id(writer, process, before)
+        write_positive(writer, sequence)
+        before = process
+
+
+def read_ids_of(reader: Reader) -> Ids:
+    """What `write_ids_of` wrote."""
+    ids: list[tuple[int, int]] = []
+    before = -1
+    for _ in range(reader.count()):
+        before = read_later(reader, before, ID_LIMIT)
+        ids.append((before, read_positive(reader)))
+    return tuple(ids)
+
+
+def write_expelled(writer: BytesWriter, processes: list[int]) -> None:
+    """Append ids of the expelled, at least one, each as the step to it, which is never 0."""
+    if not processes:
+        raise LocalError("news of an expulsion must name somebody")
+    write_varint(writer, len(processes))
+    before = -1
+    for process in processes:
+        if process <= before or process >= ID_LIMIT:
+            raise LocalError(f"expelled processes must ascend and fit 31 bits: {processes}")
+        write_varint(writer, process - before)
+        before = process
+
+
+def read_expelled(reader: Reader) -> list[int]:
+    """What `write_expelled` wrote."""
+    processes: list[int] = []
+    before = -1
+    for _ in range(reader.count()):
+        before += read_positive(reader)
+        if before >= ID_LIMIT:
+            raise RemoteError(f"an expelled process beyond the last id, {ID_LIMIT - 1}")
+        processes.append(before)
+    if not processes:
+        raise RemoteError("news of an expulsion that name nobody")
+    return processes
 
 
 # Vectors and matrices.
@@ -315,7 +317,7 @@ def encoded_sends(sends: Sends) -> bytes:
     before = 0
     for time, targets in sends.entries.items():
         write_later(writer, time, before)
-        write_ids(writer, sorted(targets))
+        write_ids(writer, tuple(sorted(targets)))
         before = time
     return writer.getvalue()
 
@@ -341,3 +343,42 @@ def read_sends(reader: Reader) -> Sends:
         before = read_later(reader, before, VARINT_LIMIT)
         entries[before] = frozenset(read_ids(reader))
     return Sends(entries)
+
+
+# Messages inside others.
+
+
+def write_predecessors(writer: BytesWriter, before: tuple[Predecessor, ...]) -> None:
+    """Append messages that are brought along: sender, id, targets and payload of each."""
+    write_varint(writer, len(before))
+    for predecessor in before:
+        message = predecessor.message
+        write_process(writer, message.sender)
+        write_positive(writer, message.sequence)
+        write_targets(writer, predecessor.targets)
+        write_varint(writer, len(message.payload))
+        writer.write(message.payload)
+
+
+def read_predecessors(reader: Reader) -> tuple[Predecessor, ...]:
+    """What `write_predecessors` wrote."""
+    before: list[Predecessor] = []
+    for _ in range(reader.count()):
+        sender = read_process(reader)
+        sequence = reader.positive()
+        targets = read_targets(reader)
+        payload = reader.take(reader.varint())
+        before.append(Predecessor(Message(sender, sequence, payload), targets))
+    return tuple(before)
+
+
+NUMBER: Final = Form(write_number, read_number)
+POSITIVE: Final = Form(write_positive, read_positive)
+NUMBERS: Final = Form(write_numbers, read_numbers)
+TARGETS: Final = Form(write_targets, read_targets)
+IDS_OF: Final = Form(write_ids_of, read_ids_of)
+EXPELLED: Final = Form(write_expelled, read_expelled)
+VECTOR: Final = Form(write_vector, read_vector)
+MATRIX: Final = Form(write_matrix, read_matrix)
+LOG: Final = Form(write_log, read_log)
+PREDECESSORS: Final = Form(write_predecessors, read_predecessors)
