@@ -330,3 +330,26 @@ def test_a_file_without_messages_leaves_empty_tables(spark: SparkSession, tmp_pa
     assert (summary.messages, summary.copies, summary.processes, summary.rejects) == (0, 0, 0, 0)
     assert (summary.first_ns, summary.last_ns) == (None, None)
     assert pq.read_table(tmp_path / "out" / "rejects").num_rows == 0
+
+
+def test_what_is_kept_goes_when_the_next_step_has_what_it_needs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Or the disk has to hold all that was ever made, at once."""
+    kept: dict[str, int] = {}
+
+    def tell(step: str) -> None:
+        kept[step] = spark.sparkContext._jsc.getPersistentRDDs().size()
+
+    (tmp_path / "traces.json").write_bytes(as_json(COMPOSE))
+    ingest(spark, [str(tmp_path / "traces.json")], str(tmp_path / "out"), tell=tell)
+    steps = [count - kept["reading 1 files"] for count in kept.values()]
+
+    # Records; then messages too; these without records; and at last the copies in order.
+    assert dict(zip(kept, steps, strict=True)) == {
+        "reading 1 files": 0,
+        "finding messages": 1,
+        "writing what was read": 2,
+        "putting events in order": 1,
+        "writing": 1,
+    }
