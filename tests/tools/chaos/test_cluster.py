@@ -146,6 +146,20 @@ def test_what_was_for_a_former_life_may_be_missing_if_that_was_said() -> None:
     assert judge(witness.log(), witness.departures).ok
 
 
+def test_what_was_for_somebody_who_is_gone_is_waited_for_until_its_sender_has_said_so() -> None:
+    """On a busy machine a sender reads of an expulsion seconds after the others."""
+    witness, (ann, bob, cat) = lives("ann", "bob", "cat")
+    witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    gone = {"event": "expelled", "peer": "bob", "incarnation": 150}
+    witness.hears(cat, {**gone, "undelivered": []})
+    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+    assert witness.missing() == 1
+    witness.hears(ann, {**gone, "undelivered": [1]})
+    assert witness.missing() == 0
+    assert judge(witness.log(), witness.departures).ok
+
+
 def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_so() -> None:
     witness, (ann, bob) = lives("ann", "bob")
     first, second = witness.asks(ann, [bob]), witness.asks(ann, [bob])

@@ -176,11 +176,14 @@ class Witness:
         life.unanswered.clear()
 
     def missing(self) -> int:
-        """Copies that are still to come, between lives that are not gone."""
+        """Copies of which nobody has said yet what became of them, of senders that are not gone.
+
+        To a life that is gone, too: its sender may be the last to read that.
+        """
         gone = self.departures.gone
         count = 0
         for seen in self._seen:
-            if isinstance(seen, Asked) and seen.life not in gone and seen.expected not in gone:
+            if isinstance(seen, Asked) and seen.life not in gone:
                 copy = (seen.life, seen.asked, seen.name)
                 if seen.asked in self.lives[seen.life].interrupted:
                     continue
