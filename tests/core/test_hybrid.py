@@ -5,6 +5,7 @@ import pytest
 from antecede.core import CausalProcess, Deliver, Effect, Message, Packet, Transmit
 from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.protocols.hybrid_node import NEAR
 
 ALICE, BOB, CAROL, DAVE = range(4)
 EVERYONE = [ALICE, BOB, CAROL, DAVE]
@@ -60,6 +61,20 @@ def test_an_answer_waits_until_what_caused_it_has_arrived(variant: str) -> None:
     answer = DataPacket(Message(BOB, 1, b"answer"), 0, False)
     assert bob.arrive(ALICE, Permit(2), 0) == [Transmit(CAROL, answer)]
     assert delivered(carol.arrive(BOB, answer, 0)) == [b"answer"]
+
+
+def test_peers_whose_ids_end_alike_are_told_apart() -> None:
+    """They are looked for in the same place, which only one of them can have."""
+    ids = [1, 1 + NEAR, 1 + 2 * NEAR]
+    alice = PROTOCOLS["hybrid"].create(ALICE, [ALICE, *ids])
+    for sequence in (1, 2, 3):
+        for bob in ids:
+            said = DataPacket(Message(bob, sequence, b"%d" % bob), sequence - 1, False)
+            ack = Transmit(bob, Ack(sequence))
+            assert alice.arrive(bob, said, 0) == [Deliver(said.carried), ack]
+            answer = alice.submit([bob], b"", 0)[0]
+            assert isinstance(answer, Transmit)
+            assert answer.target == bob
 
 
 @both_variants

@@ -53,7 +53,7 @@ def agree(permits: MissingPermits, owing: list[OwedPermits], plain: Plain) -> bo
         listed == plain.missing()
         and (permits.first, permits.second, permits.next)
         == (plain.first(), plain.second(), plain.next())
-        and all(owed.lowest() == plain.lowest(int(owed.sender)) for owed in owing)
+        and all(owed.lowest == plain.lowest(int(owed.sender)) for owed in owing)
     )
 
 

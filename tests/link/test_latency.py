@@ -8,6 +8,7 @@ from antecede.core.errors import LocalError
 from antecede.link.keyed_random import KeyedRandom
 from antecede.link.latency import (
     DELAY_NS_MAX,
+    EXACT_SPAN_NS,
     Constant,
     Empirical,
     Exponential,
@@ -46,6 +47,15 @@ def test_a_uniform_latency_fills_its_span() -> None:
     assert MS <= delays[0] < 1.01 * MS
     assert 2.99 * MS < delays[-1] <= 3 * MS
     assert 1.97 * MS < mean(delays) < 2.03 * MS
+
+
+def test_a_short_span_is_drawn_in_whole_numbers_as_floats_would() -> None:
+    for span_ns in (0, 1, MS, EXACT_SPAN_NS - 1, EXACT_SPAN_NS):
+        chance, same = KeyedRandom(5), KeyedRandom(5)
+        for number in range(DRAWS):
+            chance.key(number)
+            same.key(number)
+            assert Uniform(7, 7 + span_ns).draw(0, 1, chance) == 7 + int(same.unit() * span_ns)
 
 
 def test_an_exponential_latency_adds_its_mean_to_its_base() -> None:

@@ -2,9 +2,9 @@
 
 A message submitted after that delivery waits for the permit, so each gets a position, and what may
 leave is decided by comparing positions: `first` is the oldest missing permit, `second` the oldest
-one from a different sender than that. Permits are cumulative per sender, so each sender has a queue
-of its own, and a permit takes away a prefix of it. Both positions only ever move forward: amortised
-constant time.
+one from a different sender than that. Permits are cumulative per sender, so those of one sender are
+chained by their positions, and a permit takes away a prefix of the chain. Both positions only ever
+move forward: amortised constant time.
 """
 
 from typing import ClassVar, Final, final
@@ -21,35 +21,31 @@ class MissingPermit:
 
     MADE_OF: ClassVar = ("sender", "sequence", "position")
 
-    __slots__ = ("granted", "position", "sender", "sequence")
+    __slots__ = ("granted", "later", "position", "sender", "sequence")
 
     def __init__(self, sender: i64, sequence: i64, position: i64) -> None:
         self.sender: i64 = sender
         self.sequence: i64 = sequence
         self.position: i64 = position
         self.granted = False
+        # The position of the next one that its sender owes; 0: this is the last.
+        self.later: i64 = 0
 
 
 @final
 class OwedPermits:
-    """The permits that one sender owes, oldest first."""
+    """The permits that one sender owes: a chain, by positions."""
 
     MADE_OF: ClassVar = ("sender",)
 
-    __slots__ = ("queue", "sender")
+    __slots__ = ("first", "last", "lowest", "sender")
 
     def __init__(self, sender: i64) -> None:
         self.sender: Final[i64] = sender
-        self.queue: SlidingArray[MissingPermit] = SlidingArray()
-
-    def any(self) -> bool:
-        """Whether any permit is missing."""
-        return self.queue.first < self.queue.next
-
-    def lowest(self) -> i64:
-        """The lowest id whose permit is missing, or 0 if none is."""
-        queue = self.queue
-        return queue.peek().sequence if queue.first < queue.next else 0
+        # The lowest id whose permit is missing, or 0 if none is: the rest then means nothing.
+        self.lowest: i64 = 0
+        self.first: i64 = 0
+        self.last: i64 = 0
 
 
 @final
@@ -76,26 +72,29 @@ class MissingPermits:
 
     def add(self, owed: OwedPermits, sequence: i64) -> None:
         """A flagged message was delivered: its permit is missing from now on."""
-        permit = MissingPermit(owed.sender, sequence, self._all.next)
-        owed.queue.add(permit)
-        self._all.add(permit)
-        if self.second == permit.position and owed.sender == self._all.peek().sender:
-            self.second += 1
+        window = self._all
+        position = window.next
+        if owed.lowest == 0:
+            owed.lowest = sequence
+            owed.first = position
+        else:
+            window.at(owed.last).later = position
+        owed.last = position
+        window.add(MissingPermit(owed.sender, sequence, position))
+        if self.second == position and owed.sender == window.peek().sender:
+            self.second = position + 1
 
     def grant(self, owed: OwedPermits, sequence: i64) -> bool:
         """The permits up to `sequence` have come; True if any of them was missing."""
-        queue = owed.queue
-        granted = False
-        while queue.first < queue.next:
-            permit = queue.peek()
-            if permit.sequence > sequence:
-                break
+        if owed.lowest == 0 or owed.lowest > sequence:
+            return False
+        while 0 < owed.lowest <= sequence:
+            permit = self._all.at(owed.first)
             permit.granted = True
-            granted = True
-            queue.remove()
-        if granted:
-            self._slide()
-        return granted
+            owed.first = permit.later
+            owed.lowest = self._all.at(permit.later).sequence if permit.later > 0 else 0
+        self._slide()
+        return True
 
     def restore(self, owed: OwedPermits, sequence: i64, position: i64) -> None:
         """The permit of `sequence` is missing at `position`, beyond all others and blanks."""

@@ -47,27 +47,30 @@ class SlidingArray(Generic[Element]):
 
     def add(self, element: Element) -> None:
         """Append at index `next`."""
-        if self.next - self.first > self._mask:
+        index = self.next
+        if index - self.first > self._mask:
             self._resize(2 * (self._mask + 1))
-        self._ring[self.next & self._mask] = element
-        self.next += 1
+        self._ring[index & self._mask] = element
+        self.next = index + 1
 
     def remove(self) -> Element:
         """Remove and return the oldest element."""
-        if self.first == self.next:
+        index, mask, ring = self.first, self._mask, self._ring
+        if index == self.next:
             raise IndexError("remove from an empty sliding array")
-        slot = self.first & self._mask
-        element, self._ring[slot] = self._ring[slot], None
-        self.first += 1
-        if self._mask >= RING_SIZE_KEPT and 8 * (self.next - self.first) <= self._mask + 1:
-            self._resize((self._mask + 1) >> 1)
+        element = ring[index & mask]
+        ring[index & mask] = None
+        self.first = index + 1
+        if mask >= RING_SIZE_KEPT and 8 * (self.next - index - 1) <= mask + 1:
+            self._resize((mask + 1) >> 1)
         return cast(Element, element)
 
     def peek(self) -> Element:
         """The oldest element."""
-        if self.first == self.next:
+        index = self.first
+        if index == self.next:
             raise IndexError("peek into an empty sliding array")
-        return cast(Element, self._ring[self.first & self._mask])
+        return cast(Element, self._ring[index & self._mask])
 
     def at(self, index: i64) -> Element:
         """The element at `index`, which must be inside the window."""

@@ -138,12 +138,14 @@ class FaultyNetwork:
     """Decides what becomes of a packet; the answer is in `first_ns` and `second_ns`."""
 
     __slots__ = (
+        "_calm",
         "_chance",
         "_channels",
         "_disturbs",
         "_duplication",
         "_faults",
         "_jumps",
+        "_latency",
         "_loss",
         "_remembers",
         "_reordering",
@@ -155,6 +157,7 @@ class FaultyNetwork:
     def __init__(self, faults: Faults, seed: int) -> None:
         faults.check()
         self._faults: Final = faults
+        self._latency: Final = faults.latency
         self._chance: Final = KeyedRandom(seed, NETWORK)
         self._loss: Final[i64] = threshold_of(faults.loss)
         self._duplication: Final[i64] = threshold_of(faults.duplication)
@@ -165,6 +168,8 @@ class FaultyNetwork:
         self._jumps: Final = faults.delay_jumps
         self._disturbs: Final = faults.reordering > 0 or faults.loss > 0 or not faults.lossless
         self._remembers: Final = faults.fifo or faults.loss > 0 or not faults.lossless
+        # Nothing can happen to a packet but its latency.
+        self._calm: Final = not (self._disturbs or self._remembers or self._slow or self._jumps)
         self._channels: Final[dict[int, Channel]] = {}
         # When the copies of the last routed packet arrive; -1: there is no such copy.
         self.first_ns: i64 = -1
@@ -176,8 +181,12 @@ class FaultyNetwork:
         `sequence` is that of the message it carries (0: control), `number` its own among all
         packets. The first copy of a message meets the same delay whatever else was sent before.
         """
-        faults = self._faults
         attempt: i64 = number if sequence == 0 else 0
+        if self._calm:
+            self._chance.key(source * STREAMS + DELAY, target, sequence, attempt)
+            self.first_ns = now_ns + self._latency.draw(source, target, self._chance)
+            return
+        faults = self._faults
         channel: Channel | None = None
         if self._remembers:
             channel = self._channel(source, target)
@@ -197,7 +206,7 @@ class FaultyNetwork:
     ) -> i64:
         chance = self._chance
         chance.key(source * STREAMS + stream, target, sequence, attempt)
-        arrival_ns = now_ns + self._faults.latency.draw(source, target, chance)
+        arrival_ns = now_ns + self._latency.draw(source, target, chance)
         if self._slow:
             arrival_ns += self._slow.get((int(source), int(target)), 0)
         for jump in self._jumps:

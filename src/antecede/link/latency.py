@@ -37,6 +37,10 @@ class Constant(Latency):
         return self._delay_ns
 
 
+EXACT_SPAN_NS: Final = 1 << 20
+"""Up to here a word times a span fits the 53 bits of a float, so whole numbers give the same."""
+
+
 @final
 class Uniform(Latency):
     """Any delay between two bounds, equally likely."""
@@ -47,7 +51,10 @@ class Uniform(Latency):
         self._span_ns: Final[i64] = high_ns - low_ns
 
     def draw(self, source: i64, target: i64, chance: KeyedRandom) -> i64:  # noqa: ARG002 the same for every pair
-        return self._low_ns + i64(chance.unit() * float(self._span_ns))
+        span_ns = self._span_ns
+        if span_ns <= EXACT_SPAN_NS:
+            return self._low_ns + (((2 * chance.word() + 1) * span_ns) >> 33)
+        return self._low_ns + i64(chance.unit() * float(span_ns))
 
 
 @final

@@ -10,7 +10,7 @@ were ever pending at once.
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.process import NEVER_NS
 from antecede.core.values import Packet
@@ -59,6 +59,18 @@ class Event:
 
 
 @final
+@mypyc_attr(acyclic=True)
+class Bucket:
+    """A chain of events, sorted; `last` means nothing if there is no first."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self) -> None:
+        self.first: Event | None = None
+        self.last: Event | None = None
+
+
+@final
 class Calendar:
     """Pending events, earliest first."""
 
@@ -70,7 +82,6 @@ class Calendar:
         "_mask",
         "_spare",
         "_steps",
-        "_tails",
         "size",
     )
 
@@ -79,8 +90,7 @@ class Calendar:
         self._counter: i64 = 0
         self._bits: i64 = DAY_BITS_START
         self._mask: i64 = BUCKETS_MIN - 1
-        self._buckets: list[Event | None] = [None] * BUCKETS_MIN
-        self._tails: list[Event | None] = [None] * BUCKETS_MIN
+        self._buckets: list[Bucket] = [Bucket() for _ in range(BUCKETS_MIN)]
         self._day: i64 = 0
         self._steps: i64 = 0
         # Event objects that have served, chained; they will serve again.
@@ -117,10 +127,10 @@ class Calendar:
             self._rebuild((self._mask + 1) >> 1)
         misses: i64 = 0
         while True:
-            slot = self._day & self._mask
-            event = self._buckets[slot]
+            bucket = self._buckets[self._day & self._mask]
+            event = bucket.first
             if event is not None and event.time_ns >> self._bits == self._day:
-                self._buckets[slot] = event.following
+                bucket.first = event.following
                 event.following = None
                 self.size -= 1
                 return event
@@ -152,19 +162,19 @@ class Calendar:
         day = event.time_ns >> self._bits
         if day < self._day:
             self._day = day
-        slot = day & self._mask
-        first = self._buckets[slot]
-        last = self._tails[slot]
+        bucket = self._buckets[day & self._mask]
+        first = bucket.first
+        last = bucket.last
         if first is None or last is None:
-            self._buckets[slot] = event
-            self._tails[slot] = event
+            bucket.first = event
+            bucket.last = event
         elif event.time_ns >= last.time_ns:
             # The counter only grows, so among equal times the new event is the last.
             last.following = event
-            self._tails[slot] = event
+            bucket.last = event
         elif event.time_ns < first.time_ns:
             event.following = first
-            self._buckets[slot] = event
+            bucket.first = event
         else:
             self._insert_between(first, event)
 
@@ -187,7 +197,8 @@ class Calendar:
 
     def _earliest_day(self) -> i64:
         earliest: i64 = NEVER_NS
-        for event in self._buckets:
+        for bucket in self._buckets:
+            event = bucket.first
             if event is not None and event.time_ns < earliest:
                 earliest = event.time_ns
         return earliest >> self._bits
@@ -195,8 +206,8 @@ class Calendar:
     def _rebuild(self, buckets: i64) -> None:
         """Lay the calendar anew, with days as long as the pending events suggest."""
         pending: list[Event] = []
-        for first in self._buckets:
-            event = first
+        for bucket in self._buckets:
+            event = bucket.first
             while event is not None:
                 following = event.following
                 event.following = None
@@ -205,8 +216,7 @@ class Calendar:
         pending.sort(key=event_key)
         self._measure(pending)
         self._mask = buckets - 1
-        self._buckets = [None] * buckets
-        self._tails = [None] * buckets
+        self._buckets = [Bucket() for _ in range(buckets)]
         self._day = pending[0].time_ns >> self._bits
         for event in pending:
             self._insert(event)

@@ -76,6 +76,7 @@ class Simulation(Outbox):
         self._agenda: Final = Agenda(self._calendar)
         self._tags: Final = Tags()
         self._payloads: Final[dict[int, bytes]] = {}
+        self._payload = b""
         self._at: Host = self.hosts[0]
         self._fresh: list[Message] = []
         self._announcing: Submission | None = None
@@ -153,7 +154,8 @@ class Simulation(Outbox):
             else:
                 self._handled(self.hosts[event.process])
             self._calendar.recycle(event)
-            self._perform()
+            if self._agenda.first is not None:
+                self._perform()
             if progress is not None and self.events % PROGRESS_PERIOD == 0:
                 progress(self.events, self.submissions)
             event = self._calendar.take()
@@ -242,10 +244,10 @@ class Simulation(Outbox):
     # What the workload asked for.
 
     def _perform(self) -> None:
-        submissions = self._agenda.submissions
-        while submissions.first < submissions.next:
-            submission = submissions.remove()
+        submission = self._agenda.take()
+        while submission is not None:
             self._submit(self.hosts[submission.sender], submission)
+            submission = self._agenda.take()
 
     def _submit(self, host: Host, submission: Submission) -> None:
         self._announcing = submission
@@ -271,7 +273,7 @@ class Simulation(Outbox):
 
     def _try_submit(self, host: Host, submission: Submission) -> bool:
         self._at = host
-        payload = self._payload(submission.payload_bytes)
+        payload = self._zeros(submission.payload_bytes)
         try:
             host.process.submit_into(submission.targets, payload, self.now_ns, self)
         except BufferFull:
@@ -294,15 +296,18 @@ class Simulation(Outbox):
         if submission.tag >= 0:
             self._tags.put(host.id, host.submitted, submission.tag, len(submission.targets))
         if self._observers:
-            payload = self._payload(submission.payload_bytes)
+            payload = self._zeros(submission.payload_bytes)
             message = Message(host.id, host.submitted, payload)
             for observer in self._observers:
                 observer.submitted(host.id, message, submission.targets, self.now_ns)
 
-    def _payload(self, size: i64) -> bytes:
+    def _zeros(self, size: i64) -> bytes:
+        if len(self._payload) == size:
+            return self._payload
         payload = self._payloads.get(size)
         if payload is None:
             payload = bytes(size)
             if size <= KEPT_PAYLOAD_BYTES and len(self._payloads) < KEPT_PAYLOADS:
                 self._payloads[size] = payload
+        self._payload = payload
         return payload

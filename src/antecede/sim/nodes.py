@@ -546,15 +546,15 @@ class NodeSimulation:
     # What the workload asked for.
 
     def _perform(self) -> None:
-        submissions = self._agenda.submissions
-        while submissions.first < submissions.next:
-            submission = submissions.remove()
+        submission = self._agenda.take()
+        while submission is not None:
             host = self._at.get(submission.sender)
             if host is None:
                 self._keep_for_later(submission)
             elif host.paused or host.blocked.size > 0 or not self._has_submitted(host, submission):
                 self.blocked += 1
                 host.blocked.add(submission)
+            submission = self._agenda.take()
 
     def _keep_for_later(self, submission: Submission) -> None:
         """Of a node that is not there: it waits if that is without power, or else is dropped."""

@@ -18,7 +18,7 @@ def targets_of(workload: MixedCasts, wakes: int) -> list[list[int]]:
     agenda = Agenda(Calendar())
     for now_ns in range(wakes):
         workload.woken(0, now_ns, agenda)
-    return [agenda.submissions.remove().targets for _ in range(agenda.submissions.size)]
+    return [submission.targets for submission in iter(agenda.take, None)]
 
 
 def test_multicasts_go_to_two_or_more_distinct_others() -> None:

@@ -62,7 +62,7 @@ from antecede.core.protocols.hybrid_node import (
     Rule,
 )
 from antecede.core.protocols.hybrid_records import DELIVERED
-from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer, note_due
+from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer
 from antecede.core.sliding import find_copy
 from antecede.core.values import Message, Packet
 
@@ -98,7 +98,7 @@ class HybridProcess(HybridNode):
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         if self._fence.barring and self._fence.bars(source, packet, outbox):
             return
-        peer = self._peers.get(source)
+        peer = self._met_before(source)
         if peer is None:
             if self._peer(source) is None:
                 raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
@@ -177,28 +177,30 @@ class HybridProcess(HybridNode):
     def _advance(self, outbox: Outbox) -> None:
         """After an acknowledgement or an append: forget what is settled, send the permits due."""
         unacked = self._unacked
-        while unacked.first < unacked.next and unacked.peek().unacked == 0:
-            entry = unacked.remove()
-            for place in entry.targets:
-                note_due(self._roster[place], entry.sequence, self._due)
-            if entry.due_behind is not None:
-                for place, sequence in entry.due_behind.items():
-                    note_due(self._roster[place], sequence, self._due)
-        if self._settled < unacked.first:
-            self._settled = unacked.first
-        if unacked.first < unacked.next:
+        while unacked.first < unacked.next:
             head = unacked.peek()
-            if head.unacked == 1:
-                self._settle(self._roster[head.only_waits_for()])
-        if self._due:
+            if head.unacked > 0:
+                if head.unacked == 1:
+                    self._settle(self._roster[head.only_waits_for()])
+                break
+            unacked.remove()
+            if self._settled < unacked.first:
+                self._settled = unacked.first
+            for place in head.targets:
+                self._due.note(self._roster[place], head.sequence)
+            if head.due_behind is not None:
+                for place, sequence in head.due_behind.items():
+                    self._due.note(self._roster[place], sequence)
+        if self._due.first is not None:
             self._send_due(outbox)
 
     def _send_due(self, outbox: Outbox) -> None:
-        for peer in self._due:
+        peer = self._due.take()
+        while peer is not None:
             peer.permitted_up_to = peer.due
             peer.transmit(Permit(peer.due), outbox)
             peer.due = 0
-        self._due.clear()
+            peer = self._due.take()
 
     def _settle(self, waited_for: Peer) -> None:
         """Pass over entries that nobody but `waited_for` may still have to acknowledge."""
@@ -210,11 +212,11 @@ class HybridProcess(HybridNode):
                 break
             for place in entry.targets:
                 if place == waited_for.place and entry.sequence <= waited_for.last_transmitted:
-                    note_due(waited_for, entry.sequence, self._due)
+                    self._due.note(waited_for, entry.sequence)
             if self._sps and entry.due_behind is not None:
                 behind = entry.due_behind.pop(waited_for.place, 0)
                 if behind > 0:
-                    note_due(waited_for, behind, self._due)
+                    self._due.note(waited_for, behind)
             self._settled += 1
 
     def _frontier(self, peer: Peer) -> i64:

@@ -12,6 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import (
+    ID_LIMIT,
     PAYLOAD_LIMIT,
     check_distinct,
     checked_payload,
@@ -41,6 +42,7 @@ from antecede.core.protocols.hybrid_records import (
 from antecede.core.protocols.hybrid_state import (
     ACKS,
     PERMITS,
+    DuePermits,
     Entry,
     Peer,
     holding_back,
@@ -57,6 +59,9 @@ RECEIVE_LIMIT: Final = 1 << 12
 
 FORGOTTEN_MIN: Final = 32
 """Acknowledged entries among the others that may stay without a look at whether to forget them."""
+
+NEAR: Final = 32
+"""A power of two: so many peers, by the last bits of their ids, are found without a dictionary."""
 
 RESEND_BATCH: Final = 64
 """Copies transmitted again to one peer when its alarm rings, oldest first."""
@@ -78,6 +83,7 @@ class HybridNode(ExpellingNode):
         "_peers", "_roster", "_unacked", "_open", "_open_bytes", "_next_sequence", "_settled",
         "_released", "_missing", "_alarms", "_fence", "_met", "_kept",
     )  # fmt: skip
+    ASIDE: ClassVar[tuple[str, ...]] = ("_near",)
 
     def __init__(
         self,
@@ -107,6 +113,7 @@ class HybridNode(ExpellingNode):
         self._forgotten_min: Final[i64] = forgotten_min
         self._peers: dict[int, Peer] = {}
         self._roster: list[Peer] = []
+        self._near: list[Peer | None] = [None] * NEAR
         # The entries that are not acknowledged by all, oldest first, and few others among them:
         # `_open` counts the former. Positions in it are not ids.
         self._unacked: SlidingArray[Entry] = SlidingArray()
@@ -116,8 +123,7 @@ class HybridNode(ExpellingNode):
         self._settled: i64 = 1
         self._released: i64 = 1
         self._missing = MissingPermits()
-        # Peers with a permit due; empty between any two steps.
-        self._due: list[Peer] = []
+        self._due = DuePermits()
 
     # The rule, in hybrid.py.
 
@@ -246,6 +252,14 @@ class HybridNode(ExpellingNode):
         stop = find_from(peer.copies, last + 1)
         self._transmit_again(peer, start, stop, outbox)
 
+    def _met_before(self, process: i64) -> Peer | None:
+        """The record of a process that was met, on the hot path."""
+        peer = self._near[process & (NEAR - 1)]
+        if peer is None or peer.id != process:
+            peer = self._peers.get(process)
+            self._near[process & (NEAR - 1)] = peer
+        return peer
+
     def _peer(self, process: int) -> Peer | None:
         """The record of another process, or None if there is no such process."""
         peer = self._peers.get(process)
@@ -286,8 +300,9 @@ class HybridNode(ExpellingNode):
         checked_payload(payload, self._payload_limit)
         if self._open >= self._send_limit:
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
-        if len(targets) == 1:
-            known = self._peers.get(targets[0])
+        # An int of any size may be asked for, and only an id fits an i64.
+        if len(targets) == 1 and 0 <= targets[0] < ID_LIMIT:
+            known = self._met_before(targets[0])
             if known is not None:
                 return known.alone, False
         return self._places_of(targets)

@@ -97,6 +97,7 @@ class Peer(ToldPeer):
         "copies",
         "delivered",
         "due",
+        "due_next",
         "early",
         "last_submitted",
         "last_transmitted",
@@ -121,7 +122,9 @@ class Peer(ToldPeer):
         self.last_transmitted: i64 = 0
         # The highest id for which it has been sent a permit, or that left unflagged.
         self.permitted_up_to: i64 = 0
+        # The permit that is due to it now, and whose is due next: see `DuePermits`.
         self.due: i64 = 0
+        self.due_next: Peer | None = None
         # Receiving from it: `early` maps the id of a missing predecessor to the packet waiting.
         self.delivered: i64 = 0
         self.permitted: i64 = 0
@@ -160,7 +163,7 @@ class Peer(ToldPeer):
         if what == ACKS:
             if self.copies.first == self.unsent_at:
                 self.acks_since_ns = now_ns
-        elif self.owed_permits is None or not self.owed_permits.any():
+        elif self.owed_permits is None or self.owed_permits.lowest == 0:
             self.permits_since_ns = now_ns
 
     def has_come(self, what: i64, now_ns: i64) -> None:
@@ -182,7 +185,7 @@ class Peer(ToldPeer):
         if self.copies.first < self.unsent_at:
             since_ns = self.acks_since_ns
         owed = self.owed_permits
-        if owed is not None and self.permits_since_ns < since_ns and owed.any():
+        if owed is not None and self.permits_since_ns < since_ns and owed.lowest > 0:
             since_ns = self.permits_since_ns
         if self.unnoted is not None and self.notices_since_ns < since_ns:
             since_ns = self.notices_since_ns
@@ -192,7 +195,7 @@ class Peer(ToldPeer):
 
     def lowest_missing(self) -> i64:
         """The lowest id of its messages whose permit it owes us, or 0."""
-        return 0 if self.owed_permits is None else self.owed_permits.lowest()
+        return 0 if self.owed_permits is None else self.owed_permits.lowest
 
     def state(self) -> str:
         """Everything but the alarm; empty if nothing was ever exchanged."""
@@ -208,18 +211,40 @@ class Peer(ToldPeer):
         return repr((self.id, sending, permits, receiving))
 
 
+@final
+class DuePermits:
+    """The peers that a permit is due to, in a chain; empty between any two steps."""
+
+    __slots__ = ("_last", "first")
+
+    def __init__(self) -> None:
+        self.first: Peer | None = None
+        self._last: Peer | None = None
+
+    def note(self, peer: Peer, sequence: i64) -> None:
+        """The permit of `sequence` may go to `peer`; remember that, unless it has it already."""
+        if sequence <= peer.permitted_up_to:
+            return
+        if peer.due == 0:
+            if self.first is None or self._last is None:
+                self.first = peer
+            else:
+                self._last.due_next = peer
+            self._last = peer
+        peer.due = sequence
+
+    def take(self) -> Peer | None:
+        """Remove and return the first of them; `due` says up to which id."""
+        peer = self.first
+        if peer is not None:
+            self.first = peer.due_next
+            peer.due_next = None
+        return peer
+
+
 def early_key(item: tuple[int, DataPacket]) -> int:
     """Sorts the packets that wait for a gap to close by the id they wait for."""
     return item[0]
-
-
-def note_due(peer: Peer, sequence: i64, due: list[Peer]) -> None:
-    """The permit of `sequence` may go to `peer`; remember that, unless it has it already."""
-    if sequence <= peer.permitted_up_to:
-        return
-    if peer.due == 0:
-        due.append(peer)
-    peer.due = sequence
 
 
 def holding_back(entry: Entry, missing: list[MissingPermit], exempt: i64) -> list[MissingPermit]:

@@ -36,6 +36,8 @@ class OpenLoop(Workload):
         self._payload_bytes: Final[i64] = payload_bytes
         self._chance: Final = KeyedRandom(seed, WORKLOAD)
         self._sent: Final = [0] * processes
+        # How many messages there are, with the next one, of the process whose turn it is.
+        self._count: i64 = 0
 
     @abstractmethod
     def targets(self, process: i64) -> list[int]:
@@ -54,14 +56,15 @@ class OpenLoop(Workload):
         if self._left <= 0:
             return
         self._left -= 1
-        self._sent[token] += 1
+        self._count = self._sent[token] + 1
+        self._sent[token] = self._count
         agenda.submit(token, self.targets(token), self._payload_bytes)
         if self._left > 0:
             self._wait(token, now_ns, agenda)
 
     def _key_targets(self, process: i64) -> None:
-        self._chance.key(process, self._sent[process], TARGETS)
+        self._chance.key(process, self._count, TARGETS)
 
     def _wait(self, process: i64, now_ns: i64, agenda: Agenda) -> None:
-        self._chance.key(process, self._sent[process])
+        self._chance.key(process, self._count)
         agenda.wake(now_ns + i64(self._chance.exponential(self._mean_ns)), process)

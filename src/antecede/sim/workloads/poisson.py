@@ -44,6 +44,8 @@ class Poisson(OpenLoop):
         self._multicast: Final = multicast
         self._fan_out: Final[i64] = min(fan_out, processes - 1)
         self._popularity: Final = zipf_steps(processes, zipf)
+        # The targets of every message to one process alone: one list for all of them.
+        self._alone: Final = [[process] for process in range(processes)]
 
     @property
     def multicasts(self) -> bool:
@@ -53,7 +55,7 @@ class Poisson(OpenLoop):
         self._key_targets(process)
         if self._multicast > 0 and self._chance.unit() < self._multicast:
             return self._several(process)
-        return [self._peer(process)]
+        return self._alone[self._peer(process)]
 
     def _peer(self, process: i64) -> i64:
         """Somebody else."""

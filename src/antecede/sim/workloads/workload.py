@@ -12,7 +12,6 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.checks import ID_LIMIT, PAYLOAD_LIMIT
 from antecede.core.errors import LocalError
-from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
 from antecede.sim.calendar import WAKE, Calendar
 
@@ -27,27 +26,30 @@ UNTAGGED: Final = -1
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(free_list_len=1)
 class Submission:
-    """Somebody wants to send `payload_bytes` bytes to `targets` now."""
+    """Somebody wants to send `payload_bytes` bytes to `targets` now; they stay as they are."""
 
-    __slots__ = ("payload_bytes", "sender", "tag", "targets")
+    __slots__ = ("following", "payload_bytes", "sender", "tag", "targets")
 
     def __init__(self, sender: i64, targets: list[int], payload_bytes: i64, tag: i64) -> None:
         self.sender: Final[i64] = sender
         self.targets: Final = targets
         self.payload_bytes: Final[i64] = payload_bytes
         self.tag: Final[i64] = tag
+        self.following: Submission | None = None
 
 
 @final
 class Agenda:
     """What a workload wants done, in order."""
 
-    __slots__ = ("_begin_ns", "_calendar", "submissions")
+    __slots__ = ("_begin_ns", "_calendar", "_last", "first")
 
     def __init__(self, calendar: Calendar, begin_ns: i64 = 0) -> None:
-        self.submissions: SlidingArray[Submission] = SlidingArray()
+        # The submissions not taken yet, chained; `_last` means nothing if there is none.
+        self.first: Submission | None = None
+        self._last: Submission | None = None
         self._calendar: Final = calendar
         # When the workload begins, in the time of the calendar.
         self._begin_ns: Final[i64] = begin_ns
@@ -56,7 +58,20 @@ class Agenda:
         self, sender: i64, targets: list[int], payload_bytes: i64, tag: i64 = UNTAGGED
     ) -> None:
         """Send a message now; a `tag` of 0 or more comes back when it is delivered."""
-        self.submissions.add(Submission(sender, targets, payload_bytes, tag))
+        submission = Submission(sender, targets, payload_bytes, tag)
+        if self.first is None or self._last is None:
+            self.first = submission
+        else:
+            self._last.following = submission
+        self._last = submission
+
+    def take(self) -> Submission | None:
+        """Remove and return the oldest submission."""
+        submission = self.first
+        if submission is not None:
+            self.first = submission.following
+            submission.following = None
+        return submission
 
     def wake(self, time_ns: i64, token: i64) -> None:
         """Be called with `token` at `time_ns`."""
