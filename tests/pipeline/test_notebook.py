@@ -23,13 +23,15 @@ def cells() -> list[dict[str, Any]]:
 def test_every_cell_runs_on_a_session_that_is_lent(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Cells that open and close a session of their own are left to the long test."""
+    """It has its settings back then. Cells with a session of their own run in the long test."""
     monkeypatch.chdir(FOLDER)
+    settings = spark.conf.getAll
     known: dict[str, Any] = {"spark": spark}
     for cell in cells():
         if cell["cell_type"] == "code" and "session" not in cell["metadata"].get("tags", []):
             exec("".join(cell["source"]), known)
     known["found"].unpersist()
+    assert spark.conf.getAll == settings
     said = capsys.readouterr().out
     assert "600 messages, " in said
     assert " 0 delivered too early" not in said

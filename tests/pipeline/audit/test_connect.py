@@ -25,7 +25,7 @@ session = SparkSession.builder.remote("local[2]").getOrCreate()
 session.conf.set("spark.sql.shuffle.partitions", "4")  # Not 200 tasks for each few rows.
 before = {name: session.conf.get(name) for name in ("spark.sql.shuffle.partitions",
           "spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes",
-          "spark.sql.execution.arrow.maxBytesPerBatch")}
+          "spark.sql.execution.arrow.maxBytesPerBatch", "spark.sql.adaptive.enabled")}
 events = session.read.parquet(sys.argv[1])
 with audit(events, order="trace", slice_copies=int(sys.argv[2])) as found:
     columns = ["run_id", "process", "early_sender", "early_sequence", "late_sender",
