@@ -15,7 +15,7 @@ socket, no clock, no random numbers and no logger; time is an argument. Three ki
 Determinism is part of the contract: same calls, same effects, interpreted or compiled.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, Final, Self, cast, final
 
@@ -72,7 +72,7 @@ def replay(effects: list[Effect], outbox: Outbox) -> None:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class CausalProcess(ABC):
+class CausalProcess(metaclass=ABCMeta):
     """One process's side of a protocol; single-threaded."""
 
     # Fields that `clone` copies; those of STATE are in the fingerprint, too.

@@ -50,7 +50,8 @@ class SlidingArray(Generic[Element]):
         index = self.next
         if index - self.first > self._mask:
             self._resize(2 * (self._mask + 1))
-        self._ring[index & self._mask] = element
+        place = index & self._mask
+        self._ring[place] = element
         self.next = index + 1
 
     def remove(self) -> Element:
@@ -70,13 +71,16 @@ class SlidingArray(Generic[Element]):
         index = self.first
         if index == self.next:
             raise IndexError("peek into an empty sliding array")
-        return cast(Element, self._ring[index & self._mask])
+        # A place is worked out before the ring is touched: the ring is then only borrowed.
+        place = index & self._mask
+        return cast(Element, self._ring[place])
 
     def at(self, index: i64) -> Element:
         """The element at `index`, which must be inside the window."""
         if index < self.first or index >= self.next:
             raise IndexError(f"index {index} is outside {self.first} <= index < {self.next}")
-        return cast(Element, self._ring[index & self._mask])
+        place = index & self._mask
+        return cast(Element, self._ring[place])
 
     def __getitem__(self, index: int) -> Element:
         return self.at(index)

@@ -181,7 +181,9 @@ class FaultyNetwork:
         `sequence` is that of the message it carries (0: control), `number` its own among all
         packets. The first copy of a message meets the same delay whatever else was sent before.
         """
-        attempt: i64 = number if sequence == 0 else 0
+        attempt: i64 = 0
+        if sequence == 0:
+            attempt = number
         if self._calm:
             self._chance.key(source * STREAMS + DELAY, target, sequence, attempt)
             self.first_ns = now_ns + self._latency.draw(source, target, self._chance)

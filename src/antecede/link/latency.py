@@ -3,7 +3,7 @@
 A sampled delay is rounded to whole nanoseconds at once; no float ever becomes a time.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from math import cos, exp, log, pi, sqrt
 from typing import Final, final
 
@@ -17,7 +17,7 @@ DELAY_NS_MAX: Final = 3_600_000_000_000
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Latency(ABC):
+class Latency(metaclass=ABCMeta):
     """A distribution of one-way delays, possibly different for every ordered pair."""
 
     @abstractmethod

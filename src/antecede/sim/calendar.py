@@ -127,10 +127,10 @@ class Calendar:
             self._rebuild((self._mask + 1) >> 1)
         misses: i64 = 0
         while True:
-            bucket = self._buckets[self._day & self._mask]
-            event = bucket.first
+            place = self._day & self._mask
+            event = self._buckets[place].first
             if event is not None and event.time_ns >> self._bits == self._day:
-                bucket.first = event.following
+                self._buckets[place].first = event.following
                 event.following = None
                 self.size -= 1
                 return event
@@ -162,7 +162,8 @@ class Calendar:
         day = event.time_ns >> self._bits
         if day < self._day:
             self._day = day
-        bucket = self._buckets[day & self._mask]
+        place = day & self._mask
+        bucket = self._buckets[place]
         first = bucket.first
         last = bucket.last
         if first is None or last is None:

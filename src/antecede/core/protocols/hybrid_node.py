@@ -101,7 +101,6 @@ class HybridNode(ExpellingNode):
             raise LocalError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
         # Peers come into being at first contact: state follows who talks, not who exists.
         self._known: Final = known_processes(me, processes)
-        super().__init__(me, patience_ns)
         self._rule: Final = rule
         self._ordered: Final = rule == ORDERED
         self._overtakes: Final = rule == SPS
@@ -124,6 +123,8 @@ class HybridNode(ExpellingNode):
         self._released: i64 = 1
         self._missing = MissingPermits()
         self._due = DuePermits()
+        # Last, for what is set before it is known to be there, and compiled code does not ask.
+        super().__init__(me, patience_ns)
 
     # The rule, in hybrid.py.
 

@@ -5,7 +5,7 @@ messages of a process are exponential (a Poisson process).
 """
 
 from abc import abstractmethod
-from typing import Final
+from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -14,6 +14,16 @@ from antecede.sim.workloads.workload import Agenda, Workload, check_traffic
 
 TARGETS: Final = 1
 """Keys the draw of targets, apart from that of the waiting time."""
+
+
+@final
+class Sender:
+    """One process's part of the traffic: how many messages it has sent."""
+
+    __slots__ = ("sent",)
+
+    def __init__(self) -> None:
+        self.sent: i64 = 0
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -35,7 +45,7 @@ class OpenLoop(Workload):
         self._mean_ns: Final = float(interval_ns)
         self._payload_bytes: Final[i64] = payload_bytes
         self._chance: Final = KeyedRandom(seed, WORKLOAD)
-        self._sent: Final = [0] * processes
+        self._senders: Final = [Sender() for _ in range(processes)]
         # How many messages there are, with the next one, of the process whose turn it is.
         self._count: i64 = 0
 
@@ -56,8 +66,9 @@ class OpenLoop(Workload):
         if self._left <= 0:
             return
         self._left -= 1
-        self._count = self._sent[token] + 1
-        self._sent[token] = self._count
+        sender = self._senders[token]
+        sender.sent += 1
+        self._count = sender.sent
         agenda.submit(token, self.targets(token), self._payload_bytes)
         if self._left > 0:
             self._wait(token, now_ns, agenda)

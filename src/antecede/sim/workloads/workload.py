@@ -5,7 +5,7 @@ which the simulation empties after every call. Chance is keyed by process and co
 seed gives the same traffic whichever protocol carries it.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -79,7 +79,7 @@ class Agenda:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Workload(ABC):
+class Workload(metaclass=ABCMeta):
     """A pattern of traffic among `processes` processes, numbered from 0."""
 
     def __init__(self, processes: int) -> None:
