@@ -9,8 +9,9 @@ DEMO ?=
 TIMES ?= 10
 BUSY ?= 3
 MUTANTS ?=
-# `fifth` leaves four of five seeds to the other build
+# `fifth` leaves four of five seeds to the other build, `half` half of them to `make test-full`
 SHARE ?=
+SEEDS ?= half
 # How hard the C compiler tries for `make wheels`: 0 builds in a third of the time, to try it out.
 OPTIMIZE ?= 3
 REPRODUCE ?=
@@ -52,25 +53,26 @@ test: $(INSTALLED) ## Everything that must pass: checks, then the suite; in minu
 
 # Nothing is tested that the checks complain about. The interpreted half need not wait for the compiler.
 checked-then-compiled: check compile-tests
-	$(MAKE) --no-print-directory --output-sync=none test-compiled
+	$(MAKE) --no-print-directory --output-sync=none test-compiled SHARE=$(SEEDS)
 
 checked-then-beside: check
 	$(MAKE) --no-print-directory --output-sync=none test-beside
 
 test-compiled: compile-tests ## Every test, on a compiled build
-	ANTECEDE_EXPECT=compiled ANTECEDE_BUDGET=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
+	ANTECEDE_SHARE=$(SHARE) ANTECEDE_EXPECT=compiled ANTECEDE_BUDGET=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
 
 test-interpreted: $(INSTALLED) ## The tests of what is compiled, on the sources as they stand
 	ANTECEDE_SHARE=$(SHARE) ANTECEDE_EXPECT=interpreted ANTECEDE_BUDGET=interpreted $(VENV)/bin/python $(PYTEST) $(BOTH_BUILDS)
 
-# One more process than cores: live nodes and Spark wait now and then. The compiled build tries every
-# seed, so this one tries every fifth. Nobody hands out its tests (JOBS=0), which would cost two milliseconds
+# One more process than cores: live nodes and Spark wait now and then. The compiled build tries more
+# seeds, this one every fifth. Nobody hands out its tests (JOBS=0), which would cost two milliseconds
 # each. It says nothing until it is done.
 test-beside: $(INSTALLED)
 	@mkdir -p build
 	@$(MAKE) --no-print-directory test-interpreted JOBS=0 SHARE=fifth > build/interpreted.log 2>&1; \
 	    status=$$?; tail -n $$((status ? 200 : 3)) build/interpreted.log; exit $$status
 
+test-full: export SEEDS :=
 test-full: test compile ## And all of it on both builds, optimised; long campaigns; properties with more examples
 	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) --ignore=tests/pipeline tests
 	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) --ignore=tests/pipeline tests

@@ -6,8 +6,9 @@ here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh se
 prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
 a reason with one of them in it fails, so that a machine with everything cannot miss anything.
 `ANTECEDE_BUDGET` names a table of `tests/budget.toml`: a folder that takes far more of the suite's
-time than it says there fails the run. `ANTECEDE_SHARE=fifth` is for the second of two builds, when
-the first tries everything: every fifth seed, and a quarter of the examples of every property.
+time than it says there fails the run. `ANTECEDE_SHARE=half` leaves half of the seeds, and
+of the examples of every property, to long runs; `ANTECEDE_SHARE=fifth` is for the second of two
+builds: every fifth seed, and a quarter of the examples.
 """
 
 import gc
@@ -24,7 +25,7 @@ from hypothesis import HealthCheck, settings
 import antecede
 from tests.expected_build import stale_build, wrong_build
 from tests.running_order import in_running_order
-from tests.share import IS_SHARED, left_to_the_other_build
+from tests.share import IS_SHARED, SHARE, left_out
 from tests.time_budget import folder_of, overruns, read_budget, table
 
 SECONDS: defaultdict[str, float] = defaultdict(float)
@@ -47,9 +48,10 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("shared", settings.get_profile("short"), max_examples=10)
+settings.register_profile("half", settings.get_profile("short"), max_examples=20)
+settings.register_profile("fifth", settings.get_profile("short"), max_examples=10)
 IS_LONG = os.environ.get("ANTECEDE_CAMPAIGN") == "long"
-settings.load_profile("long" if IS_LONG else "shared" if IS_SHARED else "short")
+settings.load_profile("long" if IS_LONG else SHARE if IS_SHARED else "short")
 
 
 def pytest_report_header() -> str:
@@ -89,14 +91,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long comes first; every worker of a run has the same list."""
-    items[:] = in_running_order(items, read_budget("compiled"))
+    """What takes long comes first, of what runs at all; every worker has the same list."""
     if IS_SHARED:
-        left = left_to_the_other_build(items)
+        left = left_out(items, SHARE)
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+    items[:] = in_running_order(items, read_budget("compiled"))
 
 
 @pytest.hookimpl(wrapper=True)

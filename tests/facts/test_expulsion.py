@@ -10,6 +10,7 @@ from antecede.core.fact_packets import Fact, FactsAck, FactsMessage, FactsPermit
 from antecede.core.packets import Notice
 from antecede.core.protocols.facts import FactsProcess
 from tests.core.expulsion_world import judge
+from tests.share import seeds
 
 ANN, KIM, XEN, EVE = range(4)
 EVERYONE = [ANN, KIM, XEN, EVE]
@@ -43,7 +44,7 @@ def info(options: dict[str, int]) -> ProtocolInfo:
 
 @pytest.mark.parametrize("options", LIVE)
 def test_whoever_is_expelled_the_rest_goes_on_in_order(options: dict[str, int]) -> None:
-    wrong = {seed: judge(info(options), seed).findings() for seed in range(80)}
+    wrong = {seed: judge(info(options), seed).findings() for seed in seeds(80)}
 
     assert {seed: findings for seed, findings in wrong.items() if findings} == {}
 
@@ -51,7 +52,7 @@ def test_whoever_is_expelled_the_rest_goes_on_in_order(options: dict[str, int]) 
 @pytest.mark.parametrize("options", SAFE)
 def test_order_is_kept_where_reports_rest_on_those_of_the_expelled(options: dict[str, int]) -> None:
     """Some of these worlds stop: nobody knows any more what a filter of the expelled stood for."""
-    wrong = {seed: judge(info(options), seed).findings() for seed in range(80)}
+    wrong = {seed: judge(info(options), seed).findings() for seed in seeds(80)}
 
     assert {seed: f for seed, f in wrong.items() if f & {"order", "once"}} == {}
 

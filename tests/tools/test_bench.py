@@ -81,7 +81,7 @@ def test_a_round_is_two_processes_and_everything_arrives() -> None:
 
 COMBINED = (
     *("antecede-handler", "antecede-1400", "antecede-handler-1400", "antecede-uvloop"),
-    *("antecede-sealed", "antecede-handler-sealed", "antecede-1400-sealed", "tls"),
+    *("antecede-sealed", "antecede-handler-sealed", "antecede-1400-sealed", "tls", "tcp-20", "zmq"),
 )
 """Whose options others have too, alone or all of them at once; of `tcp` the other tests are."""
 

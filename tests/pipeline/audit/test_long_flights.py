@@ -22,6 +22,7 @@ from antecede.pipeline.audit.long_flights import judged_groups
 from tests.audit.random_traffic import hectic, in_traces
 from tests.pipeline.audit.rows_of_events import rows_of
 from tests.pipeline.audit.test_slices import Row, judged_apart, violations
+from tests.share import seeds
 
 Flight = tuple[int, int, int]
 
@@ -93,7 +94,8 @@ def batches_of(parts: list[Copies], random: Random) -> Iterator[ArrowBatch]:
 def test_the_size_of_chunks_changes_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_flights, "CHUNK_COPIES", chunk)
     found = 0
-    for seed in range(100):
+    tried = seeds(100)
+    for seed in tried:
         random = Random(seed)
         events = in_traces(hectic(random), random)
         copies = gather(rows_of(events)).copies
@@ -112,4 +114,4 @@ def test_the_size_of_chunks_changes_nothing(chunk: int, monkeypatch: pytest.Monk
             expected = violations(apart, order)
             assert violations(rows, order) == expected, f"seed {seed}"
         found += len(expected)
-    assert found > 20
+    assert found > len(tried) // 5

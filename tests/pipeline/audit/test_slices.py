@@ -33,6 +33,7 @@ from tests.audit.random_logs import chaos, traced
 from tests.audit.random_traffic import hectic, in_traces, planted, skewed
 from tests.audit.stories import ALICE, BOB, CAROL, Story
 from tests.pipeline.audit.rows_of_events import joined, rows_of
+from tests.share import seeds
 
 Row = dict[str, int]
 Found = tuple[int, ...]
@@ -48,7 +49,8 @@ def findings(rows: Rows, number: int = 0, stretch: Slice | None = None) -> list[
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_run_in_one_piece(order: Order) -> None:
     seen = 0
-    for seed in range(150):
+    tried = seeds(150)
+    for seed in tried:
         events = in_traces(hectic(Random(seed)), Random(seed))
         rows = findings(rows_of(events))
 
@@ -56,7 +58,7 @@ def test_a_run_in_one_piece(order: Order) -> None:
         assert violations(rows, order) == expected(events, order), f"seed {seed}"
         check_counts(rows, events)
         seen += len(violations(rows, order))
-    assert seen > 100
+    assert seen > len(tried) * 2 // 3
 
 
 @pytest.mark.parametrize("make", [hectic, planted])
@@ -64,7 +66,8 @@ def test_a_run_in_tiny_slices_and_its_long_flights_apart(
     make: Callable[[Random], list[Event]],
 ) -> None:
     long_flights = slices = 0
-    for seed in range(120):
+    tried = seeds(120)
+    for seed in tried:
         random = Random(seed)
         events = in_traces(make(random), random)
         whole = rows_of(events)
@@ -81,8 +84,8 @@ def test_a_run_in_tiny_slices_and_its_long_flights_apart(
         for order in ORDERS:
             assert violations(rows, order) == expected(events, order), f"seed {seed}"
         long_flights += len(long)
-    assert long_flights > 200
-    assert slices > 1_000
+    assert long_flights > len(tried) * 5 // 3
+    assert slices > len(tried) * 8
 
 
 def test_sets_too_wide_for_memory_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,10 +98,11 @@ def test_sets_too_wide_for_memory_are_judged_in_parts(monkeypatch: pytest.Monkey
         return parts
 
     monkeypatch.setattr(judging, "batches_of_bits", counted)
-    for seed in range(100):
+    tried = seeds(100)
+    for seed in tried:
         events = hectic(Random(seed))
         assert violations(findings(rows_of(events))) == expected(events), f"seed {seed}"
-    assert len(passes) > 200
+    assert len(passes) > len(tried) * 2
 
 
 def test_runs_in_one_slice_do_not_disturb_each_other() -> None:
@@ -111,7 +115,8 @@ def test_runs_in_one_slice_do_not_disturb_each_other() -> None:
 
 def test_a_run_without_a_clock() -> None:
     seen = 0
-    for seed in range(200):
+    tried = seeds(200)
+    for seed in tried:
         events = in_traces(skewed(Random(seed)), Random(seed))
         rows = RunJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
@@ -119,7 +124,7 @@ def test_a_run_without_a_clock() -> None:
             assert violations(rows, order) == expected(events, order), f"seed {seed}"
         check_counts(rows, events)
         seen += len(violations(rows))
-    assert seen > 300
+    assert seen > len(tried) * 3 // 2
 
 
 @settings(max_examples=10 * settings().max_examples)
