@@ -6,8 +6,8 @@ here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh se
 prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
 a reason with one of them in it fails, so that a machine with everything cannot miss anything.
 `ANTECEDE_BUDGET` names a table of `tests/budget.toml`: a folder that takes far more of the suite's
-time than it says there fails the run. `ANTECEDE_SHARE=half` leaves half of the seeds, and
-of the examples of every property, to long runs; `ANTECEDE_SHARE=fifth` is for the second of two
+time than it says there fails the run. `ANTECEDE_SHARE=half` is for somebody in a hurry: half of the
+seeds, and of the examples of every property; `ANTECEDE_SHARE=fifth` is for the second of two
 builds: every fifth seed, and a quarter of the examples.
 """
 

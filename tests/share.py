@@ -1,4 +1,4 @@
-"""Which seeds a build tries in `make test`: a fifth, or about half; all in `make test-full`.
+"""Which seeds a build tries: all of them, about half, or a fifth.
 
 `ANTECEDE_SHARE` asks for it. Of each test with seeds, and with each of its other parameters, a
 share stays, and what is left out differs from it in nothing but the seed:
