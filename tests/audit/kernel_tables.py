@@ -119,7 +119,7 @@ class Tables:
         """Strands instead of places, as `settle` wants it."""
         return rows([(row[4], *row[1:4]) for row in iter_unpack("<5q", self.passed_table(events))])
 
-    def found(self, pairs: Sequence[int]) -> list[tuple[int, MessageId, MessageId]]:
+    def found(self, pairs: bytes) -> list[tuple[int, MessageId, MessageId]]:
         """Pairs of early copies and rows of late ones as process, early and late message."""
         watched = self.watched
         return sorted(
@@ -128,7 +128,7 @@ class Tables:
                 message_of(self.order[early]),
                 message_of(watched[late]),
             )
-            for early, late in zip(pairs[::2], pairs[1::2], strict=True)
+            for early, late in iter_unpack("<2q", pairs)
         )
 
 

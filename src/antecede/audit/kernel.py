@@ -11,6 +11,9 @@ Bits are numbered in the order in which messages are delivered for the last time
 the first that is still under way are of no further interest and drop out at the low end, sets stay
 as narrow as the traffic in flight, and of many bits the highest one was delivered last.
 
+Where a message is under way for long, all have heard of it for most of that time. So equal sets are
+to be one object, which is looked at, and shortened, once for all who have it.
+
 Tables come packed: rows of little-endian 64-bit integers. Which order events have to come in, says
 `CausalPass.run`; where no clock gives such an order, `graph_order` finds one, and where there is
 none at all, because the log contradicts itself, `settle` does what it can.
@@ -18,7 +21,7 @@ none at all, because the log contradicts itself, `settle` does what it can.
 
 from typing import Final, final
 
-from librt.strings import BytesWriter, read_i64_le
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 WORD_BYTES: Final = 8
@@ -35,30 +38,36 @@ DROPPED_BITS: Final = 32
 
 @final
 @mypyc_attr(acyclic=True)
-class Place:
-    """A process of a run: what is on its way to it, as a set of bits."""
+class Past:
+    """What some have in their past, as a set of bits. No bit is ever added to it."""
 
-    __slots__ = ("base", "number", "pending", "stalled")
+    __slots__ = ("base", "bits", "number")
 
-    def __init__(self, number: i64) -> None:
-        self.number: Final[i64] = number
-        self.base: i64 = 0
+    def __init__(self, bits: int, base: i64, number: i64) -> None:
+        self.bits: int = bits
+        self.base: i64 = base
         """Bit 0 of the set stands for the message of this number."""
-        self.pending: int = 0
-        self.stalled: bool = False
-        """Whether its next event waits for a submission elsewhere."""
+        self.number: Final[i64] = number
+        """Of equal ones everybody takes the first, so that soon there is no other."""
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Strand:
-    """Events of a place that are ordered: what is in their past, as a set of bits."""
+class Place:
+    """A process of a run: what is on its way to it, as a set of bits."""
 
-    __slots__ = ("base", "known")
+    __slots__ = ("base", "number", "overtaken", "pending", "seen", "stalled")
 
-    def __init__(self) -> None:
+    def __init__(self, number: i64) -> None:
+        self.number: Final[i64] = number
         self.base: i64 = 0
-        self.known: int = 0
+        self.pending: int = 0
+        self.seen: Past | None = None
+        """The past that came last, if what is on its way has not changed since."""
+        self.overtaken: i64 = NONE
+        """The row in `watched` of the last one of that past to be delivered here."""
+        self.stalled: bool = False
+        """Whether its next event waits for a submission elsewhere."""
 
 
 @final
@@ -66,15 +75,14 @@ class Strand:
 class Flight:
     """A message in flight: what was in the past of its submission."""
 
-    __slots__ = ("base", "bit", "left", "submitted", "tag")
+    __slots__ = ("bit", "left", "past")
 
     def __init__(self, bit: i64, left: i64) -> None:
         self.bit: Final[i64] = bit
         self.left: i64 = left
         """Deliveries still to come."""
-        self.submitted: bool = False
-        self.base: i64 = 0
-        self.tag: int = 0
+        self.past: Past | None = None
+        """None until it is submitted."""
 
 
 @final
@@ -92,6 +100,8 @@ class CausalPass:
         "_flights",
         "_found",
         "_left",
+        "_nothing",
+        "_pasts",
         "_places",
         "_queues",
         "_strands",
@@ -102,7 +112,10 @@ class CausalPass:
     def __init__(self, places: int, watched: bytes, strands: int) -> None:
         self._watched: Final = watched
         self._places: Final[list[Place]] = []
-        self._strands: list[Strand] = []
+        self._nothing: Final = Past(0, 0, 0)
+        self._pasts: i64 = 0
+        self._strands: list[Past] = []
+        """Events of a place that are ordered: what is in their past."""
         self._flights: list[Flight | None] = []
         self._base: i64 = 0
         self._done: i64 = 0
@@ -111,7 +124,7 @@ class CausalPass:
         """The first row of each bit in `watched`, and the number of rows at the end."""
         self._left: Final[list[int]] = []
         """How many watched copies of each bit are not delivered yet."""
-        self._found: list[int] = []
+        self._found: BytesWriter = BytesWriter()
         self._queues: dict[int, list[int]] = {}
         """The events of each stalled place, in order, by where their rows begin."""
         self._waiting: dict[int, list[int]] = {}
@@ -140,7 +153,7 @@ class CausalPass:
     def add_strands(self, count: int) -> None:
         """Number more strands, after those there are."""
         for _ in range(count):
-            self._strands.append(Strand())
+            self._strands.append(self._nothing)
 
     def strand_count(self) -> int:
         """How many strands there are numbers for."""
@@ -152,12 +165,12 @@ class CausalPass:
         The numbers that those which are left had before, in the order of the new ones.
         """
         kept: list[int] = []
-        strands: list[Strand] = []
-        for number, strand in enumerate(self._strands):
-            self._align_strand(strand)
-            if strand.known:
+        strands: list[Past] = []
+        for number, past in enumerate(self._strands):
+            self._align_past(past)
+            if past.bits:
                 kept.append(number)
-                strands.append(strand)
+                strands.append(past)
         self._strands = strands
         return kept
 
@@ -177,10 +190,10 @@ class CausalPass:
             flights.append(self._flights[read_i64_le(kept, start)])
         self._flights = flights
 
-    def take_findings(self) -> list[int]:
-        """Pairs, flattened: the copy delivered early, the row in `watched` of the late one."""
-        found = self._found
-        self._found = []
+    def take_findings(self) -> bytes:
+        """Rows: the copy delivered early, the row in `watched` of the late one."""
+        found = self._found.getvalue()
+        self._found = BytesWriter()
         return found
 
     def stalled(self) -> list[int]:
@@ -223,61 +236,77 @@ class CausalPass:
         copy = read_i64_le(events, start + 16)
         flight = self._flights[message]
         assert flight is not None, "a message is forgotten when all its copies are delivered"
-        strand = self._strands[read_i64_le(events, start + 32)]
+        strand = read_i64_le(events, start + 32)
         if copy == NONE:
             self._submit(strand, flight)
             return True
-        if not flight.submitted:
+        past = flight.past
+        if past is None:
             return False
-        self._deliver(place, strand, flight, copy, read_i64_le(events, start + 24))
+        self._deliver(place, strand, flight.bit, past, copy, read_i64_le(events, start + 24))
         flight.left -= 1
         if flight.left == 0:
             self._flights[message] = None
         return True
 
-    def _submit(self, strand: Strand, flight: Flight) -> None:
-        self._align_strand(strand)
-        flight.submitted = True
-        flight.base = self._base
-        flight.tag = strand.known
+    def _submit(self, strand: i64, flight: Flight) -> None:
+        past = self._strands[strand]
+        flight.past = past
         bit = flight.bit
         if bit == NONE:
             return
+        self._align_past(past)
         mask = 1 << int(bit - self._base)
-        strand.known |= mask
+        self._strands[strand] = self._new_past(past.bits | mask)
         row: i64
         for row in range(self._first[bit], self._first[bit + 1]):
             target = self._places[read_i64_le(self._watched, row * WATCHED_BYTES + 8)]
             self._align(target)
             target.pending |= mask
+            target.seen = None
 
     def _deliver(
-        self, place: Place, strand: Strand, flight: Flight, copy: i64, watched: i64
+        self, place: Place, strand: i64, bit: i64, past: Past, copy: i64, watched: i64
     ) -> None:
-        self._align(place)
-        tag = flight.tag
-        if tag and flight.base != self._base:
-            tag >>= int(self._base - flight.base)
-            flight.tag = tag
-        flight.base = self._base
-        if tag and place.pending:
-            overtaken = tag & place.pending
-            if overtaken:
-                self._found.append(copy)
-                self._found.append(self._latest(overtaken, place.number))
-        bit = flight.bit
+        self._align_past(past)
+        if past.bits and place.pending:
+            if place.seen is not past:
+                self._align(place)
+                place.overtaken = self._latest(past.bits & place.pending, place.number)
+                place.seen = past
+            if place.overtaken != NONE:
+                write_i64_le(self._found, copy)
+                write_i64_le(self._found, place.overtaken)
+        mask = 0
         if bit >= self._base:
             mask = 1 << int(bit - self._base)
-            tag |= mask
             if watched != NONE:
+                self._align(place)
                 place.pending ^= mask
-        if tag:
-            self._align_strand(strand)
-            strand.known |= tag
+                place.seen = None
+        known = self._strands[strand]
+        if mask or (past.bits and past is not known):
+            self._strands[strand] = self._joined(known, past, mask)
         if watched != NONE:
             self._left[bit] -= 1
             if bit == self._done:
                 self._drop_bits()
+
+    def _joined(self, known: Past, heard: Past, mask: int) -> Past:
+        """What is in one of two pasts, or in this mask; a past that is there already, if it can."""
+        self._align_past(known)
+        if not known.bits and not mask:
+            return heard
+        bits = known.bits | heard.bits
+        if mask:
+            bits |= mask
+        if bits == known.bits:
+            return heard if heard.number < known.number and bits == heard.bits else known
+        return heard if bits == heard.bits else self._new_past(bits)
+
+    def _new_past(self, bits: int) -> Past:
+        self._pasts += 1
+        return Past(bits, self._base, self._pasts)
 
     def _drop_bits(self) -> None:
         """Let the bits drop out that are delivered everywhere, if there are enough of them."""
@@ -297,16 +326,16 @@ class CausalPass:
                 place.pending >>= int(shift)
             place.base = self._base
 
-    def _align_strand(self, strand: Strand) -> None:
-        """Let the set of a strand begin where all sets begin now."""
-        shift = self._base - strand.base
+    def _align_past(self, past: Past) -> None:
+        """Let a past begin where all sets begin now."""
+        shift = self._base - past.base
         if shift:
-            if strand.known:
-                strand.known >>= int(shift)
-            strand.base = self._base
+            if past.bits:
+                past.bits >>= int(shift)
+            past.base = self._base
 
     def _latest(self, overtaken: int, place: i64) -> i64:
-        """The row in `watched` of the one among these bits that is delivered last at this place."""
+        """The row in `watched` of the bit among these that is delivered last at this place."""
         best: i64 = NONE
         best_position: i64 = NONE
         while overtaken:

@@ -102,6 +102,10 @@ def write_tables(found: Findings, out: str, places: Places, format_name: str) ->
             if not rows_of(found.summary, name):
                 # Known to be empty: Spark need not plan how to find that out.
                 table = table.limit(0)
+            elif name == "violations" and format_name == PARQUET:
+                here = places.local(f"{stage}/{name}")
+                if here is not None and found.write_violations(here):
+                    continue
             table.write.format(format_name).mode("overwrite").save(f"{stage}/{name}")
         places.write(f"{stage}/{SUMMARY}", text.encode())
 

@@ -285,7 +285,7 @@ def run_pass(
     judge = CausalPass(places, table, strands)
     judge.add_messages(packed(own_bit, left))
     judge.run(packed(events.place, message, events.copy, row, strand))
-    found = np.array(judge.take_findings(), np.int64).reshape(-1, 2)
+    found = np.frombuffer(judge.take_findings(), "<i8").reshape(-1, 2)
     return Overtakings(
         early=found[:, 0],
         late=copy[found[:, 1]],

@@ -8,7 +8,8 @@ with audit(spark.read.parquet("events"), order="trace") as found:
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -52,6 +53,14 @@ class Findings(PersistedTables):
     summary: Summary
     counted: DataFrame
     """What was judged: the submissions and deliveries of the log, and run_id."""
+    _early: tuple[DataFrame, Sequence[str]] | None = field(repr=False)
+    """The violations as judges hand them over, and what runs are called; None if they have more."""
+
+    def write_violations(self, folder: Path) -> bool:
+        """Write the violations to a folder of this machine, if workers can do that alone."""
+        if self._early is not None:
+            verdict.write_violations(*self._early, folder)
+        return self._early is not None
 
 
 def audit(
@@ -129,6 +138,7 @@ def audited(
             inventions=inventions,
             summary=summary,
             counted=log,
+            _early=None if TRACE in judged.orders else (early[shown], names),
             _stack=stack.pop_all(),
         )
 

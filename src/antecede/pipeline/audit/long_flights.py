@@ -255,7 +255,7 @@ class Stream:
         table = packed(events.place, events.message, events.copy, row, strand)
         self._judge.run(table)
         self._judge.force(table)
-        found = np.array(self._judge.take_findings(), np.int64).reshape(-1, 2)
+        found = np.frombuffer(self._judge.take_findings(), "<i8").reshape(-1, 2)
         both = Copies.joined([copies, self._watched])
         pairs = Overtakings(early=found[:, 0], late=found[:, 1] + len(copies), stalled=NOTHING)
         return violations_table(both, pairs, self._order)

@@ -9,7 +9,7 @@ import numpy as np
 
 from antecede.audit.history import Order
 from antecede.audit.summary import CHANNELS, GRADES, KINDS, QUANTILES, Channel, Method, Summary
-from antecede.pipeline.audit.copies import Integers
+from antecede.pipeline.audit.copies import Integers, numbered
 from antecede.pipeline.audit.facts import RunFacts
 from antecede.pipeline.audit.findings import (
     CAUSED,
@@ -19,7 +19,7 @@ from antecede.pipeline.audit.findings import (
     MESSAGES,
     ORDER_CODES,
 )
-from antecede.pipeline.audit.tables import Columns, chosen, group_changes
+from antecede.pipeline.audit.tables import Columns, joint_key
 
 VALUES_MAX: Final = 1 << 14
 """Of each part so many durations are remembered; of more, as many at equal distances."""
@@ -107,16 +107,14 @@ def channels_of(early: Columns, names: Sequence[str]) -> list[Channel]:
     """The channels with most violations."""
     keys = ("run", "process", "early_sender", "late_sender")
     ranks: Integers = np.argsort(np.argsort(names))[early["run"]] if len(names) else early["run"]
-    columns = {name: early[name] for name in (*keys, "held_back_ns")} | {"rank": ranks}
-    by_channel = ("rank", *keys[1:])
-    rows = chosen(columns, np.lexsort([columns[n] for n in ("held_back_ns", *by_channel[::-1])]))
-    total = len(ranks)
-    starts = np.flatnonzero(np.concatenate([[True] * bool(total), group_changes(rows, by_channel)]))
-    counts = np.diff(starts, append=total)
+    number, _ = numbered(joint_key([ranks, *(early[name] for name in keys[1:])]))
+    counts = np.bincount(number)
     found = []
     for place in np.argsort(-counts, kind="stable")[:CHANNELS].tolist():
-        start, count = int(starts[place]), int(counts[place])
-        run, process, early_sender, late_sender = (int(rows[name][start]) for name in keys)
+        ours = np.flatnonzero(number == place)
+        held_back_ns = np.sort(early["held_back_ns"][ours])
+        count = len(ours)
+        run, process, early_sender, late_sender = (int(early[name][ours[0]]) for name in keys)
         found.append(
             Channel(
                 run_id=names[run],
@@ -124,8 +122,8 @@ def channels_of(early: Columns, names: Sequence[str]) -> list[Channel]:
                 early_sender=early_sender,
                 late_sender=late_sender,
                 violations=count,
-                held_back_ns=int(rows["held_back_ns"][start + (count + 1) // 2 - 1]),
-                held_back_ns_max=int(rows["held_back_ns"][start + count - 1]),
+                held_back_ns=int(held_back_ns[(count + 1) // 2 - 1]),
+                held_back_ns_max=int(held_back_ns[-1]),
             )
         )
     return found

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 
 from antecede.audit.findings import IDENTITY_COLUMNS, VIOLATION_COLUMNS
 from antecede.audit.summary import CLEAR, GRADES, KINDS, POSSIBLE, RECORDED
-from antecede.pipeline.audit.copies import Flags, Integers, moves_of
+from antecede.pipeline.audit.copies import Flags, Integers, moves_of, numbered, stable_order
 from antecede.pipeline.audit.findings import DUPLICATE, INVENTION, LOSS
 from antecede.pipeline.schemas import RUN_ID
 
@@ -123,14 +123,16 @@ def early_messages(rows: Columns, moved: Moved) -> Columns:
     In:  what `violations_in` returns.
     Out: run, the columns of `PLACED`; `kind` and `grade` as numbers that `WORDS` has words for.
     """
-    keys = ("run", "process", "sender", "sequence")
-    ranking = np.lexsort(
-        [rows[name] for name in ("other_sequence", "other_sender", "other_position", *keys[::-1])]
-    )
-    rows = chosen(rows, ranking)
-    is_last = np.ones(len(ranking), np.bool_)
-    is_last[:-1] = group_changes(rows, keys)
-    rows = chosen(rows, is_last)
+    key = joint_key([rows[name] for name in ("run", "process", "sender", "sequence")])
+    order = stable_order(key)
+    is_last = np.ones(len(key), np.bool_)
+    is_last[:-1] = np.diff(key[order]) != 0
+    again = ~is_last
+    again[1:] |= again[:-1]
+    several = order[again]
+    others = [rows[name][several] for name in ("other_sequence", "other_sender", "other_position")]
+    order[again] = several[np.lexsort([*others, key[several]])]
+    rows = chosen(rows, order[is_last])
     early = {
         "run": rows["run"],
         "process": rows["process"],
@@ -148,12 +150,14 @@ def early_messages(rows: Columns, moved: Moved) -> Columns:
     return early | {"grade": grades_of(early, moved)}
 
 
-def group_changes(rows: Columns, keys: Sequence[str]) -> Flags:
-    """Whether each row but the first belongs to another group than the one before it."""
-    changes = np.zeros(max(0, len(rows[keys[0]]) - 1), np.bool_)
-    for key in keys:
-        changes |= np.diff(rows[key]) != 0
-    return changes
+def joint_key(columns: Sequence[Integers]) -> Integers:
+    """A number for each row, by which rows stand as by the first column, then the second, and so
+    on; equal where all are."""
+    key = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        numbers, count = numbered(column)
+        key = numbered(key)[0] * count + numbers
+    return key
 
 
 def grades_of(early: Columns, moved: Moved) -> Integers:

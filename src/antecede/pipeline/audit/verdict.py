@@ -1,7 +1,8 @@
 """What Spark makes of the findings of all judges: tables, and their figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -35,6 +36,7 @@ from antecede.pipeline.audit.tables import (
     chosen,
     early_messages,
 )
+from antecede.pipeline.worker_files import SUMS, without_leftovers, written
 
 EARLY: Final = StructType([StructField(name, BinaryType()) for name in ("figures", "content")])
 """Early messages, many in a row, and what is to be counted of all those of a task."""
@@ -86,8 +88,17 @@ def violations(early: DataFrame, names: Sequence[str], *, traced: bool) -> DataF
     return early.select("content").mapInArrow(unpack, schema)
 
 
+def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> None:
+    """Have workers write what `violations` returns. In: `EARLY`; nothing there may be traced."""
+    folder.mkdir(parents=True)
+    unpack = partial(rows_in, names=names, schema=VIOLATIONS)
+    write = partial(written, stage=unpack, folder=str(folder), names=VIOLATIONS.names, counted=())
+    early.select("content").mapInArrow(write, SUMS).collect()
+    without_leftovers(folder)
+
+
 def rows_in(
-    batches: Iterator[ArrowBatch], names: Sequence[str], schema: StructType
+    batches: Iterable[ArrowBatch], names: Sequence[str], schema: StructType
 ) -> Iterator[ArrowBatch]:
     """The early messages in these parcels, as rows of this schema."""
     for batch in batches:

@@ -5,22 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet as pq
-from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
-from antecede.pipeline.ingest.arrow_rows import ArrowTable, Batch, arrow_schema, batch_of_columns
+from antecede.pipeline.ingest.arrow_rows import ArrowTable, arrow_schema
 from antecede.pipeline.ingest.moving import Moving, OnSpark, Stage
 from antecede.pipeline.places import Places
+from antecede.pipeline.worker_files import SUMS, part_name, without_leftovers, written
 from antecede.trace.datasets import partition_folder
 from antecede.trace.processes import FOLDER as BESIDE_EVENTS
 from antecede.trace.processes import processes_schema
@@ -29,67 +28,10 @@ TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects",
 REPLACED: Final = (*TABLES, SUMMARY)
 """What an ingest replaces, all together; the summary last."""
 
-SELDOM_REPEATED: Final = ("span_id", "parent_id", "targets", "causes")
-
-SUMS: Final = StructType([StructField("name", StringType()), StructField("sum", LongType())])
-
-
-def part_name(task: int) -> str:
-    """What the file of a task is called."""
-    return f"part-{task:05}.zstd.parquet"
-
-
-def encodings(schema: Any) -> dict[str, Any]:  # noqa: ANN401 pyarrow has no types
-    """How columns are written: numbers that mostly grow as differences, and what is often the same
-    as places in a dictionary, which is in vain for ids of spans."""
-    growing = [field.name for field in schema if pa.types.is_int64(field.type)]
-    others = (*growing, *SELDOM_REPEATED)
-    return {
-        "compression": "zstd",
-        "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
-        "use_dictionary": [name for name in schema.names if name not in others],
-    }
-
 
 def write_table(folder: Path, rows: ArrowTable) -> None:
     """Write a small table into a folder."""
     pq.write_table(rows, folder / part_name(0), compression="zstd")
-
-
-def written(
-    batches: Iterable[Batch],
-    stage: Stage,
-    folder: str,
-    names: Sequence[str],
-    counted: Sequence[str],
-) -> Iterator[Batch]:
-    """Write what a stage makes of parcels into a file; out come the sums of some columns.
-
-    A task that is done again replaces its file.
-    """
-    context = TaskContext.get()
-    if context is None:  # Here tasks come one after the other.
-        task, attempt = len(list(Path(folder).iterdir())), 0
-    else:
-        task, attempt = context.partitionId(), context.taskAttemptId()
-    target = Path(folder) / part_name(task)
-    unfinished = target.with_name(f".{target.name}.{attempt}")
-    sums = dict.fromkeys(counted, 0)
-    writer = None
-    try:
-        for rows in stage(batches):
-            for name in counted:
-                sums[name] += pc.sum(rows[name]).as_py() or 0
-            wanted = rows.select(names)
-            if writer is None:
-                writer = pq.ParquetWriter(unfinished, wanted.schema, **encodings(wanted.schema))
-            writer.write_batch(wanted)
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is not None:
-        unfinished.replace(target)
-    yield batch_of_columns([list(sums), list(sums.values())], SUMS)
 
 
 @contextmanager
@@ -165,9 +107,7 @@ class Outputs:
         )
         with blaming_spark(table):
             sums = parcels.gathered(writing, SUMS).to_pylist()
-        for left in here.glob(".*"):
-            left.unlink()  # by tasks that failed and were done again
-        if not any(here.iterdir()):
+        if not without_leftovers(here):
             write_table(here, arrow_schema(schema).empty_table())
         return {name: sum(row["sum"] for row in sums if row["name"] == name) for name in counted}
 

@@ -1,0 +1,81 @@
+"""Tables that Python workers write, a file for each task, into a folder on this machine's disk."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet as pq
+from pyspark import TaskContext
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+Batch: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
+
+SELDOM_REPEATED: Final = ("span_id", "parent_id", "targets", "causes")
+
+SUMS: Final = StructType([StructField("name", StringType()), StructField("sum", LongType())])
+
+
+def part_name(task: int) -> str:
+    """What the file of a task is called."""
+    return f"part-{task:05}.zstd.parquet"
+
+
+def encodings(schema: Any) -> dict[str, Any]:  # noqa: ANN401 pyarrow has no types
+    """How columns are written: numbers that mostly grow as differences, and what is often the same
+    as places in a dictionary, which is in vain for ids of spans."""
+    growing = [field.name for field in schema if pa.types.is_int64(field.type)]
+    others = (*growing, *SELDOM_REPEATED)
+    return {
+        "compression": "zstd",
+        "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+        "use_dictionary": [name for name in schema.names if name not in others],
+    }
+
+
+def written(
+    batches: Iterable[Batch],
+    stage: Stage,
+    folder: str,
+    names: Sequence[str],
+    counted: Sequence[str],
+) -> Iterator[Batch]:
+    """Write what a stage makes of parcels into a file; out come the sums of some columns.
+
+    A task that is done again replaces its file.
+    """
+    context = TaskContext.get()
+    if context is None:  # Here tasks come one after the other.
+        task, attempt = len(list(Path(folder).iterdir())), 0
+    else:
+        task, attempt = context.partitionId(), context.taskAttemptId()
+    target = Path(folder) / part_name(task)
+    unfinished = target.with_name(f".{target.name}.{attempt}")
+    sums = dict.fromkeys(counted, 0)
+    writer = None
+    try:
+        for rows in stage(batches):
+            for name in counted:
+                sums[name] += pc.sum(rows[name]).as_py() or 0
+            wanted = rows.select(names)
+            if writer is None:
+                writer = pq.ParquetWriter(unfinished, wanted.schema, **encodings(wanted.schema))
+            writer.write_batch(wanted)
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is not None:
+        unfinished.replace(target)
+    columns = [pa.array(list(sums), pa.string()), pa.array(list(sums.values()), pa.int64())]
+    yield pa.record_batch(columns, names=SUMS.names)
+
+
+def without_leftovers(folder: Path) -> bool:
+    """Remove what failed tasks have left behind; whether there is anything else."""
+    for left in folder.glob(".*"):
+        left.unlink()
+    return any(folder.iterdir())
