@@ -43,6 +43,14 @@ COMPILED = (
 GROUP = "antecede"
 """Names the shared library, `antecede__mypyc`, that all compiled modules live in."""
 
+INLINED = {
+    "max-inline-insns-auto": 120,
+    "max-inline-insns-single": 200,
+    "inline-min-speedup": 5,
+    "inline-unit-growth": 80,
+}
+"""How much gcc inlines: translated code is long, and most of it deals with errors."""
+
 REASON = Path("antecede/not_compiled.txt")
 """Where an interpreted package says why it is one; `antecede/build_mode.py` reads it."""
 
@@ -105,10 +113,11 @@ def translate() -> list[Extension]:
 
 
 def across_files() -> list[str]:
-    """What makes gcc inline mypyc's runtime into our code: a fifth faster, for little more time."""
+    """What makes gcc inline mypyc's runtime into our code, and more of our code into itself."""
     if optimisation() != "3" or not is_gcc():
         return []
-    return ["-O3", "-flto=2", "-fno-fat-lto-objects", "-fno-semantic-interposition"]
+    flags = ["-O3", "-flto=2", "-fno-fat-lto-objects", "-fno-semantic-interposition"]
+    return [*flags, *(f"--param={name}={value}" for name, value in INLINED.items())]
 
 
 def is_gcc() -> bool:
