@@ -24,7 +24,7 @@ from antecede import compiled
 from antecede.audit.oracle import check_log
 from antecede.pipeline.audit.job import audit
 from antecede.pipeline.audit.small_job import audit_small
-from antecede.pipeline.session import open_session
+from antecede.pipeline.session import PLANS_ONLY, is_embedded, open_session
 from antecede.trace import read_events
 from bench.synthetic_log import Traffic, write_log
 
@@ -174,7 +174,10 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--memory", default=None, help="Java's heap instead of the usual one")
     chosen = parser.parse_args()
-    settings = {} if chosen.memory is None else {"spark.driver.memory": chosen.memory}
+    # As `antecede audit` starts it for Parquet files here.
+    settings = dict(PLANS_ONLY) if is_embedded(chosen.master) else {}
+    if chosen.memory is not None:
+        settings["spark.driver.memory"] = chosen.memory
     results: dict[str, Any] = {"compiled": compiled(), "master": chosen.master}
     with open_session("bench", master=chosen.master, settings=settings) as session:
         measure(session, Traffic(events=WARM_EVENTS))

@@ -14,7 +14,7 @@ from antecede.audit.explain import explain, moment, name
 from antecede.audit.findings import Violation
 from antecede.audit.summary import GRADES, RECORDED
 from antecede.cli.console import Console, figures_table, signed_text
-from antecede.cli.spark import need_spark, spark_progress, spark_session
+from antecede.cli.spark import is_local, need_spark, spark_progress, spark_session
 from antecede.cli.units import defaulted
 from antecede.core.errors import LocalError
 
@@ -306,6 +306,7 @@ def carried_out(
         return audit_plain(paths, out, order=order, explain=explain)
     need_spark()
     from antecede.pipeline.audit.job import audit
+    from antecede.pipeline.audit.pieces import session_settings
     from antecede.pipeline.audit.small_job import audit_small
 
     with spark_progress() as progress:
@@ -314,7 +315,9 @@ def carried_out(
             if found is not None:
                 return found
         progress.tell("starting Spark")
-        with spark_session(context, master) as session:
+        is_here = is_simple and all(map(is_local, paths))
+        settings = session_settings(paths) if is_here else {}
+        with spark_session(context, master, settings) as session:
             progress.watch(session)
             return audit(session, paths, out, **options, tell=progress.tell)
 

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -102,13 +102,15 @@ def is_local(path: str | Path) -> bool:
 
 
 @contextmanager
-def spark_session(context: click.Context, master: str | None) -> Iterator["SparkSession"]:
+def spark_session(
+    context: click.Context, master: str | None, settings: Mapping[str, str] | None = None
+) -> Iterator["SparkSession"]:
     """Spark for as long as the command needs it; with -v it says all that it has to say."""
     from antecede.pipeline.session import SPARK_ERRORS, first_line, open_session
 
     verbose = context.find_root().params.get("verbose", 0) > 0
     name = f"antecede {context.info_name}"
-    with open_session(name, master=master, verbose=verbose) as session:
+    with open_session(name, master=master, verbose=verbose, settings=settings) as session:
         try:
             yield session
         except SPARK_ERRORS as error:

@@ -85,6 +85,12 @@ THIS_MACHINE: Final = {
     ),
 }
 
+PLANS_ONLY: Final = {
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+}
+"""For a job on this machine in which Java plans, moves what it does not look into, and hardly ever
+goes through rows: it is quicker if it optimises nothing at all."""
+
 EXCEPTION: Final = "Exception:"
 TRACEBACK: Final = "Traceback (most recent call last):"
 MISSING: Final = "ModuleNotFoundError: "

@@ -25,11 +25,12 @@ from antecede.pipeline.audit.cutting import PARCELS, parcels_of, seen_by
 from antecede.pipeline.audit.facts import facts_of, flights_of, look
 from antecede.pipeline.audit.findings import in_parcels, violations_in
 from antecede.pipeline.audit.log_columns import LogColumns
-from antecede.pipeline.audit.pieces import read_here
+from antecede.pipeline.audit.pieces import read_here, session_settings
 from antecede.pipeline.audit.plan import RunExtent, plan_slices
 from antecede.pipeline.audit.sequential import judged
 from antecede.pipeline.audit.summary import VALUES_MAX, Figures
 from antecede.pipeline.audit.tables import Columns, chosen, columns_of, early_messages
+from antecede.pipeline.session import PLANS_ONLY
 from tests.audit.random_traffic import hectic, in_traces
 from tests.pipeline.audit.logs_on_disk import write_runs
 from tests.pipeline.audit.rows_of_events import joined
@@ -76,6 +77,14 @@ def test_a_file_that_lacks_a_column_is_no_event_log(tmp_path: Path) -> None:
     (lacking,) = read_here(piece_of(name))
     with pytest.raises(LocalError, match=f"{len(table)} rows lack one of process, position"):
         facts_of(LogColumns(lacking))
+
+
+def test_java_optimises_nothing_only_where_workers_read_every_log(tmp_path: Path) -> None:
+    log = write_runs(tmp_path / "log.parquet", {"r": hectic(Random(1))})
+    lines = tmp_path / "log.jsonl"
+    lines.write_text("")
+    assert session_settings([log]) == PLANS_ONLY
+    assert session_settings([log, str(lines)]) == {}
 
 
 def test_a_look_sets_aside_what_all_flights_are_found_by(tmp_path: Path) -> None:

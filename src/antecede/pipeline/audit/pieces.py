@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from antecede.pipeline.audit.inputs import PARQUET, Source, runs_at
+from antecede.pipeline.audit.inputs import PARQUET, Source, find_source, runs_at
 from antecede.pipeline.audit.log_columns import READ, TRACE_ID
 from antecede.pipeline.audit.stages import counted, spread
+from antecede.pipeline.session import PLANS_ONLY
 from antecede.trace.parquet import event_schema, reading
 
 ArrowTable: TypeAlias = Any
@@ -89,6 +90,14 @@ def is_readable(source: Source) -> bool:
     """Whether these are Parquet files here, all of them complete."""
     here = source.beside is None and not source.is_table
     return here and source.formats == (PARQUET,) and not source.leftovers
+
+
+def session_settings(paths: Sequence[str]) -> dict[str, str]:
+    """How Spark is started for an audit of these logs of this machine.
+
+    If workers read all of them, Java has little to do with rows.
+    """
+    return PLANS_ONLY if all(is_readable(find_source(path)) for path in paths) else {}
 
 
 def read_here(batch: ArrowTable) -> Iterator[ArrowTable]:
