@@ -4,7 +4,7 @@
 causal but too cautious.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 from typing import cast
@@ -63,7 +63,7 @@ def assert_all_delivered(run: WatchedRun) -> None:
     assert run.deliveries == copies == run.counted.released
 
 
-def campaign(name: str, runs: range) -> Decisions:
+def campaign(name: str, runs: Sequence[int]) -> Decisions:
     """Runs of a protocol on networks of both sorts, half of them with multicast if it has that."""
     total = Decisions()
     for seed in runs:
