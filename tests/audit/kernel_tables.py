@@ -19,6 +19,8 @@ class Tables:
     history: History
     order: list[Event]
     """Submissions and first deliveries of messages that were both submitted and delivered."""
+    unwatched: frozenset[MessageId] = frozenset()
+    """Messages that nothing overtook: whoever sends them has the same past before and after."""
 
     @property
     def places(self) -> int:
@@ -39,6 +41,7 @@ class Tables:
             event
             for event in self.order
             if event.kind == "delivered"
+            and message_of(event) not in self.unwatched
             and self.history.is_addressed(message_of(event), event.process)
         ]
         bits = self.bits
@@ -51,7 +54,7 @@ class Tables:
         for event in self.order:
             message = message_of(event)
             sent_here = self.history.is_addressed(message, event.process)
-            if event.kind == "delivered" and sent_here:
+            if event.kind == "delivered" and sent_here and message not in self.unwatched:
                 key = event.time_ns, event.process, event.position
                 last[message] = max(last.get(message, key), key)
         return {message: bit for bit, message in enumerate(sorted(last, key=last.__getitem__))}

@@ -1,6 +1,7 @@
 """The fast kernel: of the oracle's opinion, whatever the order its events are handed in."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from struct import iter_unpack
 
@@ -15,6 +16,7 @@ from antecede.trace import Event, EventLog
 from tests.audit.kernel_tables import Tables, rows, tables_of
 from tests.audit.random_logs import chaos, runs, traced
 from tests.audit.random_traffic import hectic, in_traces
+from tests.audit.stories import ALICE, BOB, CAROL, DAVE, Story
 
 often = settings(max_examples=5 * settings().max_examples)
 
@@ -92,6 +94,30 @@ def test_messages_that_are_kept_get_new_numbers() -> None:
 
     assert judge.take_findings() == rows([(7, 0)])
     assert judge.take_findings() == b""
+
+
+def test_who_has_the_same_past_comes_too_early_only_until_what_is_in_it_has_come() -> None:
+    """Of two answers with one past, the second comes after the question. Carol still waits for
+    something of Dave's, of which neither knows."""
+    eve = DAVE + 1
+    story = Story()
+    question, hint = story.send(ALICE, CAROL), story.send(ALICE, BOB)
+    other, rumour = story.send(DAVE, CAROL), story.send(DAVE, eve)
+    story.deliver(BOB, hint)
+    story.deliver(eve, rumour)
+    gossip = story.send(eve, CAROL)
+    first, second = story.send(BOB, CAROL), story.send(BOB, CAROL)
+    story.deliver(CAROL, gossip, first, question, second, other)
+    events = list(story.log)
+    tables = replace(tables_of(events), unwatched=frozenset({gossip, first, second}))
+    judge = CausalPass(tables.places, tables.watched_table(), len(tables.strands))
+    judge.add_messages(tables.messages_table())
+
+    judge.run(tables.passed_table(by_clock(tables)))
+
+    found = tables.found(judge.take_findings())
+    assert found == sorted([(CAROL, first, question), (CAROL, gossip, other)])
+    assert found == violations(events)
 
 
 def test_many_bits_drop_out_and_the_rest_is_still_right() -> None:
