@@ -3,36 +3,76 @@
 To wake a sleeping process takes tens of microseconds, which is more than everything else in a round
 trip on one machine. So the loop goes on turning for a moment after something was sent, if that has
 lately been worth it: if something came while it did. Now and then it tries, to find out.
+
+A turn of the loop takes ten times as long as a look at one socket. So after a lone question, in a
+turn in which nothing was sent, it looks again and again, and reads what has come at once. Everybody
+else in the loop waits for that; so this, too, is done where it is worth it: not where the answer
+comes by what others in the loop do. Nor within a stream, where to wait for more saves work.
 """
 
 import asyncio
+from collections.abc import Callable
 from time import monotonic_ns
 from typing import Final, final
 
 AWAKE_NS: Final = 100_000
 """How long nobody sleeps after sending; what comes later is worth a sleep."""
 
+LOOKING_NS: Final = 40_000
+"""How long it looks in one turn: so long everybody else in the loop waits."""
+
 TRIAL_EVERY: Final = 16
 """Of so many times that something is sent, one is a trial where it was not worth it before."""
+
+VAIN_LOOKS: Final = 4
+LOOK_EVERY: Final = 128
+"""After looking so often in vain, one after the other, it looks after one in so many sends."""
 
 
 @final
 class BusyPoll:
-    """Keeps one loop awake."""
+    """Keeps one loop awake, and looks for what comes at one socket."""
 
-    __slots__ = ("_heard", "_loop", "_sent", "_until_ns", "awake", "worthwhile")
+    __slots__ = (
+        "_alone",
+        "_has_come",
+        "_heard",
+        "_idle",
+        "_loop",
+        "_read",
+        "_sent",
+        "_until_ns",
+        "_vain",
+        "awake",
+        "worthwhile",
+    )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        has_come: Callable[[], object],
+        read: Callable[[], None],
+    ) -> None:
         self._loop: Final = loop
+        # Whether something has come that can be read, and how it is.
+        self._has_come: Final = has_come
+        self._read: Final = read
+        # Whether what was sent last may be a question, and a turn has passed since.
+        self._alone = False
+        self._idle = False
+        # How often in a row it has looked in vain.
+        self._vain = 0
         self._sent = 0
         self._until_ns = 0
         self._heard = False
         self.awake = False
         self.worthwhile = False
 
-    def sent(self) -> None:
-        """Something has left that may be answered soon."""
+    def sent(self, alone: bool) -> None:
+        """Something has left that may be answered soon; `alone`: it is no part of a stream."""
         self._sent += 1
+        self._alone = alone
+        self._idle = False
         if self._heard:
             self.worthwhile = True
             self._heard = False
@@ -46,10 +86,33 @@ class BusyPoll:
         """Something has come."""
         self._heard = self.awake
 
+    def stop(self) -> None:
+        """The socket is closed: sleep."""
+        self._until_ns = 0
+
     def _turn(self) -> None:
         """As long as this is called again at once, the loop does not sleep."""
-        if not self._heard and monotonic_ns() < self._until_ns:
-            self._loop.call_soon(self._turn)
-            return
+        if not self._heard:
+            now_ns = monotonic_ns()
+            if now_ns < self._until_ns:
+                if not self._idle:
+                    self._idle = True
+                elif self._alone:
+                    self._look(now_ns + LOOKING_NS)
+                self._loop.call_soon(self._turn)
+                return
         self.awake = False
         self.worthwhile = self._heard
+
+    def _look(self, until_ns: int) -> None:
+        """Look for something to read, for a while."""
+        if self._vain >= VAIN_LOOKS and self._sent % LOOK_EVERY != 0:
+            return
+        if self._has_come():
+            return  # The loop sees that without help.
+        while not self._has_come():
+            if monotonic_ns() >= until_ns:
+                self._vain += 1
+                return
+        self._vain = 0
+        self._read()

@@ -163,15 +163,28 @@ class Deliveries:
         self.confirms_by_asking = False
         self._loop.call_soon(self._call, handler)
 
-    def announce(self) -> bool:
-        """There are new messages; True if a waiting task will take them in the next turn."""
+    def hand_over(self) -> bool:
+        """There are new messages: the handler is called, or a waiting task goes on, at once.
+
+        True if it does that only in the next turn, as another task runs now.
+        """
         if self._handler is not None:
             self._call(self._handler)
             return False
-        if not self._news.awaited:
+        if not self._news.waiters:
             return False
-        self._news.notify()
-        return True
+        if asyncio.current_task(self._loop) is not None:
+            self._news.notify()
+            return True
+        self._news.resume()
+        return False
+
+    def announce(self) -> None:
+        """There are new messages; a waiting task takes them in the next turn."""
+        if self._handler is not None:
+            self._call(self._handler)
+        else:
+            self._news.notify()
 
     def notify(self) -> None:
         """Let whoever waits look again."""
@@ -224,19 +237,28 @@ class Deliveries:
         try:
             if self._later:
                 await one_turn()
+            elif timeout is None:
+                while not self._has_news():
+                    await self._news.wait()
             elif not self._endpoint.inbox.messages:
                 await self._news.wait_until(self._has_news, timeout, "receive", str)
         finally:
             self._seekers -= 1
         if not self._ready:  # Another task may have filled it meanwhile.
             self._take()
-            self._ready = self._later[-TURN_MESSAGES:]
-            del self._later[-TURN_MESSAGES:]
-            self._caught_up()
+            if len(self._later) <= TURN_MESSAGES:
+                self._ready, self._later = self._later, self._ready
+            else:
+                self._ready = self._later[-TURN_MESSAGES:]
+                del self._later[-TURN_MESSAGES:]
+            if self.is_ahead:
+                self._caught_up()
         return bool(self._ready)
 
     def _has_news(self) -> bool:
-        return self._ended or self._is_over() or self.unread() > 0
+        if self._endpoint.inbox.messages or self._later or self._ready or self._ended:
+            return True
+        return self._is_over()
 
     def _is_over(self) -> bool:
         """Whether a signal has ended the iteration; a handler goes on until the node is closed."""

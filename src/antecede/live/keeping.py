@@ -497,7 +497,7 @@ class Keeper:
             self._strike_out(group.losses)
         if node.endpoint.inbox.messages:
             node.deliveries.announce()
-        if node.progress.awaited:
+        if node.progress.waiters:
             node.progress.notify()
 
 

@@ -63,20 +63,17 @@ class Lookups:
     def __init__(self, loop: asyncio.AbstractEventLoop, family: int) -> None:
         self._loop: Final = loop
         self._family: Final = family
-        self._by_address: Final[dict[object, Lookup]] = {}
+        self.by_address: Final[dict[object, Lookup]] = {}
         self.sought = 0
         """How many names are being looked for."""
 
-    def __bool__(self) -> bool:
-        return bool(self._by_address)
-
     def add(self, address: Address) -> None:
         """From now on this name may be sent to."""
-        self._by_address.setdefault(address, Lookup(address))
+        self.by_address.setdefault(address, Lookup(address))
 
     def seek(self, address: object) -> None:
         """Whoever is at this address is missing: look for it."""
-        lookup = self._by_address.get(address)
+        lookup = self.by_address.get(address)
         if lookup is not None and not lookup.sought:
             lookup.heard = None
             self.sought += 1
@@ -84,7 +81,7 @@ class Lookups:
 
     def found(self, address: object) -> None:
         """Whoever is at this address has answered: stay with where it did so from."""
-        lookup = self._by_address.get(address)
+        lookup = self.by_address.get(address)
         if lookup is not None and lookup.task is not None:
             lookup.task.cancel()
             lookup.task = None
@@ -94,20 +91,20 @@ class Lookups:
 
     def hear(self, source: object) -> None:
         """Something has come from there."""
-        for lookup in self._by_address.values():
+        for lookup in self.by_address.values():
             if lookup.sought and source in lookup.known:
                 lookup.heard = next(known for known in lookup.known if known == source)
 
     def trouble(self, address: object) -> str:
         """Why this name cannot be looked up; empty if it can, or is none."""
-        lookup = self._by_address.get(address)
+        lookup = self.by_address.get(address)
         return "" if lookup is None else lookup.trouble
 
     def directed(self, datagrams: list[Datagram]) -> list[Datagram]:
         """The datagrams with addresses for names; those to names without one are gone."""
         ready: list[Datagram] = []
         for datagram in datagrams:
-            lookup = self._by_address.get(datagram.address)
+            lookup = self.by_address.get(datagram.address)
             if lookup is None:
                 ready.append(datagram)
             elif lookup.current is not None:
@@ -116,7 +113,7 @@ class Lookups:
 
     def close(self) -> None:
         """Look for nobody any more."""
-        for address in list(self._by_address):
+        for address in list(self.by_address):
             self.found(address)
 
     async def _search(self, lookup: Lookup) -> None:

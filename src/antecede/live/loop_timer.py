@@ -16,14 +16,15 @@ class LoopTimer:
         self._loop: Final = loop
         self._ring: Final = ring
         self._handle: asyncio.TimerHandle | None = None
-        self._time_ns = NEVER_NS
+        self.time_ns = NEVER_NS
+        """When it rings next."""
 
     def wake_at(self, time_ns: int) -> None:
         """Ring then, or earlier, which is harmless, and cheaper than another timer."""
-        if time_ns >= self._time_ns:
+        if time_ns >= self.time_ns:
             return
         self.cancel()
-        self._time_ns = time_ns
+        self.time_ns = time_ns
         delay = max(0, time_ns - monotonic_ns()) / 1e9
         self._handle = self._loop.call_later(delay, self._on_time)
 
@@ -32,9 +33,9 @@ class LoopTimer:
         if self._handle is not None:
             self._handle.cancel()
         self._handle = None
-        self._time_ns = NEVER_NS
+        self.time_ns = NEVER_NS
 
     def _on_time(self) -> None:
         self._handle = None
-        self._time_ns = NEVER_NS
+        self.time_ns = NEVER_NS
         self._ring()

@@ -448,13 +448,16 @@ class Node:
         if self._closed:
             return
         if self._keeper is None and self._endpoint.inbox.messages:
-            # What a handler answers rides with the acknowledgements, in the flush below.
+            # What a handler or a waiting task answers rides with the acknowledgements, in the
+            # flush below.
             planned, self._flush_planned = self._flush_planned, True
-            resumes = self._deliveries.announce()
-            self._flush_planned = planned
-            if resumes:
-                # So does what a waiting task answers, in its turn, which is the next one.
+            try:
+                resumes_later = self._deliveries.hand_over()
+            finally:
+                self._flush_planned = planned
+            if resumes_later:
                 self._plan_flush()
+            if resumes_later or self._closed:
                 self._after_step()
                 return
         self._flush_at(now_ns)
@@ -560,12 +563,12 @@ class Node:
     def _on_consumed(self) -> None:
         """Messages were taken: peers get credit for theirs, and there is room for our own."""
         self._plan_flush()
-        if self._progress.awaited:
+        if self._progress.waiters:
             self._progress.notify()
 
     def _after_step(self) -> None:
         """Tell everybody who waits for something that may have happened."""
-        if self._progress.awaited:
+        if self._progress.waiters:
             self._progress.notify()
         if not self._endpoint.reports:
             return
