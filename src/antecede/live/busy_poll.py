@@ -95,11 +95,11 @@ class BusyPoll:
         if not self._heard:
             now_ns = monotonic_ns()
             if now_ns < self._until_ns:
+                self._loop.call_soon(self._turn)
                 if not self._idle:
                     self._idle = True
                 elif self._alone:
                     self._look(now_ns + LOOKING_NS)
-                self._loop.call_soon(self._turn)
                 return
         self.awake = False
         self.worthwhile = self._heard
