@@ -63,7 +63,6 @@ from antecede.core.protocols.hybrid_node import (
 )
 from antecede.core.protocols.hybrid_records import DELIVERED
 from antecede.core.protocols.hybrid_state import ACKS, PERMITS, Entry, Peer
-from antecede.core.sliding import find_copy
 from antecede.core.values import Message, Packet
 
 __all__ = [
@@ -162,7 +161,7 @@ class HybridProcess(HybridNode):
         oldest = copies.peek().sequence
         # Nobody delivers what was not sent to it: such an ack is a mistake, or a trick to make us
         # forget what is before it.
-        if sequence < oldest or (sequence > oldest and find_copy(copies, sequence) < 0):
+        if sequence < oldest or (sequence > oldest and copies.find(sequence) < 0):
             return
         while copies.first < peer.unsent_at and copies.peek().sequence <= sequence:
             entry = copies.remove()

@@ -43,12 +43,12 @@ from antecede.core.protocols.hybrid_state import (
     ACKS,
     PERMITS,
     DuePermits,
+    Entries,
     Entry,
     Peer,
     holding_back,
 )
 from antecede.core.records import RecordReader, record
-from antecede.core.sliding import SlidingArray, find_from
 from antecede.core.values import Message, Packet
 
 SEND_LIMIT: Final = 1 << 20
@@ -115,7 +115,7 @@ class HybridNode(ExpellingNode):
         self._near: list[Peer | None] = [None] * NEAR
         # The entries that are not acknowledged by all, oldest first, and few others among them:
         # `_open` counts the former. Positions in it are not ids.
-        self._unacked: SlidingArray[Entry] = SlidingArray()
+        self._unacked = Entries()
         self._open: i64 = 0
         self._open_bytes: i64 = 0
         self._next_sequence: i64 = 1
@@ -249,8 +249,8 @@ class HybridNode(ExpellingNode):
         peer = self._peers.get(target)
         if peer is None:
             return
-        start = find_from(peer.copies, first)
-        stop = find_from(peer.copies, last + 1)
+        start = peer.copies.find_from(first)
+        stop = peer.copies.find_from(last + 1)
         self._transmit_again(peer, start, stop, outbox)
 
     def _met_before(self, process: i64) -> Peer | None:
@@ -345,7 +345,7 @@ class HybridNode(ExpellingNode):
     def _forget_acknowledged(self) -> None:
         """Let go of entries that everybody has acknowledged but older ones keep from settling."""
         unacked = self._unacked
-        kept: SlidingArray[Entry] = SlidingArray()
+        kept = Entries()
         settled: i64 = 0
         released: i64 = 0
         before = unacked.peek()

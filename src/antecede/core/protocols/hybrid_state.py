@@ -1,5 +1,6 @@
 """What a hybrid process remembers: its own unacknowledged messages, and one record per peer."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -8,7 +9,7 @@ from antecede.core.fence import ToldPeer
 from antecede.core.packets import DataPacket
 from antecede.core.permits import MissingPermit, OwedPermits
 from antecede.core.process import NEVER_NS
-from antecede.core.sliding import Numbered, SlidingArray
+from antecede.core.sliding import RING_SIZE_KEPT, RING_SIZE_MIN
 from antecede.core.values import Message
 
 ACKS: Final = 1
@@ -18,7 +19,7 @@ PERMITS: Final = 2
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
-class Entry(Numbered):
+class Entry:
     """A message of our own, until every one of its copies is acknowledged.
 
     It names its targets by their places in the roster of peers. Peers hold entries: if entries
@@ -31,6 +32,7 @@ class Entry(Numbered):
         "due_behind",
         "message",
         "permits_before",
+        "sequence",
         "targets",
         "unacked",
         "unacked_key",
@@ -38,7 +40,7 @@ class Entry(Numbered):
     )
 
     def __init__(self, message: Message, permits_before: i64, targets: list[int]) -> None:
-        self.sequence = message.sequence
+        self.sequence: Final[i64] = message.sequence
         # None once everybody has acknowledged it: the payload is not needed any more.
         self.message: Message | None = message
         self.permits_before: Final[i64] = permits_before
@@ -85,6 +87,97 @@ class Entry(Numbered):
 
 
 @final
+class Entries:
+    """A sliding array of entries, with nothing generic about it: compiled code does not ask what is
+    in it, nor whether its fields are there. Everything that happens looks into one.
+    """
+
+    MADE_OF: ClassVar = ("first",)
+
+    __slots__ = ("_mask", "_ring", "first", "next")
+
+    def __init__(self, first: i64 = 1) -> None:
+        self.first: i64 = first
+        self.next: i64 = first
+        self._mask: i64 = RING_SIZE_MIN - 1
+        self._ring: list[Entry | None] = [None] * RING_SIZE_MIN
+
+    def add(self, entry: Entry) -> None:
+        """Append at index `next`."""
+        index = self.next
+        if index - self.first > self._mask:
+            self._resize(2 * (self._mask + 1))
+        place = index & self._mask
+        self._ring[place] = entry
+        self.next = index + 1
+
+    def remove(self) -> Entry:
+        """Remove and return the oldest one."""
+        entry = self.at(self.first)
+        place = self.first & self._mask
+        self._ring[place] = None
+        self.first += 1
+        if self._mask >= RING_SIZE_KEPT and 8 * (self.next - self.first) <= self._mask + 1:
+            self._resize((self._mask + 1) >> 1)
+        return entry
+
+    def peek(self) -> Entry:
+        """The oldest one."""
+        return self.at(self.first)
+
+    def at(self, index: i64) -> Entry:
+        """The one at `index`, which must be inside the window: elsewhere there is none."""
+        place = index & self._mask
+        entry = self._ring[place]
+        assert entry is not None, "an index inside the window"
+        return entry
+
+    def find(self, sequence: i64) -> i64:
+        """The index of the one with this id, or -1 if it is not among them."""
+        index = self.find_from(sequence)
+        return index if index < self.next and self.at(index).sequence == sequence else -1
+
+    def find_from(self, sequence: i64) -> i64:
+        """The index of the first one with this id or a higher one; `next` if there is none.
+
+        Doubles its reach from the oldest, then bisects: few steps for what is near the front.
+        """
+        low = self.first
+        reach: i64 = 1
+        while low + reach < self.next and self.at(low + reach).sequence <= sequence:
+            reach <<= 1
+        high = low + reach
+        if high > self.next:
+            high = self.next
+        low += reach >> 1
+        while low < high:
+            middle = (low + high) >> 1
+            if self.at(middle).sequence < sequence:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def __len__(self) -> int:
+        return self.next - self.first
+
+    def __iter__(self) -> Iterator[Entry]:
+        index = self.first
+        while index < self.next:
+            yield self.at(index)
+            index += 1
+
+    def _resize(self, capacity: i64) -> None:
+        ring: list[Entry | None] = [None] * capacity
+        index = self.first
+        while index < self.next:
+            ring[index & (capacity - 1)] = self._ring[index & self._mask]
+            index += 1
+        self._ring = ring
+        self._mask = capacity - 1
+
+
+@final
 class Peer(ToldPeer):
     """Everything about one other process, its retransmission alarm included."""
 
@@ -115,7 +208,7 @@ class Peer(ToldPeer):
         # The targets of every message to this peer alone: one list for all of them.
         self.alone: Final[list[int]] = [place]
         # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
-        self.copies: SlidingArray[Entry] = SlidingArray()
+        self.copies = Entries()
         self.unsent_at: i64 = 1
         self.acked: i64 = 0
         self.last_submitted: i64 = 0
