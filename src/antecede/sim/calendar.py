@@ -10,6 +10,7 @@ were ever pending at once.
 
 from typing import Final, final
 
+from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.process import NEVER_NS
@@ -21,7 +22,7 @@ DAY_BITS_MAX: Final = 40
 EVENTS_PER_DAY: Final = 2
 
 REVIEW_PERIOD: Final = 4096
-"""Every so many additions the steps they took are looked at."""
+"""A power of two: every so many additions the steps they took are looked at."""
 
 STEPS_TOLERATED: Final = 3
 """More steps than this per addition, and the calendar is laid anew."""
@@ -90,7 +91,7 @@ class Calendar:
         self._counter: i64 = 0
         self._bits: i64 = DAY_BITS_START
         self._mask: i64 = BUCKETS_MIN - 1
-        self._buckets: list[Bucket] = [Bucket() for _ in range(BUCKETS_MIN)]
+        self._buckets = vec[Bucket]([Bucket() for _ in range(BUCKETS_MIN)])
         self._day: i64 = 0
         self._steps: i64 = 0
         # Event objects that have served, chained; they will serve again.
@@ -113,7 +114,7 @@ class Calendar:
         self._insert(event)
         if self.size > 2 * (self._mask + 1):
             self._rebuild(2 * (self._mask + 1))
-        elif self._counter % REVIEW_PERIOD == 0:
+        elif self._counter & (REVIEW_PERIOD - 1) == 0:
             if self._steps > STEPS_TOLERATED * REVIEW_PERIOD:
                 self._rebuild(self._mask + 1)
             self._steps = 0
@@ -125,21 +126,21 @@ class Calendar:
             return None
         if self._mask >= BUCKETS_MIN and 4 * self.size < self._mask:
             self._rebuild((self._mask + 1) >> 1)
-        misses: i64 = 0
+        day, bits, mask = self._day, self._bits, self._mask
         while True:
-            place = self._day & self._mask
+            place = day & mask
             event = self._buckets[place].first
-            if event is not None and event.time_ns >> self._bits == self._day:
+            if event is not None and event.time_ns >> bits == day:
                 self._buckets[place].first = event.following
-                event.following = None
                 self.size -= 1
+                self._steps += day - self._day
+                self._day = day
                 return event
-            self._day += 1
-            self._steps += 1
-            misses += 1
-            if misses > self._mask:
+            day += 1
+            if day - self._day > mask:
+                self._steps += mask + 1
                 self._skip()
-                misses = 0
+                day, bits, mask = self._day, self._bits, self._mask
 
     def recycle(self, event: Event) -> None:
         """The event has been dealt with; its object may serve again."""
@@ -164,20 +165,18 @@ class Calendar:
             self._day = day
         place = day & self._mask
         bucket = self._buckets[place]
-        first = bucket.first
-        last = bucket.last
-        if first is None or last is None:
+        if bucket.first is None or bucket.last is None:
             bucket.first = event
             bucket.last = event
-        elif event.time_ns >= last.time_ns:
+        elif event.time_ns >= bucket.last.time_ns:
             # The counter only grows, so among equal times the new event is the last.
-            last.following = event
+            bucket.last.following = event
             bucket.last = event
-        elif event.time_ns < first.time_ns:
-            event.following = first
+        elif event.time_ns < bucket.first.time_ns:
+            event.following = bucket.first
             bucket.first = event
         else:
-            self._insert_between(first, event)
+            self._insert_between(bucket.first, event)
 
     def _insert_between(self, first: Event, event: Event) -> None:
         before = first
@@ -217,7 +216,7 @@ class Calendar:
         pending.sort(key=event_key)
         self._measure(pending)
         self._mask = buckets - 1
-        self._buckets = [Bucket() for _ in range(buckets)]
+        self._buckets = vec[Bucket]([Bucket() for _ in range(buckets)])
         self._day = pending[0].time_ns >> self._bits
         for event in pending:
             self._insert(event)

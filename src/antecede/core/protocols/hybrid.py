@@ -85,7 +85,7 @@ class HybridProcess(HybridNode):
             places = self._without_expelled(places, message.sequence)
         if self._kept is not None:
             self._keep_submission(message, places)
-        if places:
+        if len(places) > 0:
             self._keep_open(Entry(message, self._missing.next, places), len(payload))
             self._advance(outbox)
             self._release(now_ns, outbox)

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from typing import ClassVar, Final, Literal, Self, TypeAlias
 
+from librt.vecs import append, vec
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.alarms import PATIENCE_NS
@@ -255,10 +256,11 @@ class HybridNode(ExpellingNode):
 
     def _met_before(self, process: i64) -> Peer | None:
         """The record of a process that was met, on the hot path."""
-        peer = self._near[process & (NEAR - 1)]
+        place = process & (NEAR - 1)
+        peer = self._near[place]
         if peer is None or peer.id != process:
             peer = self._peers.get(process)
-            self._near[process & (NEAR - 1)] = peer
+            self._near[place] = peer
         return peer
 
     def _peer(self, process: int) -> Peer | None:
@@ -295,30 +297,28 @@ class HybridNode(ExpellingNode):
 
     # What is submitted, and what is forgotten.
 
-    def _admit(self, targets: list[int], payload: bytes) -> tuple[list[int], bool]:
+    def _admit(self, targets: list[int], payload: bytes) -> tuple[vec[i64], bool]:
         """The places of the targets, and whether we are one of them; an error changes nothing."""
         self._fence.check_running()
         checked_payload(payload, self._payload_limit)
         if self._open >= self._send_limit:
             raise BufferFull(f"{self._send_limit} messages are not acknowledged yet; try later")
         # An int of any size may be asked for, and only an id fits an i64.
-        if len(targets) == 1 and 0 <= targets[0] < ID_LIMIT:
-            known = self._met_before(targets[0])
+        if len(targets) == 1:
+            target = targets[0]
+            known = self._met_before(target) if 0 <= target < ID_LIMIT else None
             if known is not None:
                 return known.alone, False
         return self._places_of(targets)
 
-    def _places_of(self, targets: list[int]) -> tuple[list[int], bool]:
+    def _places_of(self, targets: list[int]) -> tuple[vec[i64], bool]:
         check_distinct(targets)
         to_self = False
-        places: list[int] = []
+        places = vec[i64]()
         for target in targets:
             peer = self._peer(target)
             if peer is not None:
-                if len(targets) == 1:
-                    places = peer.alone
-                else:
-                    places.append(peer.place)
+                places = peer.alone if len(targets) == 1 else append(places, peer.place)
             elif target in self._known:
                 to_self = True
             else:
@@ -368,9 +368,10 @@ class HybridNode(ExpellingNode):
 
     # Expulsion.
 
-    def _without_expelled(self, places: list[int], sequence: i64) -> list[int]:
+    def _without_expelled(self, places: vec[i64], sequence: i64) -> vec[i64]:
         targets = [int(self._roster[place].id) for place in places]
-        return [int(self._peers[id].place) for id in self._fence.spared(targets, sequence)]
+        spared = self._fence.spared(targets, sequence)
+        return vec[i64]([self._peers[process].place for process in spared])
 
     def _everybody(self) -> list[Peer]:
         return self._roster
@@ -452,13 +453,13 @@ class HybridNode(ExpellingNode):
         self._resume(now_ns, outbox)
         return outbox.effects
 
-    def _keep_submission(self, message: Message, places: list[int]) -> None:
+    def _keep_submission(self, message: Message, places: vec[i64]) -> None:
         assert self._kept is not None, "asked for only where records are kept"
         sequence, payload = message.sequence, message.payload
         if len(places) == 1:
             target = self._roster[places[0]].id
             self._kept.four(SUBMITTED, sequence, self._missing.next, 1, target, b"", payload)
-        elif places:
+        elif len(places) > 0:
             targets = [int(self._roster[place].id) for place in places]
             self._kept.put(submission_record(message, self._missing.next, targets))
         else:
@@ -503,7 +504,7 @@ class HybridNode(ExpellingNode):
     def _replay_submission(self, reader: RecordReader) -> None:
         sequence, permits_before = reader.number(), reader.number()
         peers = [self._named(reader) for _ in range(reader.number())]
-        places = [int(peer.place) for peer in peers]
+        places = vec[i64]([peer.place for peer in peers])
         payload = reader.rest()
         entry = Entry(Message(self._me, sequence, payload), permits_before, places)
         # A snapshot has told of the last message to each before those that are still open.

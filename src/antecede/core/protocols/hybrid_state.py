@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
+from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.fence import ToldPeer
@@ -39,7 +40,7 @@ class Entry:
         "unsent",
     )
 
-    def __init__(self, message: Message, permits_before: i64, targets: list[int]) -> None:
+    def __init__(self, message: Message, permits_before: i64, targets: vec[i64]) -> None:
         self.sequence: Final[i64] = message.sequence
         # None once everybody has acknowledged it: the payload is not needed any more.
         self.message: Message | None = message
@@ -205,8 +206,8 @@ class Peer(ToldPeer):
     def __init__(self, process: i64, place: i64) -> None:
         super().__init__(process)
         self.place: Final[i64] = place
-        # The targets of every message to this peer alone: one list for all of them.
-        self.alone: Final[list[int]] = [place]
+        # The targets of every message to this peer alone: the same for all of them.
+        self.alone: Final = vec[i64]([place])
         # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
         self.copies = Entries()
         self.unsent_at: i64 = 1

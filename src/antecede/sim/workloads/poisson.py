@@ -63,8 +63,8 @@ class Poisson(OpenLoop):
             peer: i64 = bisect_left(self._popularity, self._chance.unit())
             return peer if peer != process else (peer + 1) % self.processes
         if self._favourites > 0:
-            step = 1 + self._chance.below(self._favourites)
-            return (process + step) % self.processes
+            favourite = process + 1 + self._chance.below(self._favourites)
+            return favourite if favourite < self.processes else favourite - self.processes
         return (process + 1 + self._chance.below(self.processes - 1)) % self.processes
 
     def _several(self, process: i64) -> list[int]:
