@@ -117,6 +117,8 @@ def across_files() -> list[str]:
     if optimisation() != "3" or not is_gcc():
         return []
     flags = ["-O3", "-flto=2", "-fno-fat-lto-objects", "-fno-semantic-interposition"]
+    # Nobody calls into the library by name, nor does it need a stub for each of Python's functions.
+    flags += ["-fvisibility=hidden", "-fno-plt"]
     return [*flags, *(f"--param={name}={value}" for name, value in INLINED.items())]
 
 
