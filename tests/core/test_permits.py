@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.permits import MissingPermits, OwedPermits
+from antecede.core.sliding import RING_SIZE_KEPT
 from antecede.core.state import twin_of
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
@@ -104,6 +105,21 @@ def test_a_permit_covers_all_earlier_ones_of_its_sender_and_of_nobody_else() -> 
     assert [(p.sender, p.sequence) for p in permits.missing()] == [(2, 1), (1, 4)]
     assert not permits.grant(one, 3)
     assert not permits.grant(three, 100)
+
+
+def test_many_missing_permits_give_their_memory_back() -> None:
+    permits = MissingPermits()
+    one, two = OwedPermits(1), OwedPermits(2)
+    for sequence in range(1, 10_001):
+        permits.add(one, sequence)
+    permits.add(two, 7)
+    assert len(permits._senders) >= 10_001
+    permits.grant(one, 9_999)
+    assert len(permits._senders) <= RING_SIZE_KEPT
+    listed = [(p.sender, p.sequence, p.position) for p in permits.missing()]
+    assert listed == [(1, 10_000, 10_000), (2, 7, 10_001)]
+    permits.grant(one, 10_000)
+    assert (permits.first, permits.second, permits.next) == (10_001, 10_002, 10_002)
 
 
 def come_and_go(count: int, order: list[int]) -> None:

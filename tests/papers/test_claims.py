@@ -12,7 +12,10 @@ SPS = ["paper-sps", "hybrid-sps"]
 HYBRID_FAMILY = [*CSPS, *SPS, "hybrid"]
 MULTICAST = ["paper-multicast", "hybrid", "hybrid-sps", "hybrid-csps"]
 NON_CUMULATIVE = ["paper-basic", "paper-sps", "paper-multicast"]
-PAPER_FILES = ("paper_basic.py", "paper_sps.py", "paper_multicast.py", "hybrid.py", "sliding.py")
+PAPER_FILES = (
+    "paper_basic.py", "paper_sps.py", "paper_multicast.py",
+    "hybrid.py", "hybrid_state.py", "permits.py", "sliding.py",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("protocol", HYBRID_FAMILY)
