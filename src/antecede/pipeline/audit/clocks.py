@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede.pipeline.audit.copies import CLOCK
-from antecede.pipeline.audit.long_stages import with_message_start
+from antecede.pipeline.audit.copies import CLOCK, NEVER
 from antecede.pipeline.audit.stages import (
     clock_of,
     find_copies,
@@ -161,6 +160,23 @@ def back_flights(rows: DataFrame) -> DataFrame:
     copies = with_message_start(find_copies(rows))
     low, high = F.col("delivered_clock_ns"), F.col("submitted_clock_ns")
     return copies.where(low < high).select("run", low.alias("low_ns"), high.alias("high_ns"))
+
+
+def with_message_start(copies: DataFrame) -> DataFrame:
+    """Let every copy begin where its message does: with the first row of the submission.
+
+    In:  the columns of `Copies`.
+    Out: the same; copies of messages that nobody submitted, or never delivered, are left out.
+    """
+    message = Window.partitionBy("run", "sender", "sequence").rowsBetween(
+        Window.unboundedPreceding, Window.unboundedFollowing
+    )
+    names = [f"submitted_{name}" for name in ("position", "ns", "clock_ns", "trace")]
+    own = F.when(F.col("submitted_position") != NEVER, F.struct(*names))
+    begun = copies.withColumn("start", F.min(own).over(message))
+    both = F.col("start").isNotNull() & (F.col("delivered_position") != NEVER)
+    starts = {name: F.col(f"start.{name}") for name in names}
+    return begun.where(both).withColumns(starts).select(*copies.columns)
 
 
 def scattered_submissions(rows: DataFrame) -> DataFrame:

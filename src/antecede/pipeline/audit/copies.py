@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -195,11 +194,15 @@ class Copies:
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
         )
 
+    def packed(self) -> bytes:
+        """The copies as `of_parcel` takes them."""
+        return packed_columns([getattr(self, name) for name in COLUMNS])
+
     @classmethod
-    def of_batches(cls, batches: list[ArrowBatch]) -> Self:
-        """The copies in Arrow batches, which may have other columns, too."""
-        table = pa.Table.from_batches(batches)
-        return cls(**{name: column_of(table, name) for name in COLUMNS})
+    def of_parcel(cls, content: Any) -> Self:  # noqa: ANN401 pyarrow has no types
+        """The copies in a parcel."""
+        columns = unpacked_columns([content], len(COLUMNS))
+        return cls(**dict(zip(COLUMNS, columns, strict=True)))
 
 
 COLUMNS: Final = tuple(field.name for field in fields(Copies))
@@ -346,6 +349,6 @@ def paired(first: Integers, second: Integers) -> Integers:
 
 
 def column_of(table: ArrowBatch, name: str) -> Integers:
-    """A column of an Arrow table, without nulls, as 64-bit integers."""
-    values: Integers = table.column(name).to_numpy().astype(np.int64, copy=False)
+    """A column of an Arrow table as 64-bit integers; where there is none, `NEVER`."""
+    values: Integers = table.column(name).fill_null(NEVER).to_numpy().astype(np.int64, copy=False)
     return values

@@ -83,6 +83,9 @@ def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
     """Rows, packed for the slices that see them."""
     placed, first, last = plan.slices_of(rows.run, rows.clock_ns)
     index, number = seen_by(first, last)
+    if plan.wanted is not None:
+        is_wanted = np.isin(number, list(plan.wanted))
+        index, number = index[is_wanted], number[is_wanted]
     order = stable_order(number)
     index, number = placed[index[order]], number[order]
     for start, end in stretches_of(number):

@@ -17,8 +17,8 @@ table for them means that nothing is computed twice. What the columns mean depen
 
 VIOLATION and CAUSED have an `order`: 0 if all events of a process are ordered, 1 if those of a
 trace are. OPEN is about a copy that reaches beyond its slice: what is not seen there has a position
-of -1, deliveries are those in the slice's own stretch, and between `clock_ns` and `other_clock_ns`
-lies the flight by the clock that counts.
+of -1, deliveries are those in the slice's own stretch, between `clock_ns` and `other_clock_ns` lies
+the flight by the clock that counts, and `other_sequence` is the trace that it is delivered in.
 """
 
 from collections.abc import Iterable, Iterator

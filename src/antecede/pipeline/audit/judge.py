@@ -24,23 +24,18 @@ from antecede.pipeline.audit.facts import Flights, Looked, RunFacts, extent_of, 
 from antecede.pipeline.audit.findings import BEFORE_SUBMISSION, MIXED, PACKED, REASONS, SCATTERED
 from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.pipeline.audit.long_stages import (
-    around_long_flights,
+    PARCELS,
     during,
-    group_long_flights,
-    spans_of_groups,
-    with_message_start,
+    find_windows,
+    pack_ends,
+    pack_slices,
+    with_windows,
 )
-from antecede.pipeline.audit.opens import (
-    closed,
-    count_open,
-    long_flights,
-    looked_up,
-    lost_copies,
-)
+from antecede.pipeline.audit.opens import closed, count_open, looked_up, lost_copies
 from antecede.pipeline.audit.pieces import Pieces
 from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
 from antecede.pipeline.audit.sequential import judge_slices
-from antecede.pipeline.audit.stages import counted_rows, find_copies
+from antecede.pipeline.audit.stages import counted_rows, spread
 from antecede.pipeline.audit.verdict import doubts, scattered_runs
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.spark_settings import UNWEIGHED
@@ -55,6 +50,8 @@ SETTINGS: Final = {
     "spark.sql.files.maxPartitionBytes": "32m",
     # Rows go to Python by the hundred thousand; small batches would cost more than their rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # But a few parcels at a time, or all those of a task would be in memory at once.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "33554432",
     **UNWEIGHED,
 }
 
@@ -150,6 +147,8 @@ class Judge:
         self._orders = orders
         self._stack = stack
         self._samples: dict[int, Flights] = {}
+        self._plans: list[SlicePlan] = []
+        """How runs that are cut were cut at last."""
         copies = sum(run.copies for run in self._runs)
         self.method = Method(plan=SlicePlan(), buckets=1 + copies // PARTITION_COPIES)
 
@@ -160,9 +159,11 @@ class Judge:
         tell("judging slices")
         sliced = self._persisted(self._judged_slices(plan))
         wrong = self._overview(sliced)
+        self._plans = [plan.without(wrong)]
         if wrong:
             tell("judging stretches without a clock")
             blurred = self._with_blurs(wrong, slice_copies)
+            self._plans.append(blurred)
             again = self._persisted(self._judged_slices(blurred))
             sliced = sliced.where(~F.col("run").isin(wrong)).unionByName(again)
         parts = [sliced]
@@ -233,11 +234,14 @@ class Judge:
     def _persisted(self, table: DataFrame) -> DataFrame:
         return persisted(table, self._stack)
 
+    def _sliced(self, plan: SlicePlan) -> DataFrame:
+        """The rows of the log in slices."""
+        numbers = {(run.source, run.run_id): number for number, run in enumerate(self._runs)}
+        parts = self._parts(plan.count)
+        return into_slices(self._pieces, numbers, self.method.offsets, plan, parts)
+
     def _judged_slices(self, plan: SlicePlan) -> DataFrame:
         """The findings of all slices."""
-        numbers = {(run.source, run.run_id): number for number, run in enumerate(self._runs)}
-        offsets = self.method.offsets
-        sliced = into_slices(self._pieces, numbers, offsets, plan, self._parts(plan.count))
         judge = partial(
             judge_slices,
             slices=plan.slices,
@@ -245,7 +249,7 @@ class Judge:
             blurs=plan.blurs,
             buckets=self.method.buckets,
         )
-        return sliced.mapInArrow(judge, PACKED)
+        return self._sliced(plan).mapInArrow(judge, PACKED)
 
     def _parts(self, groups: int) -> int:
         """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
@@ -262,23 +266,22 @@ class Judge:
             parts.append(self._persisted(looked_up(copies, self._rows, unclear)))
         if self.method.long_flights:
             tell("judging long flights")
-            parts.append(self._persisted(self._judged_long_flights(long_flights(copies))))
+            parts.append(self._persisted(self._judged_long_flights(copies)))
         return parts
 
-    def _judged_long_flights(self, long: DataFrame) -> DataFrame:
-        """The violations in which one of these is late."""
-        shortest_ns = max(1, self.method.plan.overlap_ns)
-        flights = self._persisted(group_long_flights(long, shortest_ns))
-        spans = self._persisted(spans_of_groups(flights))
-        copies = with_message_start(find_copies(during(self._rows, spans)))
-        around = around_long_flights(copies, flights, spans, self._parts(spans.count()))
-        judge = partial(
-            judge_long_flights,
-            orders=tuple(self._orders),
-            blurs=self.method.plan.blurs,
-            buckets=self.method.buckets,
-        )
-        return around.mapInArrow(judge, PACKED)
+    def _judged_long_flights(self, copies: DataFrame) -> DataFrame:
+        """The violations in which a long flight is late. In: what `closed` returns."""
+        blurs = self.method.plan.blurs
+        ends = self._persisted(with_windows(copies, max(1, self.method.plan.overlap_ns)))
+        windows = find_windows(ends)
+        parcels = [ends.mapInArrow(partial(pack_ends, windows=windows, blurs=blurs), PARCELS)]
+        for plan in self._plans:
+            pack = partial(pack_slices, slices=plan.slices, windows=windows, blurs=blurs)
+            parcels.append(self._sliced(during(plan, windows)).mapInArrow(pack, PARCELS))
+        together = reduce(DataFrame.unionByName, parcels)
+        around = spread(together, self._parts(windows.groups), "group")
+        judge = partial(judge_long_flights, orders=tuple(self._orders), buckets=self.method.buckets)
+        return around.sortWithinPartitions("group", "start_ns").mapInArrow(judge, PACKED)
 
 
 def goes_back(sample: Flights) -> bool:

@@ -27,11 +27,12 @@ def closed(sliced: DataFrame) -> DataFrame:
     In:  findings.
     Out: run, sender, sequence, process; submitted: whether somebody saw the submission; met:
          whether whoever did saw a delivery as well; position, time_ns, clock_ns of the submission;
-         other_position, other_ns, other_clock_ns of the first delivery; deliveries.
+         other_position, other_ns, other_clock_ns of the first delivery, and other_sequence, its
+         trace; deliveries.
     """
     opened = sliced.where(F.col("what") == OPEN)
     begin = F.when(F.col("position") != NEVER, F.struct("position", "time_ns", "clock_ns"))
-    end = F.struct("other_position", "other_ns", "other_clock_ns")
+    end = F.struct("other_position", "other_ns", "other_clock_ns", "other_sequence")
     delivered = F.col("other_position") != NEVER
     return (
         opened.groupBy(*KEY)
@@ -50,14 +51,6 @@ def closed(sliced: DataFrame) -> DataFrame:
             "deliveries",
         )
     )
-
-
-def long_flights(copies: DataFrame) -> DataFrame:
-    """The copies whose flight no slice saw as a whole.
-
-    In, out: what `closed` returns.
-    """
-    return copies.where(is_long())
 
 
 def is_long() -> Column:

@@ -5,8 +5,8 @@ knows the first and the last slice that see it. Slices begin and end at the edge
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -29,8 +29,10 @@ OVERLAP_MAX: Final = 0.5
 OVERLAP_CHEAP: Final = 0.1
 """An overlap this long costs little, and a generous one saves the search for longer flights."""
 
-LONG_MAX: Final = 0.001
-"""If more flights than this are longer than the overlap, a larger slice is worth it."""
+LONG_MAX: Final = 0.1
+"""If more flights longer than the overlap are under way at a time, measured by what usually begins
+in a slice, a larger one is worth it. Fewer are judged apart, in one more pass over the log.
+"""
 
 CELLS_OF_SLICE: Final = 64
 CELLS_MAX: Final = 1 << 17
@@ -74,6 +76,8 @@ class SlicePlan:
     """The longest overlap."""
     blurs: dict[int, Blurs] = field(default_factory=dict)
     """By run: the stretches in which its clock is wrong; no slice begins or ends in one."""
+    wanted: frozenset[int] | None = None
+    """The slices that are of interest; None for all."""
 
     def add_whole(self, number: int, run: RunExtent, slice_number: int) -> None:
         """Put a run into a slice as a whole."""
@@ -132,6 +136,20 @@ class SlicePlan:
         cell = base + (clock_ns[placed] - start_ns) // width_ns
         first, last = (np.array(of_cells, np.int64)[cell] for of_cells in (self.first, self.last))
         return placed, first, last
+
+    def slices_of_run(self, run: int) -> range:
+        """The numbers of the slices that a run is cut into."""
+        place = self.runs.index(run)
+        ends = [*self.base, len(self.last)]
+        return range(self.last[ends[place]], self.last[ends[place + 1] - 1] + 1)
+
+    def without(self, runs: Sequence[int]) -> "SlicePlan":
+        """The same plan, but not for these runs."""
+        return replace(self, cut=[run for run in self.cut if run not in runs])
+
+    def restricted(self, wanted: Set[int]) -> "SlicePlan":
+        """The same cut, of which only these slices are of interest."""
+        return replace(self, wanted=frozenset(wanted))
 
     def _add_cells(self, start_ns: int, width_ns: int, first: list[int], last: list[int]) -> None:
         self.base.append(len(self.first))
@@ -194,7 +212,8 @@ def overlap_of(run: RunExtent, slice_copies: int) -> tuple[int, int]:
     copies = slice_copies
     while True:
         overlap_ns = min(longest_ns, int(OVERLAP_MAX * copies / rate))
-        enough = np.mean(flights_ns > overlap_ns) <= LONG_MAX
+        long_ns = float(flights_ns[flights_ns > overlap_ns].sum()) / max(1, len(flights_ns))
+        enough = long_ns * rate <= LONG_MAX * slice_copies
         if enough or 2 * copies > GROWTH_MAX * slice_copies:
             return copies, overlap_ns
         copies *= 2

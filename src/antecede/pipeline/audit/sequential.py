@@ -22,8 +22,7 @@ from antecede.pipeline.audit.slices import (
     Blurs,
     Slice,
     SliceJudge,
-    blurred,
-    grouped,
+    rows_of_slices,
     violations_table,
 )
 
@@ -40,9 +39,7 @@ def judge_slices(
     In:  what `into_slices` returns; the parcels of one slice follow each other.
     Out: `PACKED`, of which violations are in so many buckets.
     """
-    for number, parts in grouped(batches, "slice"):
-        contents = (content for part in parts for content in part.column("content"))
-        rows = blurred(Rows.of_parcels(contents), blurs)
+    for number, rows in rows_of_slices(batches, blurs):
         if number in slices:
             judge = SliceJudge(rows, number, slices[number], orders)
             del rows  # The judge lets go of them as soon as it can.

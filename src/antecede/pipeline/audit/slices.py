@@ -120,6 +120,18 @@ def grouped(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, l
         yield number, [batch for _, batch in parts]
 
 
+def rows_of_slices(
+    batches: Iterator[ArrowBatch], blurs: Mapping[int, Blurs]
+) -> Iterator[tuple[int, Rows]]:
+    """The rows of each slice, and its number, one slice after the other.
+
+    In: what `into_slices` returns; the parcels of one slice follow each other.
+    """
+    for number, parts in grouped(batches, "slice"):
+        contents = (content for part in parts for content in part.column("content"))
+        yield number, blurred(Rows.of_parcels(contents), blurs)
+
+
 class SliceJudge:
     """Judges one slice and collects what there is to report."""
 
@@ -204,6 +216,7 @@ class SliceJudge:
             other_position=copies.delivered_position,
             other_ns=copies.delivered_ns,
             other_clock_ns=copies.delivered_clock_ns,
+            other_sequence=copies.delivered_trace,
             number=count,
         )
 
