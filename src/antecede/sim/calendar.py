@@ -11,7 +11,7 @@ were ever pending at once.
 from typing import Final, final
 
 from librt.vecs import vec
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.core.values import Packet
@@ -60,26 +60,15 @@ class Event:
 
 
 @final
-@mypyc_attr(acyclic=True)
-class Bucket:
-    """A chain of events, sorted; `last` means nothing if there is no first."""
-
-    __slots__ = ("first", "last")
-
-    def __init__(self) -> None:
-        self.first: Event | None = None
-        self.last: Event | None = None
-
-
-@final
 class Calendar:
     """Pending events, earliest first."""
 
     __slots__ = (
         "_bits",
-        "_buckets",
         "_counter",
         "_day",
+        "_firsts",
+        "_lasts",
         "_mask",
         "_spare",
         "_steps",
@@ -91,7 +80,9 @@ class Calendar:
         self._counter: i64 = 0
         self._bits: i64 = DAY_BITS_START
         self._mask: i64 = BUCKETS_MIN - 1
-        self._buckets = vec[Bucket]([Bucket() for _ in range(BUCKETS_MIN)])
+        # The ends of every bucket's chain of events; the last means nothing if there is no first.
+        self._firsts = nothing(BUCKETS_MIN)
+        self._lasts = nothing(BUCKETS_MIN)
         self._day: i64 = 0
         self._steps: i64 = 0
         # Event objects that have served, chained; they will serve again.
@@ -129,9 +120,9 @@ class Calendar:
         day, bits, mask = self._day, self._bits, self._mask
         while True:
             place = day & mask
-            event = self._buckets[place].first
+            event = self._firsts[place]
             if event is not None and event.time_ns >> bits == day:
-                self._buckets[place].first = event.following
+                self._firsts[place] = event.following
                 self.size -= 1
                 self._steps += day - self._day
                 self._day = day
@@ -164,21 +155,23 @@ class Calendar:
         if day < self._day:
             self._day = day
         place = day & self._mask
-        bucket = self._buckets[place]
-        if bucket.first is None or bucket.last is None:
-            bucket.first = event
-            bucket.last = event
-        elif event.time_ns >= bucket.last.time_ns:
-            # The counter only grows, so among equal times the new event is the last.
-            bucket.last.following = event
-            bucket.last = event
-        elif event.time_ns < bucket.first.time_ns:
-            event.following = bucket.first
-            bucket.first = event
+        first = self._firsts[place]
+        if first is None:
+            self._firsts[place] = event
+            self._lasts[place] = event
+        elif event.time_ns < first.time_ns:
+            event.following = first
+            self._firsts[place] = event
         else:
-            self._insert_between(bucket.first, event)
+            self._insert_behind(first, event, place)
 
-    def _insert_between(self, first: Event, event: Event) -> None:
+    def _insert_behind(self, first: Event, event: Event, place: i64) -> None:
+        last = self._lasts[place]
+        if last is not None and event.time_ns >= last.time_ns:
+            # The counter only grows, so among equal times the new event is the last.
+            last.following = event
+            self._lasts[place] = event
+            return
         before = first
         after = before.following
         while after is not None and after.time_ns <= event.time_ns:
@@ -197,8 +190,7 @@ class Calendar:
 
     def _earliest_day(self) -> i64:
         earliest: i64 = NEVER_NS
-        for bucket in self._buckets:
-            event = bucket.first
+        for event in self._firsts:
             if event is not None and event.time_ns < earliest:
                 earliest = event.time_ns
         return earliest >> self._bits
@@ -206,8 +198,8 @@ class Calendar:
     def _rebuild(self, buckets: i64) -> None:
         """Lay the calendar anew, with days as long as the pending events suggest."""
         pending: list[Event] = []
-        for bucket in self._buckets:
-            event = bucket.first
+        for first in self._firsts:
+            event = first
             while event is not None:
                 following = event.following
                 event.following = None
@@ -216,7 +208,8 @@ class Calendar:
         pending.sort(key=event_key)
         self._measure(pending)
         self._mask = buckets - 1
-        self._buckets = vec[Bucket]([Bucket() for _ in range(buckets)])
+        self._firsts = nothing(buckets)
+        self._lasts = nothing(buckets)
         self._day = pending[0].time_ns >> self._bits
         for event in pending:
             self._insert(event)
@@ -232,6 +225,12 @@ class Calendar:
         while bits < DAY_BITS_MAX and (1 << (bits + 1)) <= day_ns:
             bits += 1
         self._bits = bits
+
+
+def nothing(buckets: i64) -> vec[Event | None]:
+    """So many buckets without events."""
+    empty: list[Event | None] = [None] * buckets
+    return vec[Event | None](empty)
 
 
 def event_key(event: Event) -> tuple[int, int]:
