@@ -275,9 +275,10 @@ class Judge:
         ends = self._persisted(with_windows(copies, max(1, self.method.plan.overlap_ns)))
         windows = find_windows(ends)
         parcels = [ends.mapInArrow(partial(pack_ends, windows=windows, blurs=blurs), PARCELS)]
-        for plan in self._plans:
-            pack = partial(pack_slices, slices=plan.slices, windows=windows, blurs=blurs)
-            parcels.append(self._sliced(during(plan, windows)).mapInArrow(pack, PARCELS))
+        for plan in [during(plan, windows) for plan in self._plans]:
+            if plan.wanted:
+                pack = partial(pack_slices, slices=plan.slices, windows=windows, blurs=blurs)
+                parcels.append(self._sliced(plan).mapInArrow(pack, PARCELS))
         together = reduce(DataFrame.unionByName, parcels)
         around = spread(together, self._parts(windows.groups), "group")
         judge = partial(judge_long_flights, orders=tuple(self._orders), buckets=self.method.buckets)
