@@ -8,9 +8,9 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 
 READING_NS: Final = 100_000
-MESSAGES: Final = 128
+MESSAGES: Final = 64
 """So long waiting datagrams of peers are read, round by round, before new ones are looked for; or
-until so many messages wait to be handed over."""
+until so many messages wait to be handed over. Whoever comes next waits for that."""
 
 
 class Reader(Protocol):
@@ -37,6 +37,7 @@ class ReadingInTurns:
         self._clock: Final = clock
         self._loop: Final = loop
         self._planned = False
+        self._came = False
         self._inbox: Final = endpoint.inbox
         self.intake: Final = Intake(endpoint)
         # On the way of every datagram: looked up once.
@@ -47,6 +48,10 @@ class ReadingInTurns:
 
     def on_input_end(self, now_ns: int) -> None:
         """That was all for now: read for a while, then look for what else has come."""
+        self._came = True
+        self._read(now_ns)
+
+    def _read(self, now_ns: int) -> None:
         intake = self.intake
         if intake.waits():
             until_ns = now_ns + READING_NS
@@ -63,5 +68,12 @@ class ReadingInTurns:
         self._node.on_input_end(now_ns)
 
     def _read_on(self) -> None:
+        """Read on if nothing comes in this turn of the loop: what comes is told after this."""
+        if self._came:
+            # More is likely to come, and then it is read on. Twice in a turn would be twice as
+            # long before it is looked for somebody else.
+            self._came = False
+            self._loop.call_soon(self._read_on)
+            return
         self._planned = False
-        self.on_input_end(self._clock())
+        self._read(self._clock())

@@ -17,6 +17,15 @@ def persisted(
     return stored
 
 
+def kept_parcels(table: DataFrame, stack: ExitStack) -> DataFrame:
+    """The same for rows that are parcels of a megabyte: kept on the disk.
+
+    All of a task's are one object in Java's memory, and with others beside it there is no room to
+    read it. The system keeps files in memory as well, as far as there is some.
+    """
+    return persisted(table, stack, StorageLevel.DISK_ONLY)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistedTables:
     """Tables that are kept until `unpersist`, or the end of a `with`."""

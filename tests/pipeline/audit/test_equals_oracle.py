@@ -1,6 +1,6 @@
 """The verdict of the audit on Spark is the oracle's, row by row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -8,7 +8,11 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from antecede.audit.history import Order
+from antecede.pipeline.audit.copies import ArrowBatch
+from antecede.pipeline.audit.judge import FEW_PARCELS
 from antecede.pipeline.audit.library import audit
+from antecede.pipeline.audit.long_flights import judge_long_flights
 from antecede.trace import Event
 from tests.audit.random_traffic import Log, hectic, in_traces, orderly, planted, skewed
 from tests.pipeline.audit.logs_on_disk import Rows, Runs, oracle_of, verdicts_of, write_runs
@@ -75,6 +79,29 @@ def check_tiny_slices(spark: SparkSession, folder: Path, count: int) -> None:
     assert {name.partition("-")[0] for name in method.sequential} == {"skewed"}
     assert len(method.sequential) > count // 8
     assert method.clock_offsets_ns
+
+
+def test_the_judge_of_long_flights_is_given_a_few_parcels_at_a_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group has those of half a log; Java has no room for them in one batch."""
+    runs = random_runs(6, [hectic], seed=3)
+    events = spark.read.parquet(write_runs(tmp_path / "logs.parquet", runs))
+
+    def judge_one_by_one(
+        batches: Iterator[ArrowBatch], orders: Sequence[Order], buckets: int
+    ) -> Iterator[ArrowBatch]:
+        return judge_long_flights(map(one_parcel, batches), orders, buckets)
+
+    def one_parcel(batch: ArrowBatch) -> ArrowBatch:
+        assert len(batch) == 1, f"{len(batch)} parcels, although one is more than enough"
+        return batch
+
+    monkeypatch.setitem(FEW_PARCELS, "spark.sql.execution.arrow.maxBytesPerBatch", "1")
+    monkeypatch.setattr("antecede.pipeline.audit.judge.judge_long_flights", judge_one_by_one)
+    with audit(events, slice_copies=4) as found:
+        assert found.summary.method.long_flights > 1
+        assert verdicts_of(found) == oracle_of(runs, "trace")
 
 
 def test_one_row_set_back_costs_one_stretch(spark: SparkSession, tmp_path: Path) -> None:

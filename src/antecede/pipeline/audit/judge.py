@@ -37,8 +37,8 @@ from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, pla
 from antecede.pipeline.audit.sequential import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, spread
 from antecede.pipeline.audit.verdict import doubts, scattered_runs
-from antecede.pipeline.persisting import persisted
-from antecede.pipeline.spark_settings import UNWEIGHED
+from antecede.pipeline.persisting import kept_parcels
+from antecede.pipeline.spark_settings import UNWEIGHED, configured
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -50,11 +50,13 @@ SETTINGS: Final = {
     "spark.sql.files.maxPartitionBytes": "32m",
     # Rows go to Python by the hundred thousand; small batches would cost more than their rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # But a few parcels at a time, or all those of a task would be in memory at once.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "33554432",
     **UNWEIGHED,
 }
 
+FEW_PARCELS: Final = {
+    # A group of long flights may have parcels of half a log. They go to Python a few at a time.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+}
 
 PLANNED_ONCE: Final = {
     # To see after each stage whether its result is small, and to plan anew, costs more than it
@@ -157,14 +159,14 @@ class Judge:
         extents = self._extents(slice_copies, tell)
         self.method.plan = plan = plan_slices(extents, slice_copies)
         tell("judging slices")
-        sliced = self._persisted(self._judged_slices(plan))
+        sliced = self._kept(self._judged_slices(plan))
         wrong = self._overview(sliced)
         self._plans = [plan.without(wrong)]
         if wrong:
             tell("judging stretches without a clock")
             blurred = self._with_blurs(wrong, slice_copies)
             self._plans.append(blurred)
-            again = self._persisted(self._judged_slices(blurred))
+            again = self._kept(self._judged_slices(blurred))
             sliced = sliced.where(~F.col("run").isin(wrong)).unionByName(again)
         parts = [sliced]
         if plan.slices:
@@ -231,8 +233,8 @@ class Judge:
         whole.blurs |= plan.blurs
         return plan
 
-    def _persisted(self, table: DataFrame) -> DataFrame:
-        return persisted(table, self._stack)
+    def _kept(self, table: DataFrame) -> DataFrame:
+        return kept_parcels(table, self._stack)
 
     def _sliced(self, plan: SlicePlan) -> DataFrame:
         """The rows of the log in slices."""
@@ -259,20 +261,23 @@ class Judge:
 
     def _judged_opens(self, sliced: DataFrame, tell: Tell) -> list[DataFrame]:
         """What comes of the copies that reach beyond their slices."""
-        copies = self._persisted(closed(sliced))
+        copies = self._kept(closed(sliced))
         self.method.long_flights, unclear = count_open(copies)
         parts = [lost_copies(copies)]
         if unclear:
-            parts.append(self._persisted(looked_up(copies, self._rows, unclear)))
+            parts.append(self._kept(looked_up(copies, self._rows, unclear)))
         if self.method.long_flights:
             tell("judging long flights")
-            parts.append(self._persisted(self._judged_long_flights(copies)))
+            with configured(self._rows.sparkSession, FEW_PARCELS):
+                found = self._kept(self._judged_long_flights(copies))
+                found.count()  # Worked out now, while that holds.
+            parts.append(found)
         return parts
 
     def _judged_long_flights(self, copies: DataFrame) -> DataFrame:
         """The violations in which a long flight is late. In: what `closed` returns."""
         blurs = self.method.plan.blurs
-        ends = self._persisted(with_windows(copies, max(1, self.method.plan.overlap_ns)))
+        ends = self._kept(with_windows(copies, max(1, self.method.plan.overlap_ns)))
         windows = find_windows(ends)
         parcels = [ends.mapInArrow(partial(pack_ends, windows=windows, blurs=blurs), PARCELS)]
         for plan in [during(plan, windows) for plan in self._plans]:

@@ -33,7 +33,7 @@ from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
 from antecede.pipeline.audit.summary import Figures, summary_of
 from antecede.pipeline.audit.tables import REPORTED
-from antecede.pipeline.persisting import PersistedTables, persisted
+from antecede.pipeline.persisting import PersistedTables, kept_parcels, persisted
 from antecede.pipeline.spark_settings import configured
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
@@ -113,7 +113,7 @@ def audited(
         log = with_run_ids(counted(judged.events), names)
         clocks = {names.index(run): of for run, of in moved.items()} | judged.method.offsets
         early = {
-            each: persisted(
+            each: kept_parcels(
                 verdict.find_early(findings, each, names, clocks, judged.method.buckets), stack
             )
             for each in judged.orders

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import IntegerType, StructType
@@ -27,7 +26,7 @@ from antecede.pipeline.ingest.arrow_rows import (
     collector_at_rest,
 )
 from antecede.pipeline.ingest.parcels import PARCELS, all_of
-from antecede.pipeline.persisting import persisted
+from antecede.pipeline.persisting import kept_parcels
 from antecede.pipeline.spark_settings import WEIGHED, configured
 
 Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
@@ -137,7 +136,7 @@ class OnSpark(Moving):
 
     def kept(self, stack: ExitStack) -> "OnSpark":
         # On disk, where the system caches them: in Java's memory they would crowd out sorting.
-        return OnSpark(persisted(self._parcels, stack, StorageLevel.DISK_ONLY))
+        return OnSpark(kept_parcels(self._parcels, stack))
 
     def dropped(self) -> None:
         self._parcels.unpersist()
