@@ -5,6 +5,7 @@ given twice, and those who run tests at the same time on one machine give ports 
 Who has claimed a block shows in a socket with its name, which ends with the process.
 """
 
+import atexit
 import socket
 from collections.abc import Iterator
 from random import SystemRandom
@@ -29,6 +30,7 @@ def claimed() -> Iterator[int]:
             claim.close()
             continue
         CLAIMS.append(claim)
+        atexit.register(claim.close)
         yield from range(first, first + BLOCK)
 
 
