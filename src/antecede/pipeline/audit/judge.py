@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Final, TypeAlias
@@ -190,7 +190,8 @@ class Judge:
 
     def _repair(self, runs: Sequence[int]) -> None:
         """Judge these runs by clocks that are moved, if that does any good."""
-        offsets = {run: of for run, of in find_offsets(self._rows, runs).items() if of}
+        with self._many_tasks():
+            offsets = {run: of for run, of in find_offsets(self._rows, runs).items() if of}
         self.method.offsets |= offsets
         if offsets:
             columns = [name for name in self._rows.columns if name != "clock_ns"]
@@ -220,7 +221,8 @@ class Judge:
             self._repair(unrepaired)
         extents = {run: self._extent(run) for run in runs}
         times = {run: (extent.first_ns, extent.last_ns) for run, extent in extents.items()}
-        blurs = find_blurs(self._rows, times)
+        with self._many_tasks():
+            blurs = find_blurs(self._rows, times)
         for run, extent in extents.items():
             extents[run] = replace(extent, blurs=blurs[run])
         plan = plan_slices(extents, slice_copies)
@@ -232,6 +234,12 @@ class Judge:
         whole.overlap_ns = max(whole.overlap_ns, plan.overlap_ns)
         whole.blurs |= plan.blurs
         return plan
+
+    def _many_tasks(self) -> AbstractContextManager[None]:
+        """For queries that group rows by copies: a task has room for its groups, or has to sort."""
+        copies = sum(run.copies for run in self._runs)
+        tasks = {"spark.sql.shuffle.partitions": str(self._parts(copies))}
+        return configured(self._rows.sparkSession, tasks)
 
     def _kept(self, table: DataFrame) -> DataFrame:
         return kept_parcels(table, self._stack)
