@@ -6,9 +6,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from antecede.audit.history import Order
+from antecede.pipeline.audit.clocks import find_offsets
 from antecede.pipeline.audit.copies import ArrowBatch
 from antecede.pipeline.audit.judge import FEW_PARCELS
 from antecede.pipeline.audit.library import audit
@@ -102,6 +103,30 @@ def test_the_judge_of_long_flights_is_given_a_few_parcels_at_a_time(
     with audit(events, slice_copies=4) as found:
         assert found.summary.method.long_flights > 1
         assert verdicts_of(found) == oracle_of(runs, "trace")
+
+
+def test_clocks_are_repaired_in_more_tasks_the_larger_the_log(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One task has no room for what is under way in a large one."""
+    runs = random_runs(12, [skewed], seed=3)
+    events = spark.read.parquet(write_runs(tmp_path / "logs.parquet", runs))
+    setting = "spark.sql.shuffle.partitions"
+    usual = spark.conf.get(setting)
+    tasks: list[int] = []
+
+    def find_and_count(rows: DataFrame, of: Sequence[int]) -> dict[int, dict[int, int]]:
+        tasks.append(int(spark.conf.get(setting) or 0))
+        return find_offsets(rows, of)
+
+    monkeypatch.setattr("antecede.pipeline.audit.judge.PARTITION_COPIES", 5)
+    monkeypatch.setattr("antecede.pipeline.audit.judge.find_offsets", find_and_count)
+    with audit(events, slice_copies=10) as found:
+        assert found.summary.method.clock_offsets_ns
+        assert verdicts_of(found) == oracle_of(runs, found.summary.order)
+    copies = sum(event.kind == "delivered" for log in runs.values() for event in log)
+    assert min(tasks) > max(int(usual or 0), copies // 10)
+    assert spark.conf.get(setting) == usual
 
 
 def test_one_row_set_back_costs_one_stretch(spark: SparkSession, tmp_path: Path) -> None:
