@@ -4,8 +4,8 @@ import asyncio
 from itertools import count
 
 from antecede.link.endpoint import Endpoint
-from antecede.live.reading import READING_NS, ReadingInTurns
-from tests.link.endpoints import ANN, BOB, CAT, address_of
+from antecede.live.reading import MESSAGES, READING_NS, ReadingInTurns
+from tests.link.endpoints import ANN, BOB, CAT, address_of, submit
 from tests.link.test_intake import came, trio, written
 
 FLOOD = 700
@@ -51,6 +51,28 @@ def test_a_turn_in_which_more_comes_has_one_stretch_of_reading() -> None:
             loop.call_soon(reading.on_input_end, reading._clock())
             await asyncio.sleep(0)
         assert len(hub.stretches) == 6
+
+    asyncio.run(scene())
+
+
+def test_a_stretch_ends_when_there_is_enough_to_hand_over() -> None:
+    """However quickly that was read."""
+
+    async def scene() -> None:
+        post, nodes, _ = trio()
+        hub = Hub(nodes)
+        loop = asyncio.get_running_loop()
+        reading = ReadingInTurns(hub, nodes[CAT], lambda: post.now_ns, loop)
+        for _ in range(256):
+            submit(nodes[ANN], [CAT], bytes(64), post.now_ns)
+        nodes[ANN].write(post.now_ns)
+        flood = [one.data for one in nodes[ANN].out if one.address == address_of(CAT)]
+        reading.on_datagram(address_of(BOB), written(post, nodes[BOB], b"early"), post.now_ns)
+        for data in flood:
+            reading.on_datagram(address_of(ANN), data, post.now_ns)
+        reading.on_input_end(post.now_ns)
+        assert len(nodes[CAT].take_inbox()) >= MESSAGES
+        assert 0 < hub.stretches[0] < len(flood)
 
     asyncio.run(scene())
 
