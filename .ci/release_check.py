@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Refuses a release that says something untrue about itself: release_check.py v1.2.3
 
-The tag must be the version, the changelog must have a part for it, and the addresses in
-pyproject.toml must be real ones.
+The tag must be the version, the changelog must have a part for it, and pyproject.toml must have
+the addresses of the project, real ones.
 """
 
 import re
@@ -11,6 +11,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+ADDRESSES = ("Homepage", "Documentation", "Repository", "Issues", "Changelog")
+"""What people who find a package need to find next."""
 
 
 def complaints(tag: str, root: Path = ROOT) -> list[str]:
@@ -23,9 +25,13 @@ def complaints(tag: str, root: Path = ROOT) -> list[str]:
     wrong = [] if tag == f"v{version}" else [f"the tag is {tag}, the version is {version}"]
     if not re.search(rf"^## {re.escape(version)}\b", changelog, re.MULTILINE):
         wrong.append(f"CHANGELOG.md has nothing about {version}")
+    urls = project.get("urls", {})
+    wrong += [
+        f"pyproject.toml has no address called {name}" for name in ADDRESSES if name not in urls
+    ]
     wrong += [
         f"the address of {name}, {url}, is a placeholder"
-        for name, url in project["urls"].items()
+        for name, url in urls.items()
         if ".example" in url
     ]
     return wrong

@@ -8,6 +8,10 @@ itself have answered. Every node is an asyncio task here, and might as well be a
 The journal is told about everything that services do. Because its nodes deliver in causal order it
 never hears of an answer before the question that led to it, although nobody waits for the journal.
 
+A question is confirmed (`done`) when it is answered, not when the task that answers it has begun.
+So a service that is opened with `journal=FOLDER, confirm="done"` gets a question again if it
+crashes in between; without a journal `done` does nothing.
+
     python examples/rpc_dag.py
 """
 
@@ -40,16 +44,18 @@ class Service:
         line = json.loads(message.payload)
         if "answer" in line:
             self.open.pop(line["id"]).set_result(line["answer"])
+            message.done()
         else:
-            task = asyncio.get_running_loop().create_task(self.handle(message.sender, line["id"]))
+            task = asyncio.get_running_loop().create_task(self.handle(message, line["id"]))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
 
-    async def handle(self, asker: str, question: str) -> None:
+    async def handle(self, message: Message, question: str) -> None:
         """Ask those below, at the same time; then answer."""
         total = 1 + await self.ask_all()
         answer = {"id": question, "answer": total, "by": self.node.name}
-        await self.node.send([asker, JOURNAL], json.dumps(answer).encode())
+        await self.node.send([message.sender, JOURNAL], json.dumps(answer).encode())
+        message.done()
 
     async def ask_all(self) -> int:
         """The sum of the answers of all services that this one depends on."""

@@ -5,6 +5,7 @@ the real setup.py and pyproject.toml.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,13 +45,13 @@ def test_the_source_archive_has_no_half_of_the_tests(tmp_path: Path) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project with nothing in it but values, their errors and the build mode."""
+    """A copy of the project with only values, their errors and how it was installed."""
     folder = tmp_path / "project"
     core = folder / "src" / "antecede" / "core"
     core.mkdir(parents=True)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
-    for name in ("build_mode.py", "py.typed", "core/values.py", "core/errors.py"):
+    for name in ("build_mode.py", "installing.py", "py.typed", "core/values.py", "core/errors.py"):
         shutil.copy(ROOT / "src" / "antecede" / name, folder / "src" / "antecede" / name)
     (core / "__init__.py").write_text('"""A small core."""\n')
     (core.parent / "__init__.py").write_text(front_door(), encoding="utf-8")
@@ -290,29 +291,68 @@ def test_a_release_whose_tag_or_addresses_are_not_true_is_refused() -> None:
     check = load("release_check", ROOT / ".ci" / "release_check.py")
     wrong = check.complaints("v0.0.7")
     assert wrong[0] == f"the tag is v0.0.7, the version is {antecede.__version__}"
-    assert [line for line in wrong if line.endswith("is a placeholder")]
+    assert "pyproject.toml has no address called Repository" in wrong
     assert "the tag" not in check.complaints(f"v{antecede.__version__}")[0]
 
 
-def test_the_workflow_of_a_release_is_one() -> None:
+OFFER = re.compile(r"""pip install[^\n`]*[ '"]antecede(?:\[|[ '"`;.,]|$)""", re.MULTILINE)
+
+
+def test_nothing_is_offered_that_no_index_has() -> None:
+    """Whoever registered the name there would be installed instead."""
+    assert OFFER.search("pip install 'antecede[lab]'")
+    assert OFFER.search("pip install --no-binary antecede antecede")
+    assert not OFFER.search("in a checkout of antecede: pip install '.[lab]'")
+    kinds = {".md", ".py", ".toml", ".ipynb", ".yaml", ".yml", ".txt"}
+    folders = ("src", "docs", "examples", "bench", ".github")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*")]
+    files += [*ROOT.glob("*.md"), *ROOT.glob("*.toml")]
+    texts = [file for file in files if file.suffix in kinds and file.name != "CHANGELOG.md"]
+    assert len(texts) > 500
+    found = []
+    for file in texts:
+        text = file.read_text(encoding="utf-8")
+        if OFFER.search(text) or "antecede.example" in text:
+            found.append(file.relative_to(ROOT).as_posix())
+    assert found == []
+
+
+def test_the_extra_for_opentelemetry_runs_what_its_page_shows() -> None:
+    page = (ROOT / "docs/live/opentelemetry.md").read_text(encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "from opentelemetry.sdk" in page
+    named = settings["project"]["optional-dependencies"]["otel"]
+    assert [one.partition(">")[0] for one in named] == ["opentelemetry-api", "opentelemetry-sdk"]
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
+def test_workflows_are_what_they_should_be(workflow: Path) -> None:
     """Judged by the schema that comes with the validator: no network is needed."""
     pytest.importorskip("check_jsonschema", reason="check-jsonschema is in the group workflows")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    workflow = ROOT / ".github/workflows/release.yml"
     for schema, fits in (("vendor.github-workflows", True), ("vendor.dependabot", False)):
         ran = subprocess.run([*command, schema, str(workflow)], capture_output=True, text=True)
         assert (ran.returncode == 0) is fits, ran.stdout + ran.stderr
 
 
-def test_what_a_release_runs_is_there() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
-    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+def test_what_workflows_run_is_there() -> None:
+    jobs = [yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"] for file in WORKFLOWS]
+    steps = [step for of_one in jobs for job in of_one.values() for step in job["steps"]]
     scripts = [word for step in steps for word in step.get("run", "").split() if ".ci/" in word]
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     scripts += [settings["tool"]["cibuildwheel"]["test-command"].split()[1]]
-    assert len(scripts) > 1
+    assert {".ci/run", ".ci/release_check.py", "{project}/.ci/smoke.py"} == set(scripts)
     for script in scripts:
         assert (ROOT / script.removeprefix("{project}/")).is_file()
+
+
+def test_pull_requests_are_tested_as_everything_else_is() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
+    assert "pull_request" in workflow[True]  # YAML 1.1 reads `on` as true
+    assert [step for step in workflow["jobs"]["test"]["steps"] if step.get("run") == "bash .ci/run"]
 
 
 def test_a_release_is_attested_and_needs_no_password() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -117,9 +118,24 @@ def in_sources(file: Path) -> bool:
     return file.is_relative_to(ROOT / "src")
 
 
+SCREEN_LINES: Final = 60
+"""What somebody reads of a release before updating."""
+
+
 def test_changelog_knows_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"\n## {antecede.__version__}" in changelog
+
+
+def test_version_changelog_citation_and_security_agree() -> None:
+    """The newest release of the changelog is the version, and each release fits on a screen."""
+    parts = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    releases = [tuple(map(int, part.split(maxsplit=1)[0].split("."))) for part in parts]
+    assert releases == sorted(releases, reverse=True)
+    assert ".".join(map(str, releases[0])) == antecede.__version__
+    assert [part.splitlines()[0] for part in parts if part.count("\n") > SCREEN_LINES] == []
+    assert f"\nversion: {antecede.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"({antecede.__version__}) gets fixes" in (ROOT / "SECURITY.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("command", ["make test", "make demo"])

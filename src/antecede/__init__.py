@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from antecede.live.peers import Peer
     from antecede.live.settings import Settings
 
-__version__: Final = "0.1.0"
+__version__: Final = "0.3.0"
 
 __all__ = [
     "Address",

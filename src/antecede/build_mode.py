@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core import values
+from antecede.installing import AGAIN
 
 REASON: Final = Path(__file__).with_name("not_compiled.txt")
 """Written by setup.py where it could not, or should not, compile."""
@@ -45,7 +46,7 @@ def warn_if_fallen_back() -> None:
     if reason and not reason.startswith(DECLINED):
         log.warning(
             "antecede runs interpreted, several times slower than it could, because it was not "
-            "compiled when it was installed: %s. With a C compiler and Python's headers: "
-            "pip install --force-reinstall --no-deps --no-binary antecede antecede",
+            "compiled when it was installed: %s. With a C compiler and Python's headers, %s",
             reason,
+            AGAIN,
         )

@@ -6,12 +6,19 @@ and say in one sentence what to do.
 """
 
 from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError
-from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
+from antecede.journal.errors import (
+    JournalCorrupt,
+    JournalFailed,
+    JournalFull,
+    JournalInUse,
+    JournalUnavailable,
+)
 from antecede.live.errors import (
     BadConfiguration,
     BadPayload,
     CannotBind,
     KeyNeeded,
+    MissingExtra,
     NodeClosed,
     PayloadTooLarge,
     PeerGone,
@@ -21,6 +28,8 @@ from antecede.live.errors import (
     Undelivered,
     UnknownPeer,
     WouldDeadlock,
+    WrongProcess,
+    WrongThread,
 )
 from antecede.live.security.noise import AuthenticationFailed
 
@@ -36,8 +45,10 @@ __all__ = [
     "JournalFailed",
     "JournalFull",
     "JournalInUse",
+    "JournalUnavailable",
     "KeyNeeded",
     "LocalError",
+    "MissingExtra",
     "NodeClosed",
     "PayloadTooLarge",
     "PeerGone",
@@ -48,4 +59,6 @@ __all__ = [
     "Undelivered",
     "UnknownPeer",
     "WouldDeadlock",
+    "WrongProcess",
+    "WrongThread",
 ]

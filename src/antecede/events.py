@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from antecede.link.reports import (
     NodeFenced,
+    PathNarrow,
     PeerBack,
     PeerExpelled,
     PeerLeft,
@@ -13,6 +14,7 @@ from antecede.link.reports import (
     PeerSilent,
     Refused,
     Report,
+    Split,
     Stranger,
     TooLarge,
     Undeliverable,
@@ -21,6 +23,7 @@ from antecede.link.reports import (
 __all__ = [
     "Event",
     "NodeFenced",
+    "PathNarrow",
     "PeerBack",
     "PeerExpelled",
     "PeerLeft",
@@ -29,6 +32,7 @@ __all__ = [
     "PeerRestarted",
     "PeerSilent",
     "Refused",
+    "Split",
     "Stranger",
     "TooLarge",
     "Undeliverable",

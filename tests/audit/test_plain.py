@@ -62,7 +62,7 @@ def test_a_long_log_is_refused_with_what_to_install(
     story.send(ALICE, BOB)
     write_events(tmp_path / "run.jsonl", story.log)
 
-    with pytest.raises(LocalError, match=r"2 messages; .* pip install 'antecede\[lab\]'"):
+    with pytest.raises(LocalError, match=r"2 messages; .* pip install '\.\[lab\]'"):
         audit_plain([str(tmp_path / "run.jsonl")], str(tmp_path / "out"))
 
 
@@ -70,7 +70,7 @@ def test_a_long_log_is_refused_with_what_to_install(
     ("name", "status", "said"),
     [
         ("run.jsonl", 0, "1 message was delivered before one that caused it"),
-        ("run.parquet", 2, "pip install 'antecede[lab]'"),
+        ("run.parquet", 2, "pip install '.[lab]'"),
         ("traces.json", 2, "antecede ingest"),
     ],
 )

@@ -35,8 +35,8 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     ),
     "the expelled are never told": (
         (
-            "endpoint.py",
-            "            self._writer.write_expulsion(session, stone, address, now_ns)\n",
+            "expulsion_news.py",
+            "            self._writer.write_expulsion(session, stone, address, size, now_ns)\n",
             "",
         ),
     ),

@@ -1,9 +1,11 @@
 """Every command says what it is for, shows examples, and names its defaults; shells complete it."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +13,8 @@ from click.testing import CliRunner
 
 from antecede.cli.completion import SHELLS
 from antecede.cli.main import SUBCOMMANDS, main
+
+ROOT = Path(__file__).parents[2]
 
 
 def all_commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -41,6 +45,13 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 def test_all_commands_are_found() -> None:
     assert {path[0] for path in COMMANDS if path} == set(SUBCOMMANDS)
     assert ("bench", "live") in COMMANDS
+
+
+def test_the_page_of_the_command_line_names_every_command_once() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    cells = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ")]
+    named = [name for cell in cells[1:] for name in re.findall(r"`([a-z]+)`", cell)]
+    assert sorted(named) == sorted(SUBCOMMANDS)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 
 from antecede import __version__, compiled
 from antecede.cli import main as main_module
-from antecede.cli.main import BRINGS, EXTRAS, SUBCOMMANDS, Subcommand, main
+from antecede.cli.main import SUBCOMMANDS, Subcommand, main
 from antecede.core.errors import BufferFull, LocalError
+from antecede.installing import BRINGS, EXTRAS
 
 
 def invoke(*arguments: str) -> Result:
@@ -139,7 +140,7 @@ def test_without_spark_every_command_that_needs_it_says_what_to_install(name: st
     )
     assert ran.returncode == 2
     assert ran.stderr.startswith("Error: this needs ")
-    assert ran.stderr.endswith("; install it with: pip install 'antecede[lab]'\n")
+    assert ran.stderr.endswith("; install it in a checkout of antecede: pip install '.[lab]'\n")
 
 
 @pytest.mark.parametrize("error", [LocalError("no such thing"), BufferFull("no such thing")])
@@ -153,7 +154,7 @@ def test_missing_extra_is_named(fails_with: Failing) -> None:
     assert result.exit_code == 2
     assert result.output == (
         "Error: this needs the data pipeline, with Spark, Arrow and plots (pyspark is missing); "
-        "install it with: pip install 'antecede[lab]'\n"
+        "install it in a checkout of antecede: pip install '.[lab]'\n"
     )
 
 
@@ -177,6 +178,13 @@ def test_unreadable_file_is_one_sentence(fails_with: Failing) -> None:
 def test_a_full_disk_is_one_sentence(fails_with: Failing) -> None:
     result = fails_with(OSError(errno.ENOSPC, "No space left on device"))
     assert (result.exit_code, result.output) == (2, "Error: No space left on device\n")
+
+
+def test_too_little_memory_is_one_sentence(fails_with: Failing) -> None:
+    result = fails_with(MemoryError())
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: there is not enough memory for this: ask for less")
+    assert len(result.output.splitlines()) == 1
 
 
 def test_an_error_of_the_system_without_a_file_keeps_its_traceback(fails_with: Failing) -> None:

@@ -16,6 +16,11 @@ def test_a_protocol_is_found_by_its_name_or_where_it_lives() -> None:
     assert find_protocol(f"{__name__}:MINE") is MINE
 
 
+def test_causal_is_another_name_of_the_default() -> None:
+    assert find_protocol("causal") is PROTOCOLS["hybrid"]
+    assert "causal" not in PROTOCOLS
+
+
 @pytest.mark.parametrize("name", ["", "nobody", ":", ":INFO", "module:", ".module:INFO", "..:X"])
 def test_a_name_that_is_none_is_answered_with_those_that_are(name: str) -> None:
     with pytest.raises(LocalError, match=r"no protocol is called .*; there are hybrid, "):

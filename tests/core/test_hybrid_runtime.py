@@ -269,9 +269,8 @@ def test_a_process_can_say_what_is_held_back_and_by_what() -> None:
     bob.submit([DAVE, CAROL], b"", 0)
 
     assert [repr(held) for held in bob.waiting()] == [
-        "message 1 to 2 waits for the permits of 1 of 0",
+        "2 messages, 1 to 2, to 2 wait for the permits of 1 of 0, 4 of 3",
         "message 2 to 3 waits for the permits of 1 of 0",
-        "message 2 to 2 waits for the permits of 1 of 0, 4 of 3",
     ]
     bob.arrive(ALICE, Permit(1), 0)
     assert [repr(held) for held in bob.waiting()] == [
@@ -290,15 +289,17 @@ def test_what_is_held_back_in_order_waits_for_what_those_before_it_wait_for() ->
     bob.submit([DAVE, CAROL], b"", 0)
 
     assert [repr(held) for held in bob.waiting()] == [
-        "message 1 to 2 waits for the permits of 1 of 0",
-        "message 2 to 3 waits for the permits of 1 of 0",
-        "message 3 to 3 waits for the permits of 1 of 0, 4 of 3",
-        "message 3 to 2 waits for the permits of 1 of 0, 4 of 3",
+        "2 messages, 1 to 3, to 2 wait for the permits of 1 of 0, 4 of 3",
+        "2 messages, 2 to 3, to 3 wait for the permits of 1 of 0, 4 of 3",
+    ]
+    assert [(owed.owner, owed.since, owed.holds) for owed in bob.owed_permits()] == [
+        (ALICE, 1, 3),
+        (DAVE, 3, 1),
     ]
     bob.arrive(ALICE, Permit(1), 0)
     assert [repr(held) for held in bob.waiting()] == [
-        "message 3 to 3 waits for the permits of 4 of 3",
         "message 3 to 2 waits for the permits of 4 of 3",
+        "message 3 to 3 waits for the permits of 4 of 3",
     ]
     bob.arrive(DAVE, Permit(4), 0)
     assert bob.waiting() == []

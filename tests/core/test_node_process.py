@@ -134,6 +134,7 @@ def test_where_there_are_no_permits_nothing_waits_and_nothing_is_permitted(order
     alice.submit([BOB], b"", 0)
 
     assert alice.waiting() == []
+    assert alice.owed_permits() == []
     assert alice.frontier(BOB) == 0
     assert alice.reports() == []
 

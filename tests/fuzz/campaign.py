@@ -1,9 +1,11 @@
 """Attacks by the million: `python -m tests.fuzz.campaign [--datagrams 1e8] [--jobs 2] [--seed 1]`.
 
-Three attackers, in turn. A *stranger* on the path of two nodes with keys changes, cuts, grows,
+Four attackers, in turn. A *stranger* on the path of two nodes with keys changes, cuts, grows,
 repeats, reflects and makes up what they say: nothing of their state may change, and all they say
 arrives. A *meddler* does the same while they meet for the first time, again and again. A *member*
 says whatever it likes under its own session: that must not raise, nor take memory without limit.
+And a stranger who has seen every datagram speaks to a *restless node* without keys, or with, whose
+peers come, go and expel each other: it is answered with no more bytes than it has sent.
 
 A find is printed with the seed and the turn that repeat it, and ends the campaign.
 """
@@ -21,16 +23,40 @@ from random import Random
 from librt.strings import BytesWriter
 
 from antecede.link.endpoint import Endpoint
+from antecede.link.limits import Limits
 from antecede.link.reports import PeerMet
 from antecede.live.security.guarding import KeyGuard
 from antecede.wire.codec import encode
 from antecede.wire.fence import Tombstone, write_stones
-from antecede.wire.frames import DATAGRAM, NO_KEY, NOTED, NOTICES, write_header
-from antecede.wire.greeting import KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME
+from antecede.wire.frames import (
+    DATAGRAM,
+    NO_KEY,
+    NOTED,
+    NOTICES,
+    NUMBER_AT,
+    TOKEN_AT,
+    write_header,
+)
+from antecede.wire.greeting import KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME, write_unknown
 from antecede.wire.varint import write_varint
 from tests.fuzz.datagram_target import KNOWS_TOKEN, Target, sample_inputs
-from tests.link.endpoints import ANN, BOB, MS, SECOND, Post, session_of, submit
-from tests.live.security.guarded import Ticks, guard_of, keyed_pair, state_of
+from tests.link.endpoints import (
+    ANN,
+    BOB,
+    CAT,
+    DAN,
+    MS,
+    MTU,
+    SECOND,
+    Post,
+    address_of,
+    introduce,
+    make_endpoint,
+    session_of,
+    submit,
+)
+from tests.link.test_strangers import forged_hello, forged_ping, let_in
+from tests.live.security.guarded import Ticks, everybody, guard_of, keyed_pair, state_of
 from tests.wire.packet_strategies import sample_packets
 from tests.wire.test_fuzz import damaged
 
@@ -139,7 +165,7 @@ def written(packets: list[bytes], number: int, random: Random) -> bytes:
             told = random.random() < 0.5
             write_stones(writer, NOTICES if told else NOTED, stones, told)
         elif how == 1:
-            writer.append(random.randrange(0x80, 0x8C))
+            writer.append(random.randrange(0x80, 0x90))
             writer.write(random.randbytes(random.randrange(12)))
         else:
             writer.write(random.choice(packets))
@@ -147,10 +173,127 @@ def written(packets: list[bytes], number: int, random: Random) -> bytes:
     return bytes([DATAGRAM ^ KNOWS_TOKEN]) + data[1:]
 
 
+def attack_on_a_restless_node(turns: int, seed: int) -> None:
+    """Ann meets, removes and expels peers and is expelled, and lets anybody in; somebody has seen
+    every token. She never raises, and answers strangers with no more than they said."""
+    random = Random(seed)
+    import_what_nodes_need()
+    memory = Memory(turns)
+    for turn in range(0, turns, RESTLESS):
+        speak_to_a_restless_node(random, f"restless node, seed {seed}, turn {turn}")
+        memory.check(turn, seed)
+
+
+@cache
+def import_what_nodes_need() -> None:
+    """The first node with keys, and of each order, takes memory that is not its own."""
+    for seed in range(20):
+        RestlessNode(Random(seed))
+
+
+def speak_to_a_restless_node(random: Random, where: str) -> None:
+    """As many datagrams as one node hears before the next one takes its place."""
+    scene = RestlessNode(random)
+    for turn in range(RESTLESS):
+        said = b""
+        try:
+            if turn % 10 == 0 and scene.ann.fenced is None:
+                scene.act()
+            said = scene.datagram()
+            before = len(scene.ann.out)
+            scene.ann.receive(ELSEWHERE, said, scene.post.now_ns)
+        except Exception as error:
+            raise AssertionError(f"{where} + {turn}: {said.hex()}: {error!r}") from error
+        answers = scene.ann.out[before:]
+        answered = sum(len(datagram.data) for datagram in answers if datagram.address == ELSEWHERE)
+        assert answered <= len(said), f"{where} + {turn}: {said.hex()}: {answered} bytes"
+        let_in(scene.ann, scene.post.now_ns)
+        if turn % 20 == 0:
+            scene.post.pass_time(random.choice([MS, 20 * MS, 300 * MS]))
+
+
+RESTLESS = 200
+"""Datagrams that one restless node hears."""
+
+ELSEWHERE = "elsewhere"
+"""Where a stranger speaks from."""
+
+
+class RestlessNode:
+    """Ann among peers that come and go, and whoever has seen what they said."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.post = Post()
+        limits = Limits(open_to_strangers=random.random() < 0.5)
+        self.order = random.choice(ORDERS)
+        self.keyed = random.random() < 0.3 and not limits.open_to_strangers
+        guards = everybody((ANN, BOB, CAT, DAN)) if self.keyed else {}
+        self.lives = 1
+        self.ann = make_endpoint(ANN, order=self.order, limits=limits, guard=guards.get(ANN))
+        self.post.add(ANN, self.ann)
+        self.guards = guards
+        for name in (BOB, CAT, DAN):
+            self.begin(name)
+            self.ann.add_peer(name, random.choice([None, address_of(name)]), 2, MTU, SECOND)
+        self.post.pass_time(SECOND)
+
+    def begin(self, name: str) -> None:
+        """A peer starts, or starts again."""
+        self.lives += 1
+        node = make_endpoint(
+            name, incarnation=self.lives, order=self.order, guard=self.guards.get(name)
+        )
+        self.post.add(name, node)
+        introduce(node, ANN, self.post.now_ns)
+
+    def act(self) -> None:
+        """Ann or a peer does what applications do."""
+        now_ns = self.post.now_ns
+        name = self.random.choice((BOB, CAT, DAN))
+        known = name in self.ann.directory.by_name
+        peer = self.post.nodes[address_of(name)]
+        how = self.random.randrange(8)
+        if how == 0 and known:
+            self.ann.remove_peer(name, now_ns)
+        elif how == 1 and not known:
+            self.ann.add_peer(name, None, 2, MTU, now_ns)
+        elif how == 2 and known and session_of(self.ann, name).met:
+            self.ann.expel(name, self.random.choice(["", "why not", "\u202e" * 60]), now_ns)
+        elif how == 3 and peer.fenced is None and ANN in peer.directory.by_name:
+            if session_of(peer, ANN).met:
+                peer.expel(ANN, "each other", now_ns)
+        elif how == 4:
+            self.begin(name)
+        elif how == 5 and peer.fenced is None:
+            peer.say_bye(self.random.randrange(2), now_ns)
+        elif known:
+            self.ann.await_return([self.ann.directory.by_name[name]], now_ns)
+            if not self.ann.directory.by_name[name].expelled:
+                submit(self.ann, [name], bytes(self.random.choice([0, 10, 2_000])), now_ns)
+
+    def datagram(self) -> bytes:
+        """What somebody makes of what it has seen: repeated, cut, grown, changed, or made up."""
+        random = self.random
+        how = random.randrange(6)
+        if how == 0:
+            name = random.choice([ANN, BOB, CAT, f"n{random.randrange(1000)}"])
+            return forged_hello(name, ANN, 1 + random.randrange(9), order=self.order)
+        seen = random.choice(self.post.carried).data
+        if seen[0] == DATAGRAM and how == 1:
+            return write_unknown(int.from_bytes(seen[TOKEN_AT:NUMBER_AT], "little"))
+        if seen[0] == DATAGRAM and how == 2:
+            return forged_ping(int.from_bytes(seen[TOKEN_AT:NUMBER_AT], "little"))
+        if how == 3:
+            return seen[: 1 + random.randrange(len(seen))]
+        return disturbed(seen, random) if how == 4 else seen
+
+
 ATTACKS: tuple[Callable[[int, int], None], ...] = (
     attack_by_a_stranger,
     attack_by_a_meddler,
     attack_by_a_member,
+    attack_on_a_restless_node,
 )
 
 

@@ -13,6 +13,7 @@ from zlib import crc32
 from antecede import Message
 from antecede.link.faults import Faults
 from antecede.live.node import Node
+from antecede.live.under_way import has_undelivered
 from antecede.testing import TestNetwork
 from tests.journal.failing_disk import FailingDisk, PowerFailure
 
@@ -131,6 +132,6 @@ class CrashingGroup:
                 raise TimeoutError(f"not settled after {most} turns")
             await asyncio.sleep(0)
             self.network.go_on()
-            busy = any(node.has_undelivered() for node in self.nodes.values())
+            busy = any(has_undelivered(node._endpoint) for node in self.nodes.values())
             revived = await self.revive(kept_of_the_rest)
             quiet = 0 if busy or revived else quiet + 1

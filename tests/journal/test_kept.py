@@ -3,8 +3,11 @@
 from antecede import Message
 from antecede.core.ledger import Ledger
 from antecede.core.records import RecordReader, joined, record, split
+from antecede.link.inbox import Inbox
 from antecede.link.kept import Kept
+from antecede.link.reports import Report, TooLarge
 from antecede.link.sending import FLUSH_BYTES
+from antecede.link.session import Session
 from tests.journal.crashing_group import CrashingGroup, run
 
 ANN = 1
@@ -25,6 +28,31 @@ def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None
     again = read_again(kept)
     assert [message.payload for message in again.handling.pending()] == [b"whole"]
     assert again.pieces(ANN) == [b"half of the"]
+
+
+def sessions_inbox(kept: Kept, limit: int) -> tuple[Session, Inbox, list[Report]]:
+    """A peer, and an inbox whose payloads have this limit, as they are after a restart."""
+    reports: list[Report] = []
+    session = Session(ANN, "ann", 1_400, 1 << 20, limit, True, None)
+    for piece in kept.pieces(ANN):
+        session.assembly.keep(piece, limit)
+    return session, Inbox(limit, reports, kept), reports
+
+
+def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_crash_too() -> None:
+    """Its parts have no end; when the last one comes, after a crash, it does not seem whole."""
+    kept = Kept("bob", "hybrid", 7)
+    session, inbox, _ = sessions_inbox(kept, 1_000)
+    for sequence in range(1, 500):
+        session.assembly.note_part(sequence)
+        inbox.put(session, sequence, bytes(100))
+    assert sum(len(piece) for piece in kept.pieces(ANN)) <= 1_100
+    again = read_again(kept)
+    session, inbox, reports = sessions_inbox(again, 1_000)
+    inbox.put(session, 500, b"the end")
+    assert [type(report) for report in reports] == [TooLarge]
+    assert again.pieces(ANN) == []
+    assert again.handling.pending() == []
 
 
 def test_a_ledger_says_what_single_records_say() -> None:

@@ -9,7 +9,7 @@ import pytest
 from antecede import Message
 from antecede.link.faults import Faults
 from antecede.testing import Uniform
-from tests.journal.crashing_group import CrashingGroup, Entry, run, text_of
+from tests.journal.crashing_group import CrashingGroup, Entry, Sends, run, text_of
 
 NAMES = ["alice", "bob", "carol"]
 BAD = Faults(latency=Uniform(1_000_000, 30_000_000), loss=0.1, duplication=0.1)
@@ -26,14 +26,23 @@ def begins_with(name: str) -> list[tuple[list[str], bytes]]:
 
 def passes_on(name: str, message: Message) -> list[tuple[list[str], bytes]]:
     """A message that begins with digits goes on so many times, each time to the next in the round,
-    and a copy to both others."""
-    text = text_of(message.payload)
+    and before that a copy to both others."""
+    return answers(name, text_of(message.payload))
+
+
+def answers(name: str, text: str) -> list[tuple[list[str], bytes]]:
+    """What a node sends when it handles this text: the copies overtake nothing but their effects,
+    so a third node gets what they have caused in the right order only if somebody sees to that."""
     hops = int(text[0]) if text[0].isdigit() else 0
     if hops == 0:
         return []
     others = [other for other in NAMES if other != name]
     answer = f"{hops - 1}{text[1:]}<{name}".encode()
-    return [([next_of(name)], answer), (others, b"0copy of " + answer)]
+    return [(others, b"0copy of " + answer), ([next_of(name)], answer)]
+
+
+Said = tuple[str, str]
+"""A message: who has sent it, and what it says. No node says the same twice."""
 
 
 def check_logs(logs: Mapping[str, list[Entry]], sent: Mapping[str, int]) -> None:
@@ -43,13 +52,8 @@ def check_logs(logs: Mapping[str, list[Entry]], sent: Mapping[str, int]) -> None
         for sender in NAMES:
             theirs = [sequence for who, sequence, _ in log if who == sender]
             assert theirs == sorted(theirs), f"{sender}'s messages are out of order at {name}"
-    texts = {name: [text for _, _, text in log] for name, log in logs.items()}
-    everything = [text for log in texts.values() for text in log]
-    assert len(everything) == expected_count(sent)
-    for name, said in texts.items():
-        for place, text in enumerate(said):
-            for early in said[place + 1 :]:
-                assert not is_cause(early, text), f"at {name} {text!r} came before {early!r}"
+    assert sum(len(log) for log in logs.values()) == expected_count(sent)
+    check_causes({name: [(who, text) for who, _, text in log] for name, log in logs.items()})
 
 
 def expected_count(sent: Mapping[str, int]) -> int:
@@ -61,10 +65,112 @@ def expected_count(sent: Mapping[str, int]) -> int:
     return deliveries
 
 
-def is_cause(early: str, late: str) -> bool:
-    """Whether a text is part of the chain that led to another: its hops are a prefix of it."""
-    one, other = early.removeprefix("0copy of ")[1:], late.removeprefix("0copy of ")[1:]
-    return one != other and other.startswith(one + "<") and not early.startswith("0copy of ")
+def check_causes(logs: Mapping[str, list[Said]]) -> None:
+    """No node has handled a message before one that was for it, and had been sent or handled by the
+    sender before, or by who had sent that, and so on."""
+    causes: dict[Said, set[Said]] = {}
+    targets: dict[Said, list[str]] = {}
+    pasts: dict[str, set[Said]] = {name: set() for name in logs}
+    handled = dict.fromkeys(logs, 0)
+
+    def send(name: str, sends: Sends) -> None:
+        for whom, payload in sends:
+            said = (name, payload.decode())
+            causes[said], targets[said] = set(pasts[name]), whom
+            pasts[name].add(said)
+
+    for name in logs:
+        send(name, begins_with(name))
+    while any(handled[name] < len(log) for name, log in logs.items()):
+        following = {name: log[handled[name]] for name, log in logs.items() if log[handled[name] :]}
+        ready = [name for name, said in following.items() if said in causes]
+        assert ready, "somebody has handled what nobody can have sent before"
+        for name in ready:
+            said = logs[name][handled[name]]
+            before = logs[name][: handled[name]]
+            for cause in causes[said]:
+                late = name in targets[cause] and cause not in before
+                assert not late, f"at {name} {said} came before {cause}, which had led to it"
+            handled[name] += 1
+            pasts[name] |= causes[said] | {said}
+            send(name, answers(name, said[1]))
+
+
+class RandomOrder:
+    """The same nodes without any protocol: what is under way arrives in some order or other."""
+
+    def __init__(self, seed: int, order: str) -> None:
+        self._random = Random(seed)
+        self._order = order
+        self._sequences = dict.fromkeys(NAMES, 0)
+        self._under_way: list[tuple[str, str, int, str]] = []
+        self.logs: dict[str, list[Entry]] = {name: [] for name in NAMES}
+        for name in NAMES:
+            self._send(name, begins_with(name))
+
+    def run(self) -> dict[str, list[Entry]]:
+        """What every node has handled."""
+        while self._under_way:
+            sender, target, sequence, text = self._under_way.pop(self._next())
+            self.logs[target].append((sender, sequence, text))
+            self._send(target, answers(target, text))
+        return self.logs
+
+    def _next(self) -> int:
+        """Which one arrives: any, the first of any pair, or the one that was sent first."""
+        if self._order == "as sent":
+            return 0
+        place = self._random.randrange(len(self._under_way))
+        if self._order == "per pair":
+            pair = self._under_way[place][:2]
+            place = next(i for i, one in enumerate(self._under_way) if one[:2] == pair)
+        return place
+
+    def _send(self, name: str, sends: Sends) -> None:
+        for targets, payload in sends:
+            self._sequences[name] += 1
+            for target in targets:
+                self._under_way.append((name, target, self._sequences[name], payload.decode()))
+
+
+def found_wrong(order: str, seed: int) -> str:
+    """What is said against a run without a protocol."""
+    try:
+        check_logs(RandomOrder(seed, order).run(), {"3": 3})
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def test_logs_in_any_order_are_found_wrong() -> None:
+    found = [found_wrong("any", seed) for seed in range(200)]
+    assert sum(1 for wrong in found if wrong) > 190
+
+
+def test_logs_in_order_per_pair_are_found_wrong_for_their_causes_alone() -> None:
+    found = [found_wrong("per pair", seed) for seed in range(200)]
+    assert all("which had led to it" in wrong for wrong in found if wrong)
+    assert sum(1 for wrong in found if wrong) > 100
+
+
+def test_logs_in_the_order_of_sending_are_found_right() -> None:
+    assert found_wrong("as sent", 1) == ""
+
+
+def test_a_log_with_one_message_moved_is_found_wrong() -> None:
+    """Whatever is handled later than it was, or twice, or not at all."""
+    logs = RandomOrder(1, "as sent").run()
+    caught = 0
+    for name, log in logs.items():
+        for place in range(len(log) - 1):
+            changed = [*log[:place], *log[place + 1 :], log[place]]
+            for wrong in (changed, log[:place] + log[place + 1 :], [*log, log[place]]):
+                try:
+                    check_logs({**logs, name: wrong}, {"3": 3})
+                except AssertionError:
+                    caught += 1
+    moved = sum(len(log) - 1 for log in logs.values())
+    assert caught >= 2 * moved + moved // 2
 
 
 async def story(group: CrashingGroup, kept_of_the_rest: float = 0.0) -> None:

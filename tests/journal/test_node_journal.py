@@ -95,7 +95,7 @@ def test_a_torn_tail_is_cut_off_and_said_so(
 
     with caplog.at_level(logging.WARNING):
         run(story())
-    assert "were of a write that a crash interrupted" in caplog.text
+    assert "of a commit that was not finished" in caplog.text
 
 
 def test_a_corrupted_middle_is_refused(tmp_path: Path) -> None:

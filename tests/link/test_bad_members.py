@@ -1,20 +1,26 @@
 """What a member that means no good can make another node keep, and tell: so much, and no more."""
 
+from random import Random
+
 import pytest
-from librt.strings import BytesWriter
+from librt.strings import BytesWriter, write_i64_le
 
 from antecede.core.packets import DataPacket, Expulsion, Noted, Notice, Permit
 from antecede.core.values import Message, Packet
 from antecede.link.credit import OVERDRAFT
 from antecede.link.fences import HEARSAY_MOST
 from antecede.link.parts import PARTS_LIMIT
+from antecede.link.path.flight import Sent
+from antecede.link.path.path import DATAGRAMS_MOST
 from antecede.link.path.ranges import ReceivedNumbers
 from antecede.link.reports import PeerExpelled, PeerMoved
 from antecede.wire.codec import write_packet
 from antecede.wire.fence import STONES_MOST, Tombstone, write_stones
-from antecede.wire.frames import NO_KEY, NOTICES, NUMBERS, PART, PING, write_header
+from antecede.wire.frames import NO_KEY, NOTICES, NUMBERS, PART, PING, RESPONSE, write_header
+from antecede.wire.greeting import write_unknown
 from antecede.wire.varint import write_varint
-from tests.link.endpoints import ANN, BOB, MS, address_of, met_pair, session_of, submit
+from tests.link.endpoints import ANN, BOB, MS, SECOND, address_of, met_pair, session_of, submit
+from tests.link.memory_growth import growth_of
 
 
 class Mallory:
@@ -31,6 +37,15 @@ class Mallory:
         write_varint(writer, 0)
         self.post.now_ns += MS // 10
         self.ann.receive(source, writer.getvalue() + frames, self.post.now_ns)
+
+    def acknowledge(self) -> None:
+        """Everything that ann has sent so far."""
+        newest = int(session_of(self.ann, BOB).path.next_number()) - 1
+        writer = BytesWriter()
+        writer.append(NUMBERS)
+        for value in (0, 1, newest, newest - 1):
+            write_varint(writer, value)
+        self.say(writer.getvalue())
 
 
 def stones(names: list[str], reason: str = "", incarnation: int = 7) -> bytes:
@@ -153,6 +168,50 @@ def test_parts_beyond_the_largest_payload_are_not_kept() -> None:
     assert assembly.kept() <= 1 << 20
 
 
+@pytest.mark.parametrize(("size", "most"), [(0, 0.1), (1, 0.6), (2, 0.8), (30, 1.3)])
+def test_parts_take_little_more_memory_than_they_have_bytes(size: int, most: float) -> None:
+    """Parts of a payload that never ends: however small, no more than they took on the way."""
+    mallory = Mallory()
+    sent = 0
+    sequence = 1
+
+    def attack(turn: int) -> None:
+        nonlocal sent, sequence
+        frames = b""
+        while len(frames) < 1_000:
+            frames += bytes([PART]) + message(sequence, sequence - 1, bytes([turn % 250]) * size)
+            sequence += 1
+        sent += len(frames)
+        mallory.say(frames)
+        mallory.ann.write(mallory.post.now_ns)
+        mallory.ann.out.clear()
+        mallory.acknowledge()
+
+    growth = growth_of(attack, 40, 120)
+    assert mallory.ann.malformed == 0
+    assert growth.bytes < most * 120 * sent / 160
+
+
+def test_a_member_that_never_acknowledges_is_answered_so_often_and_no_more() -> None:
+    """Each answer has to be remembered until it is acknowledged."""
+    mallory = Mallory()
+    path = session_of(mallory.ann, BOB).path
+    for _ in range(DATAGRAMS_MOST):
+        sent = Sent(path.next_number(), mallory.post.now_ns)
+        sent.eliciting = True
+        path.departed(sent, mallory.post.now_ns)
+    for sequence in range(1, 1000):
+        mallory.say(message(sequence, sequence - 1, b"x"))
+        mallory.ann.write(mallory.post.now_ns)
+    answers = len(mallory.ann.out)
+    assert answers <= 3
+    assert len(mallory.ann.take_inbox()) == 999
+    mallory.acknowledge()
+    mallory.say(message(1000, 999, b"x"))
+    mallory.ann.write(mallory.post.now_ns)
+    assert len(mallory.ann.out) > answers
+
+
 @pytest.mark.parametrize("places", [2, 500])
 def test_a_peer_that_moves_all_the_time_is_told_of_now_and_then(places: int) -> None:
     mallory = Mallory()
@@ -163,6 +222,91 @@ def test_a_peer_that_moves_all_the_time_is_told_of_now_and_then(places: int) -> 
     seconds = (mallory.post.now_ns - began_ns) // 1_000_000_000
     moves = [report for report in mallory.ann.reports if isinstance(report, PeerMoved)]
     assert 2 <= len(moves) <= seconds + 1
+
+
+def test_a_member_that_moves_and_acknowledges_blindly_aims_nobody_at_others() -> None:
+    """It says that it is at the victim's address now, and that it has got what went there."""
+    mallory = Mallory()
+    session_of(mallory.ann, BOB)._fixed_address = False
+    for _ in range(500):
+        submit(mallory.ann, [BOB], bytes(1_000), mallory.post.now_ns)
+    received = sent = 0
+    for _ in range(300):
+        newest = int(session_of(mallory.ann, BOB).path.next_number()) - 1
+        for guess in (newest, newest + 1, newest + 2):
+            writer = BytesWriter()
+            writer.append(NUMBERS)
+            for value in (0, 1, guess, guess - 1):
+                write_varint(writer, value)
+            writer.append(PING)
+            writer.append(RESPONSE)
+            write_i64_le(writer, guess)
+            received += len(writer.getvalue()) + 13  # with its header
+            mallory.say(writer.getvalue(), source="victim")
+            mallory.ann.expire(mallory.post.now_ns)
+            mallory.ann.write(mallory.post.now_ns)
+            sent += sum(len(d.data) for d in mallory.ann.out if d.address == "victim")
+            mallory.ann.out.clear()
+    assert session_of(mallory.ann, BOB).address == "victim"
+    assert sent <= 3 * received + 1_400
+
+
+def test_messages_for_a_peer_that_has_still_to_show_where_it_is_take_no_time() -> None:
+    """Only an answer of the peer lets them go: nothing wakes a node before that but its timers."""
+    mallory = Mallory()
+    session_of(mallory.ann, BOB)._fixed_address = False
+    for _ in range(50):
+        submit(mallory.ann, [BOB], bytes(1_000), mallory.post.now_ns)
+    mallory.say(bytes([PING]).ljust(50, b"\0"), source="victim")
+    mallory.ann.write(mallory.post.now_ns)
+    end_ns = mallory.post.now_ns + SECOND
+    wakes = 0
+    while mallory.ann.wake_ns() <= end_ns and wakes < 1_000:
+        now_ns = int(mallory.ann.wake_ns())
+        mallory.ann.expire(now_ns)
+        mallory.ann.write(now_ns)
+        wakes += 1
+    assert wakes < 50
+
+
+def test_a_member_that_moves_does_not_have_hellos_sent_to_others() -> None:
+    """A hello has 1,200 bytes, and the word that nobody is known there has 17."""
+    mallory = Mallory()
+    session = session_of(mallory.ann, BOB)
+    session._fixed_address = False
+    mallory.ann.directory.by_name[BOB].address = None
+    mallory.say(bytes([PING]), source="victim")
+    received = 60
+    sent = 0
+    for _ in range(100):
+        mallory.post.now_ns += 100 * MS
+        data = write_unknown(int(session.token_out))
+        received += len(data)
+        mallory.ann.receive("victim", data, mallory.post.now_ns)
+        mallory.ann.expire(mallory.post.now_ns)
+        mallory.ann.write(mallory.post.now_ns)
+        sent += sum(len(d.data) for d in mallory.ann.out if d.address == "victim")
+        mallory.ann.out.clear()
+    assert session.address == "victim"
+    assert sent <= received
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.3])
+def test_a_peer_that_moves_again_and_again_is_believed_where_it_answers(loss: float) -> None:
+    post, ann, bob = met_pair()
+    session_of(ann, BOB)._fixed_address = False
+    random = Random(3)
+    place = address_of(BOB)
+    for turn in range(5):
+        post.nodes[f"place {turn}"] = post.nodes.pop(place)
+        place = f"place {turn}"
+        for _ in range(100):
+            submit(ann, [BOB], bytes(1_000), post.now_ns)
+        submit(bob, [ANN], b"here I am", post.now_ns)
+        post.pass_time(20 * SECOND, lose=lambda _: random.random() < loss)
+        assert len(bob.take_inbox()) == 100
+        assert session_of(ann, BOB).address == place
+    assert (ann.malformed, bob.malformed) == (0, 0)
 
 
 def test_a_part_mark_without_a_message_means_nothing() -> None:

@@ -100,7 +100,7 @@ def test_a_living_node_that_is_expelled_is_told_and_stops() -> None:
     ann.expel(BOB, "too slow", post.now_ns)
     submit(bob, [ANN], b"in vain", post.now_ns)
     post.pass_time(5 * SECOND)
-    assert bob.fenced == NodeFenced(name=ANN, by=ANN, reason="too slow")
+    assert bob.fenced == NodeFenced(name=BOB, by=ANN, reason="too slow", told_by=ANN)
     assert ann.take_inbox() == []
     bob.write(post.now_ns)
     assert bob.out == []
@@ -242,6 +242,6 @@ def test_who_was_expelled_is_told_by_one_that_it_never_met(knows_the_way: bool, 
     del post.nodes[address_of(ANN)]
     post.add(BOB, bob)
     post.pass_time(60 * SECOND)
-    assert bob.fenced == NodeFenced(name=CAT, by=ANN, reason="suspected")
+    assert bob.fenced == NodeFenced(name=BOB, by=ANN, reason="suspected", told_by=CAT)
     assert cat.session_of(BOB) is not None
     assert not session_of(cat, BOB).met

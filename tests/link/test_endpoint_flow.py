@@ -366,6 +366,8 @@ def test_a_payload_that_its_receiver_turns_out_not_to_take_is_reported_by_both()
     assert [message.sequence for message in group.got[BOB]] == [1, fits]
     assert group.reports(ANN) == [
         PeerMet(name=BOB),
-        Undeliverable(name=BOB, sequences=(large,)),
+        Undeliverable(
+            name=BOB, sequences=(large,), reason="larger than 10,000 bytes, its payload_limit"
+        ),
     ]
     assert TooLarge(name=ANN, sequence=large, size=20_000, limit=10_000) in group.reports(BOB)

@@ -43,7 +43,7 @@ FIRST_BYTES = [DATAGRAM, HELLO, WELCOME, REFUSE, UNKNOWN]
 
 def counted(node: Endpoint) -> int:
     """How often a node has noticed that something was wrong."""
-    return int(node.malformed + node.directory.stale + node.directory.refusals)
+    return int(node.malformed + node.directory.stale + node.directory.denials.count)
 
 
 def real_datagrams() -> list[bytes]:

@@ -239,7 +239,7 @@ def test_a_stranger_is_refused_and_both_sides_are_told() -> None:
     ]
     told = "it is not one of our peers; add it with add_peer"
     assert bob.reports == [Refused(name=ANN, address=address_of(ANN), reason=told)]
-    assert bob.directory.refusals == 1
+    assert bob.directory.denials.count == 1
 
     introduce(bob, ANN, post.now_ns)
     post.pass_time(3 * SECOND)
@@ -252,7 +252,7 @@ def test_somebody_who_is_refused_again_and_again_is_reported_once() -> None:
     ann, bob = post.add(ANN), post.add(BOB)
     introduce(ann, BOB, post.now_ns)
     post.pass_time(10 * SECOND)
-    assert bob.directory.refusals > 1
+    assert bob.directory.denials.count > 1
     assert [type(report) for report in bob.reports] == [Refused]
 
     introduce(bob, ANN, post.now_ns)

@@ -12,7 +12,8 @@ from antecede.link.guard import Guard
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
 from antecede.link.parts import FRAME_MOST, PIECEMEAL_MOST, PIECES_MOST, Pieces
-from antecede.link.path.size import NARROW
+from antecede.link.path.size import NARROW, SMALLEST
+from antecede.link.reports import PathNarrow
 from antecede.wire.frames import FRAME_ROOM
 from tests.link.endpoints import (
     ANN,
@@ -102,6 +103,100 @@ def test_an_ordinary_loss_narrows_nothing() -> None:
     group.run_until(group.drained)
     assert size_of(group) == 1_400
     group.assert_all_is_well()
+
+
+# Ways that become narrower than a hello.
+
+
+def told_narrow(group: Group, name: str) -> list[PathNarrow]:
+    return [report for report in group.reports(name) if isinstance(report, PathNarrow)]
+
+
+@pytest.mark.parametrize("largest", [520, 600, 1_100])
+@pytest.mark.parametrize("mtu", [1_400, WIDE])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_messages_arrive_on_a_way_that_carries_no_hello_any_more(
+    largest: int, mtu: int, keyed: bool
+) -> None:
+    group = group_with(largest, mtu=mtu, guards=everybody([ANN, BOB]) if keyed else None)
+    before = group.datagrams_sent()
+    payloads = [bytes([number]) * (13 * number % 3_000) for number in range(200)]
+    for payload in payloads:
+        group.send(ANN, [BOB], payload)
+        group.send(BOB, [ANN], b"small")
+    group.run_until(group.drained, within_ns=60 * SECOND)
+    group.run_for(10 * SECOND)
+    assert group.payloads(BOB) == payloads
+    assert group.payloads(ANN) == [b"small"] * 200
+    assert group.datagrams_sent() - before < 3_000
+    (told,) = told_narrow(group, ANN)
+    assert SMALLEST <= told.size <= largest
+    assert told_narrow(group, BOB) == [], "what bob says is small"
+    group.assert_all_is_well()
+
+
+@pytest.mark.parametrize("outage_ns", [20 * MS, 300 * MS, 3 * SECOND])
+def test_a_way_that_is_interrupted_is_not_called_narrow(outage_ns: int) -> None:
+    """What was lost meanwhile is found out all at once, and says nothing about sizes."""
+    group = group_with(WIDE, mtu=1_400)
+    for _ in range(5):
+        group.network.largest = 0
+        for _ in range(60):
+            group.send(ANN, [BOB], bytes(900))
+        group.run_for(outage_ns)
+        group.network.largest = WIDE
+        group.run_until(group.drained, within_ns=60 * SECOND)
+    assert told_narrow(group, ANN) == []
+    assert not session_of(group.nodes[ANN], BOB).path.sizes.is_narrow
+
+
+@pytest.mark.parametrize("latency_ns", [MS // 10, 20 * MS])
+def test_a_way_that_carries_nothing_of_any_size_is_tried_now_and_then(latency_ns: int) -> None:
+    """Small words come through all the time: they must not make large ones leave all the time."""
+    group = group_with(300, mtu=1_400)
+    group.network.change(Faults(latency=Constant(latency_ns)))
+    payloads = [bytes([number]) * 800 for number in range(50)]
+    for payload in payloads:
+        group.send(ANN, [BOB], payload)
+    small = 0
+    group.run_for(10 * SECOND)
+    before = group.datagrams_sent()
+    for _ in range(600):
+        group.send(BOB, [ANN], b"small")
+        group.run_for(100 * MS)
+        small += 1
+    # Each small one is a datagram, its acknowledgement another one, and so is that of the core's.
+    assert group.datagrams_sent() - before < 4 * small + 60 * 20
+    assert group.payloads(ANN) == [b"small"] * small
+    assert told_narrow(group, ANN) == [PathNarrow(name=BOB, size=0)]
+    assert session_of(group.nodes[ANN], BOB).path.sizes.is_narrow
+    group.network.largest = WIDE
+    group.run_until(group.drained, within_ns=120 * SECOND)
+    assert group.payloads(BOB) == payloads
+    group.run_for(200 * SECOND)
+    assert size_of(group) == 1_400
+    assert not session_of(group.nodes[ANN], BOB).path.sizes.is_narrow
+
+
+def test_a_peer_that_is_just_gone_is_no_narrow_way() -> None:
+    group = group_with(1 << 20, mtu=1_400)
+    group.kill(BOB)
+    for _ in range(50):
+        group.send(ANN, [BOB], bytes(1_000))
+    group.run_for(60 * SECOND)
+    assert told_narrow(group, ANN) == []
+
+
+def test_a_network_that_was_cut_for_a_while_is_no_narrow_way() -> None:
+    group = group_with(0, mtu=1_400)
+    for number in range(50):
+        group.send(ANN, [BOB], bytes([number]) * 1_000)
+    group.run_for(30 * SECOND)
+    group.network.largest = 1 << 20
+    group.run_until(group.drained, within_ns=60 * SECOND)
+    group.run_for(10 * SECOND)
+    assert told_narrow(group, ANN) == []
+    assert size_of(group) == 1_400
 
 
 # Pieces.

@@ -29,13 +29,13 @@ from antecede.wire.frames import (
     HEADER_MOST,
     NO_KEY,
     NUMBER_AT,
-    NUMBERED,
     NUMBERS,
     PADDING,
     PART,
     PIECE,
     PING,
     RELEASE,
+    RESPONSE,
     STOPPED,
     TOKEN_AT,
     write_frame,
@@ -293,7 +293,7 @@ def in_one_piece(whole: bytes) -> bytes:
     return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
 
 
-UNKNOWN_KINDS = (NUMBERED + 1, 255)
+UNKNOWN_KINDS = (RESPONSE + 1, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 

@@ -67,6 +67,17 @@ def test_what_left_and_comes_again_is_repeated_before_anything_new() -> None:
     assert let_leave(outgoing) == [2], "it may be lost once more"
 
 
+def test_if_nothing_is_answered_the_oldest_is_repeated_first() -> None:
+    outgoing = queue(1, 2, 3, 4, 5)
+    let_leave(outgoing)
+    for sequence in (4, 2, 5, 1):
+        outgoing.put(message(sequence))
+    assert let_leave(outgoing, 1) == [4]
+    outgoing.repeat_oldest_first()
+    outgoing.put(message(4))
+    assert let_leave(outgoing) == [1, 2, 5, 4]
+
+
 def test_what_still_waits_is_not_put_twice() -> None:
     outgoing = queue(1, 2, 3)
     let_leave(outgoing, 1)

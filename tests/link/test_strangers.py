@@ -1,26 +1,38 @@
 """What somebody who was never introduced can do to a node without keys: little."""
 
-from antecede.link.directory import CANDIDATES_MOST, STRANGERS_MOST
+import pytest
+from librt.strings import BytesWriter
+
+from antecede.core.packets import DataPacket
+from antecede.core.values import Message
+from antecede.link.directory import CANDIDATES_MOST, PEERS_LIMIT, STRANGERS_MOST
 from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults
 from antecede.link.latency import Constant
 from antecede.link.limits import Limits
 from antecede.link.refusals import REFUSED_MOST, REFUSED_NS
-from antecede.link.reports import PeerMoved, Refused, Stranger
-from antecede.wire.frames import DATAGRAM
+from antecede.link.reports import PeerExpelled, PeerMoved, Refused, Stranger
+from antecede.link.standing import LEAVE_WHEN_RELEASED
+from antecede.link.unfinished import CROWDED_OUT, PAYLOADS_MOST
+from antecede.wire.codec import write_packet
+from antecede.wire.frames import DATAGRAM, NO_KEY, PART, PING, write_header
 from antecede.wire.greeting import (
     GREETING_SIZE,
     HELLO,
+    UNKNOWN_SIZE,
     Greeting,
     read_refusal,
     write_greeting,
     write_refusal,
+    write_unknown,
 )
-from antecede.wire.varint import Reader
+from antecede.wire.varint import Reader, write_varint
 from tests.link.endpoints import (
     ANN,
     BOB,
     MS,
+    MTU,
+    NAMES,
     SECOND,
     Group,
     Letter,
@@ -33,16 +45,28 @@ from tests.link.endpoints import (
     session_of,
     submit,
 )
+from tests.link.memory_growth import growth_of
 
 ESCAPES = "\x1b]0;owned\x07\x1b[31m\u202ereversed"
 
 
-def forged_hello(name: str, target: str, incarnation: int, size: int = GREETING_SIZE) -> bytes:
+def forged_hello(
+    name: str, target: str, incarnation: int, size: int = GREETING_SIZE, order: str = "hybrid"
+) -> bytes:
     """A hello that anybody can make up."""
     greeting = Greeting(name, target, incarnation, 1 + incarnation)
-    greeting.order = "hybrid"
+    greeting.order = order
     greeting.window = greeting.payload_limit = greeting.socket_bytes = 1 << 20
     return write_greeting(HELLO, greeting, size)
+
+
+def forged_ping(token: int, number: int = 1 << 20) -> bytes:
+    """A ping by anybody who has seen a token."""
+    writer = BytesWriter()
+    write_header(writer, token, number, NO_KEY)
+    write_varint(writer, 0)
+    writer.append(PING)
+    return writer.getvalue().ljust(UNKNOWN_SIZE, b"\0")
 
 
 def let_in(endpoint: Endpoint, now_ns: int) -> None:
@@ -96,7 +120,7 @@ def test_made_up_names_are_reported_only_so_often() -> None:
     for count in range(3 * REFUSED_MOST):
         post.deliver(Letter("elsewhere", address_of(ANN), forged_hello(f"n{count}", ANN, 5)))
     assert len(ann.reports) == REFUSED_MOST
-    assert ann.directory.refusals == 3 * REFUSED_MOST
+    assert ann.directory.denials.count == 3 * REFUSED_MOST
     post.now_ns += REFUSED_NS
     post.deliver(Letter("elsewhere", address_of(ANN), forged_hello("later", ANN, 5)))
     assert len(ann.reports) == REFUSED_MOST + 1
@@ -113,6 +137,27 @@ def test_strangers_who_never_answer_take_bounded_memory() -> None:
     assert len(ann.directory.by_name) == STRANGERS_MOST
     assert len(ann.directory._candidates) <= STRANGERS_MOST * CANDIDATES_MOST
     assert len(ann.sessions()) == STRANGERS_MOST
+
+
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts", "fifo", "none"])
+def test_made_up_hellos_leave_nothing_behind(order: str) -> None:
+    """Whatever is kept of a name is given back when the next one takes its place."""
+    limits = Limits(open_to_strangers=True)
+    ann = make_endpoint(ANN, limits=limits, order=order)
+
+    def attack(turn: int) -> None:
+        now_ns = SECOND + turn * MS
+        hello = forged_hello(f"n{turn}", ANN, 5 + turn, order=order)
+        for _ in range(2):
+            ann.receive("elsewhere", hello, now_ns)
+            let_in(ann, now_ns)
+        ann.expire(now_ns)
+        ann.write(now_ns)
+        ann.out.clear()
+
+    growth = growth_of(attack, 1_700, 600)
+    assert growth.blocks < 100
+    assert growth.bytes < 60_000
 
 
 def test_a_real_stranger_gets_in_among_those_who_never_answer() -> None:
@@ -195,3 +240,111 @@ def test_a_peer_that_really_moves_is_believed_after_one_answer() -> None:
     post.pass_time(3 * SECOND)
     assert len(bob.take_inbox()) == 100
     assert session_of(ann, BOB).address == "new place"
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_words_about_a_peer_that_was_removed_change_nothing(leaves: bool) -> None:
+    """Bob had left, and messages waited for his return: the session with him is over, too."""
+    post, ann, bob = met_pair()
+    tokens = [int(session_of(ann, BOB).token_in), int(session_of(ann, BOB).token_out)]
+    if leaves:
+        bob.say_bye(LEAVE_WHEN_RELEASED, post.now_ns)
+        post.pass_time(SECOND)
+        ann.await_return([ann.directory.by_name[BOB]], post.now_ns)
+        submit(ann, [BOB], b"waits for the next bob", post.now_ns)
+    ann.remove_peer(BOB, post.now_ns)
+    ann.write(post.now_ns)
+    ann.out.clear()
+    for token in tokens:
+        for data in (write_unknown(token), forged_ping(token)):
+            post.now_ns += 20 * MS
+            ann.receive(address_of(BOB), data, post.now_ns)
+    assert ann.sessions() == []
+    assert (ann.directory.by_token, ann.directory._by_peer_token) == ({}, {})
+
+
+class Crowd:
+    """Ann, who lets anybody in, and strangers who have shown that they are there."""
+
+    def __init__(self, names: list[str], payload_limit: int) -> None:
+        limits = Limits(open_to_strangers=True)
+        self.ann = make_endpoint(ANN, limits=limits, payload_limit=payload_limit)
+        for number, name in enumerate(names):
+            hello = forged_hello(name, ANN, 1 + number)
+            self.ann.receive(f"at {name}", hello, SECOND)
+            let_in(self.ann, SECOND)
+            self.ann.receive(f"at {name}", hello, SECOND)
+            token = int(self.ann.directory.by_name[name].candidates[0].token_in)
+            self.ann.receive(f"at {name}", forged_ping(token, 1), SECOND)
+            assert session_of(self.ann, name).met
+
+    def begin_payload(self, name: str, parts: int) -> None:
+        """A stranger sends parts of 1,000 bytes that have no end."""
+        for number in range(1, parts + 1):
+            writer = BytesWriter()
+            write_header(writer, session_of(self.ann, name).token_in, 1 + number, NO_KEY)
+            write_varint(writer, 0)
+            writer.append(PART)
+            packet = DataPacket(Message(0, number, bytes(1000)), number - 1, False)
+            write_packet(packet, writer, 0)
+            self.ann.receive(f"at {name}", writer.getvalue(), SECOND)
+
+    def unfinished(self) -> int:
+        """Bytes of payloads that have no end."""
+        return sum(session.assembly.kept() for session in self.ann.sessions())
+
+
+def test_payloads_that_strangers_never_end_take_bounded_memory_all_together() -> None:
+    """Each stays within the largest payload; those that stand still longest have to go."""
+    strangers = [f"n{number}" for number in range(30)]
+    crowd = Crowd(strangers, 50_000)
+    for name in strangers:
+        crowd.begin_payload(name, 45)
+        assert crowd.unfinished() <= (PAYLOADS_MOST + 1) * 50_000
+    left = [session.name for session in crowd.ann.sessions()]
+    assert left == strangers[-len(left) :]
+    assert PAYLOADS_MOST <= len(left) < 20
+    gone = [report for report in crowd.ann.reports if isinstance(report, PeerExpelled)]
+    assert [report.name for report in gone] == strangers[: -len(left)]
+    assert {report.reason for report in gone} == {CROWDED_OUT}
+
+
+def test_strangers_that_end_their_payloads_are_not_in_each_others_way() -> None:
+    post = Post()
+    limits = Limits(open_to_strangers=True)
+    ann = post.add(ANN, make_endpoint(ANN, limits=limits, payload_limit=100_000))
+    for name in NAMES[1:]:
+        introduce(post.add(name), ANN, post.now_ns)
+    for _ in range(20):
+        post.pass_time(100 * MS)
+        let_in(ann, post.now_ns)
+    strangers = [node for node in post.nodes.values() if node is not ann]
+    for _ in range(10):
+        for node in strangers:
+            submit(node, [ANN], bytes(60_000), post.now_ns)
+    post.pass_time(5 * SECOND)
+    assert len(ann.take_inbox()) == 10 * len(strangers)
+    assert all(node.fenced is None for node in strangers)
+
+
+def test_strangers_that_come_and_go_leave_no_session_behind() -> None:
+    """Beyond the limit of peers those that have left are forgotten, sessions and all."""
+    ann = make_endpoint(ANN, limits=Limits(open_to_strangers=True))
+    post = Post()
+    post.add(ANN, ann)
+    bob = post.add(BOB)
+    introduce(bob, ANN, post.now_ns)
+    for _ in range(5):
+        post.pass_time(200 * MS)
+        let_in(ann, post.now_ns)
+    assert session_of(ann, BOB).met
+    bob.say_bye(LEAVE_WHEN_RELEASED, post.now_ns)
+    post.pass_time(200 * MS)
+    assert session_of(ann, BOB).is_gone()
+    del post.nodes[address_of(BOB)]
+    # Names without an address say nothing, and so take no time.
+    for number in range(PEERS_LIMIT):
+        ann.add_peer(f"n{number}", None, 1, MTU, post.now_ns)
+    assert BOB not in ann.directory.by_name
+    assert ann._core.sessions_of(BOB) == []
+    assert len(ann._core.sessions) == PEERS_LIMIT

@@ -13,7 +13,7 @@ from antecede.live import metrics as figures
 from antecede.live.settings import RULES, Settings
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
-SIZES = ("send_bytes", "receive_window", "payload_limit")
+SIZES = ("send_bytes", "receive_window", "payload_limit", "journal_limit")
 
 
 def field_meanings(kind: type) -> dict[str, str]:

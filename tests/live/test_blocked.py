@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from antecede.errors import TimedOut
 from antecede.link.reports import PeerExpelled, Report
 from antecede.live.node import Node
 from antecede.testing import TestNetwork
@@ -69,6 +72,42 @@ def test_health_is_blocked_when_the_buffer_is_full_of_what_is_for_the_silent() -
     asyncio.run(asyncio.wait_for(story(), SECONDS))
 
 
+def test_what_is_said_of_thousands_that_wait_is_as_short_as_of_one() -> None:
+    """One range for each peer that is waited for: neither the text nor the values grow."""
+    many = 1_000
+
+    async def story() -> None:
+        network = TestNetwork()
+        ann, bob, cat = [await network.open_node(name) for name in ("ann", "bob", "cat")]
+        await network.settle()
+        network.cut("bob", "cat")
+        for _ in range(many):
+            await bob.send(["ann", "cat"], b"x")
+        for _ in range(many):
+            await ann.receive(SECONDS)
+        network.kill("bob")
+        for _ in range(many):
+            await ann.send("cat", b"y")
+        with pytest.raises(TimedOut) as caught:
+            await ann.flush(0.01)
+        await network.pass_time(60)
+        explanation = ann.explain()
+        assert len(explanation.held) == len(explanation.owed) == 1
+        assert (
+            "1,000 messages to cat, 1 to 1,000, wait for permits of bob for its messages 1 to"
+            in (str(explanation))
+        )
+        (owed,) = explanation.owed
+        assert (owed.name, owed.first, owed.last, owed.waiting) == ("bob", 1, many, many)
+        assert ann.health().blocked[0].startswith("1,000 messages wait for permits that bob owes")
+        assert len(str(explanation)) < 500
+        assert len(str(caught.value)) < 500
+        assert cat.stats().inbox == 0
+        await network.close()
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
 def test_a_large_message_that_waits_is_told_as_one() -> None:
     async def story() -> None:
         network = TestNetwork()
@@ -80,7 +119,8 @@ def test_a_large_message_that_waits_is_told_as_one() -> None:
         assert stats.buffered == 1
         assert stats.buffered_parts > 1
         assert [(peer.name, peer.undelivered) for peer in stats.peers] == [("bob", 0), ("cat", 1)]
-        assert [(held.sequence, held.target) for held in explanation.held] == [(1, "cat")]
+        held = [(held.first, held.last, held.count, held.target) for held in explanation.held]
+        assert held == [(1, 1, 1, "cat")]
         assert "1 message (2" in str(explanation)
         assert "cat has not acknowledged 1 message" in str(explanation).splitlines()
         assert ann.health().blocked[0].startswith("1 message waits for permits that bob owes")

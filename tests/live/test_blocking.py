@@ -102,7 +102,7 @@ def test_a_loop_over_the_node_ends_when_it_is_closed() -> None:
 def test_the_node_looks_like_the_one_of_asyncio() -> None:
     with two_nodes() as (alice, bob):
         introduce(alice, bob)
-        assert (alice.name, alice.peers, alice.settings.order) == ("alice", ("bob",), "hybrid")
+        assert (alice.name, alice.peers, alice.settings.order) == ("alice", ("bob",), "causal")
         bob.add_peer("carol")
         assert bob.peers == ("alice", "carol")
         bob.send("carol", b"wait")
@@ -115,12 +115,11 @@ def test_the_node_looks_like_the_one_of_asyncio() -> None:
 
 def test_it_has_every_call_of_the_node_of_asyncio() -> None:
     """But those for a loop: whoever drives the node from inside, or wants not to wait for it."""
-    for_loops = {"abandon", "is_busy", "has_undelivered", "leave_on_signals", "send_buffered"}
-    inside = {"check_journal", "obstacles", "on_input_end", "on_time", "stats_in_turns", "stranded"}
+    for_loops = {"abandon", "leave_on_signals", "send_buffered", "stats_in_turns"}
     ours, theirs = (
         {name for name in dir(kind) if not name.startswith("_")} for kind in (BlockingNode, Node)
     )
-    assert theirs - ours == for_loops | inside | {"when_kept"}
+    assert theirs - ours == for_loops
 
 
 def test_a_peer_can_be_expelled_and_is_told() -> None:
@@ -419,3 +418,115 @@ def test_a_thread_that_ends_gives_up_its_seat(caplog: pytest.LogCaptureFixture) 
     assert len(runner._seats) <= 3
     runner.stop()
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+# Several threads that receive.
+
+
+def test_what_is_ready_is_taken_while_another_thread_waits_for_a_message() -> None:
+    with two_nodes() as (alice, bob):
+        waiting: Future[bytes] = Future()
+
+        def wait_for_one() -> None:
+            waiting.set_result(alice.receive(PATIENCE).payload)
+
+        thread = threading.Thread(target=wait_for_one, daemon=True)
+        thread.start()
+        while not alice._node._deliveries._seekers:
+            threading.Event().wait(0.001)
+        assert alice.receive_ready() == []
+        with pytest.raises(TimedOut):
+            alice.receive(timeout=0.01)
+        with pytest.raises(TimedOut):
+            alice.receive(timeout=0)
+        assert not waiting.done()
+        bob.send("alice", b"one")
+        assert waiting.result(PATIENCE) == b"one"
+        thread.join()
+
+
+@pytest.mark.parametrize("waiting", [0, 600])
+def test_each_of_several_threads_gets_its_share_in_order(waiting: int) -> None:
+    shares: list[list[int]] = [[] for _ in range(3)]
+
+    def read(share: list[int]) -> None:
+        while True:
+            try:
+                message = alice.receive(PATIENCE)
+            except NodeClosed:
+                return
+            share.append(int(message.payload))
+            share.extend(int(m.payload) for m in alice.receive_ready())
+
+    with two_nodes() as (alice, bob):
+        for number in range(waiting):
+            bob.send("alice", b"%d" % number)
+        bob.flush(PATIENCE)
+        threads = [threading.Thread(target=read, args=(share,)) for share in shares]
+        for thread in threads:
+            thread.start()
+        for number in range(waiting, 1000):
+            bob.send("alice", b"%d" % number)
+        bob.flush(PATIENCE)
+    for thread in threads:
+        thread.join()
+    assert sorted(number for share in shares for number in share) == list(range(1000))
+    assert all(share == sorted(share) for share in shares)
+
+
+def test_closing_a_node_wakes_every_thread_that_receives() -> None:
+    ended: list[str] = []
+
+    def read() -> None:
+        try:
+            alice.receive()
+        except NodeClosed as error:
+            ended.append(str(error))
+
+    with two_nodes() as (alice, _bob):
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while alice._node._deliveries._seekers < 3:
+            threading.Event().wait(0.001)
+    for thread in threads:
+        thread.join()
+    assert len(ended) == 3
+
+
+class Whatever(BaseException):
+    """No `Exception`."""
+
+
+@pytest.mark.parametrize("kind", [KeyError, GeneratorExit, SystemExit, Whatever])
+def test_a_handler_or_listener_in_a_thread_that_raises_is_called_again_and_counted(
+    kind: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    handled = threading.Semaphore(0)
+    heard = threading.Semaphore(0)
+
+    def handler(message: InboundMessage) -> None:
+        handled.release()
+        raise kind(message.payload)
+
+    def listener(_report: Report) -> None:
+        heard.release()
+        raise kind("heard")
+
+    with two_nodes() as (alice, bob):
+        alice.on_message(handler)
+        alice.on_event(listener)
+        alice.on_event(listener)
+        with pytest.raises(LocalError, match="alice has a message handler, which gets every"):
+            alice.receive(PATIENCE)
+        with pytest.raises(LocalError, match="receive there, or do not call on_message"):
+            alice.receive_ready()
+        for _ in range(3):
+            bob.send("alice", b"x")
+        for semaphore, count in ((handled, 3), (heard, 2)):
+            for _ in range(count):
+                assert semaphore.acquire(timeout=PATIENCE)
+        while alice.stats().handler_failures < 3 or alice.stats().callback_failures < 2:
+            threading.Event().wait(0.001)
+    assert "alice: the message handler failed for" in caplog.text
+    assert "alice: an event listener, called with PeerMet(name='bob')" in caplog.text

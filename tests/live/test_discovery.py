@@ -5,12 +5,13 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from antecede import Node, Peer, open_node
 from antecede.link.reports import PeerExpelled, Report
-from antecede.live.discovery import Discovery, dns_peers, peer_name, toml_peers
+from antecede.live.discovery import Discovery, Found, dns_peers, peer_name, toml_peers
 from antecede.live.errors import BadConfiguration
 from antecede.live.security.keys import new_secret
 from antecede.live.settings import AddressLike
@@ -304,3 +305,49 @@ def test_dns_tells_no_keys_and_says_so() -> None:
         asyncio.run(story(key=new_secret()))
     asyncio.run(story(cluster_key=new_secret()))
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [KeyError("shop"), RuntimeError("no such service"), AttributeError("x"), TimeoutError()],
+    ids=str,
+)
+def test_a_source_that_raises_anything_is_asked_again(
+    failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = 0
+
+    def source() -> dict[str, AddressLike | None]:
+        nonlocal asked
+        asked += 1
+        if asked in (2, 3):
+            raise failure
+        return {} if asked < 4 else {"bob": None}
+
+    async def story() -> int:
+        async with open_node("alice") as alice, Discovery(alice, source, every=0.01) as discovery:
+            await until(lambda: alice.peers == ("bob",))
+            return discovery.failures
+
+    assert asyncio.run(story()) == 2
+    assert caplog.text.count("cannot find out who there is") == 1
+    assert type(failure).__name__ in caplog.text
+
+
+@pytest.mark.parametrize("nonsense", [None, ["bob"], {"bob": 7}, {7: "127.0.0.1:1"}], ids=str)
+def test_a_source_that_answers_nonsense_is_asked_again(
+    nonsense: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = 0
+
+    def source() -> Found:
+        nonlocal asked
+        asked += 1
+        return cast(Found, nonsense) if asked < 3 else {"bob": None}
+
+    async def story() -> None:
+        async with open_node("alice") as alice, Discovery(alice, source, every=0.01):
+            await until(lambda: alice.peers == ("bob",))
+
+    asyncio.run(story())
+    assert "trying again" in caplog.text

@@ -11,6 +11,7 @@ from antecede.live.errors import (
     BadPayload,
     CannotBind,
     KeyNeeded,
+    MissingExtra,
     NodeClosed,
     PayloadTooLarge,
     PeerGone,
@@ -20,6 +21,8 @@ from antecede.live.errors import (
     Undelivered,
     UnknownPeer,
     WouldDeadlock,
+    WrongProcess,
+    WrongThread,
 )
 
 SAMPLES: list[tuple[AntecedeError, str]] = [
@@ -36,10 +39,16 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
         "a payload of 70,000,000 bytes is larger than payload_limit, 64MiB; send it in parts",
     ),
     (NodeClosed("alice"), "node 'alice' is closed: it sends and delivers nothing more; open"),
+    (WrongThread("alice"), "node 'alice' belongs to the thread that opened it: call it there"),
+    (WrongProcess("alice"), "this one was forked from that: open a node of another name here"),
     (WouldDeadlock("alice"), "return first and send from a task, use try_send()"),
     (
         CannotBind("h:1", "in use"),
         "cannot listen at h:1: in use; choose another address, or port 0",
+    ),
+    (
+        MissingExtra("nats"),
+        "this needs the client of a NATS broker (nats is missing); install it",
     ),
     (
         KeyNeeded("it listens at 0.0.0.0:9000"),
@@ -64,8 +73,9 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
     ),
     (
         Undelivered({"bob": 1200, "carol": 1}),
-        "messages can no longer be delivered: 1,200 to 'bob', 1 to 'carol'.",
+        "messages can no longer be delivered: 1,200 to 'bob', 1 to 'carol'. Their targets",
     ),
+    (Undelivered({"bob": 1}, {"bob": "too large"}), "delivered: 1 to 'bob' (too large). The event"),
     (TraceFailed("disk full", 5), "the event log stopped: disk full; 5 events were not written."),
 ]
 
@@ -110,7 +120,10 @@ def test_what_the_caller_can_mend_is_a_local_error() -> None:
         NodeClosed,
         WouldDeadlock,
         CannotBind,
+        MissingExtra,
         KeyNeeded,
+        WrongProcess,
+        WrongThread,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from antecede.link.reports import NodeFenced, PeerExpelled, Report
+from antecede.link.reports import NodeFenced, PeerExpelled, Report, Split
 from antecede.live.errors import BadConfiguration
 from antecede.live.expelling import (
     MANUAL,
@@ -167,6 +167,14 @@ def test_halves_that_expel_each_other_both_go_on_and_stay_apart() -> None:
         await network.pass_time(30)
         assert not any(node.closed for node in nodes.values())
         assert nodes["ann"].receive_ready() == nodes["cat"].receive_ready() == []
+        for name in names:
+            across = {"cat", "dan"} if name in ("ann", "bob") else {"ann", "bob"}
+            splits = [report.name for report in told[name] if isinstance(report, Split)]
+            assert (sorted(splits), set(splits)) == (sorted(across), across), "told once each"
+            health = nodes[name].health()
+            assert health.status == "degraded"
+            assert "split from" in str(health)
+            assert "Restart one of the two" in str(health)
 
     play(story, "after:20s", NAMES[:4])
 

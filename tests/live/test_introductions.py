@@ -46,7 +46,43 @@ def test_strangers_may_say_hello_twice_or_have_names_that_nobody_can_have(
 
     asyncio.run(story())
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
-    assert "a stranger cannot be let in: alice is this node's own name" in caplog.text
+    assert "a stranger cannot be let in: 'a=b' has spaces" in caplog.text
+    assert "no talk with alice: it has this node's own name" in caplog.text
+
+
+def test_made_up_names_that_are_let_in_are_reported_a_thousand_times_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An honest stranger gets in all the same."""
+    caplog.set_level(logging.INFO)
+
+    async def story() -> None:
+        reports: list[Report] = []
+        alice = await antecede.open_node("alice", accept_unknown=True, on_event=reports.append)
+        address = parse_address(alice.address)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            async with asyncio.timeout(60):
+                for number in range(0, 1_500, 10):
+                    names = [f"n{number + more}" for more in range(10)]
+                    # Until the last one is in: what a busy machine lost is said again.
+                    while names[-1] not in alice.peers:
+                        for name in names:
+                            for made_up in (name, f"a={name}"):
+                                stranger.sendto(hello(made_up, "alice"), address)
+                        await asyncio.sleep(0.001)
+        told = [report.name for report in reports if isinstance(report, Stranger)]
+        told += [
+            record.message for record in caplog.records if "cannot be let in" in record.message
+        ]
+        assert 900 < len(told) <= 1_000
+        assert len(alice.peers) <= 64
+        peers = {"alice": alice.address}
+        async with antecede.open_node("bob", peers=peers) as bob:
+            await bob.send("alice", b"honest")
+            assert (await alice.receive(30)).payload == b"honest"
+        await alice.close(timeout=0)
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("name", ["", "b ob", "a=b", "x" * 65, 7])

@@ -34,13 +34,13 @@ def test_what_strangers_cause_does_not_pile_up_when_nobody_reads() -> None:
         sink = io.StringIO()
         output = OutputLines(sink, lambda: None)
         for count in range(OUTPUT_LIMIT + 500):
-            write_event(Refused(name=f"n{count}", address=None, reason="made up"), output)
+            write_event(Refused(name=f"n{count}", address="nowhere", reason="made up"), output)
         write_event(PeerMet(name="bob"), output)
         assert output.dropped == 500
         while output._waiting:
             await output.room()
             await asyncio.sleep(0.001)
-        write_event(Refused(name="last", address=None, reason="made up"), output)
+        write_event(Refused(name="last", address="nowhere", reason="made up"), output)
         await output.end()
         return [json.loads(line) for line in sink.getvalue().splitlines()]
 
@@ -49,5 +49,5 @@ def test_what_strangers_cause_does_not_pile_up_when_nobody_reads() -> None:
     assert lines[-3:] == [
         {"event": "met", "peer": "bob"},
         {"event": "dropped", "events": 500},
-        {"event": "refused", "peer": "last", "reason": "made up"},
+        {"event": "refused", "peer": "last", "address": "nowhere", "reason": "made up"},
     ]

@@ -270,7 +270,7 @@ def test_without_the_client_library_the_error_names_the_extra(
 
     async def play() -> None:
         async with antecede.open_node("alice") as node:
-            with pytest.raises(BadConfiguration, match=r"pip install 'antecede\[metrics\]'"):
+            with pytest.raises(BadConfiguration, match=r"pip install '\.\[metrics\]'"):
                 NodeCollector(node)
 
     asyncio.run(play())

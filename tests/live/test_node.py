@@ -135,7 +135,7 @@ def test_wrong_calls_say_what_is_wrong_and_change_nothing() -> None:
     async def story(alice: Node, bob: Node) -> None:
         with pytest.raises(UnknownPeer, match="did you mean 'bob'"):
             await alice.send("bobb", b"x")
-        with pytest.raises(LocalError, match="must be bytes, not str"):
+        with pytest.raises(LocalError, match="must be bytes, a bytearray or a memoryview, not str"):
             await alice.send("bob", "text")  # type: ignore[arg-type] # on purpose
         with pytest.raises(LocalError, match="at least one"):
             await alice.send([], b"x")
@@ -173,12 +173,16 @@ def test_a_peer_may_allow_less_than_this_node() -> None:
 
 def test_what_does_not_fit_waits_or_is_refused() -> None:
     async def story(alice: Node, bob: Node) -> None:
-        # Nobody can deliver anything to carol, so the buffer stays full.
+        # Nobody can deliver anything to carol or dave, so the buffer stays full.
         alice.add_peer("carol", None)
-        for _ in range(4):
+        alice.add_peer("dave", None)
+        for _ in range(3):
             alice.try_send("carol", b"x")
+        with pytest.raises(BufferFull, match="carol has its share of the buffer: 3 messages"):
+            alice.try_send("carol", b"x")
+        alice.try_send("dave", b"x")
         with pytest.raises(BufferFull, match="4 messages"):
-            alice.try_send("carol", b"x")
+            alice.try_send("dave", b"x")
         with pytest.raises(BufferFull):
             alice.try_send(["bob", "carol"], b"x")
         waiting = asyncio.create_task(alice.send("bob", b"later"))
@@ -429,3 +433,15 @@ def test_a_signal_ends_the_iteration_and_the_node_leaves_as_it_should() -> None:
         assert (await alice.receive(30)).payload == b"answer"
 
     play(story)
+
+
+def test_nodes_that_call_the_causal_order_by_either_name_talk() -> None:
+    async def story() -> bytes:
+        bob = await antecede.open_node("bob", order="causal", peers=["alice"])
+        alice = await antecede.open_node("alice", order="hybrid", peers={"bob": bob.address})
+        await alice.send("bob", b"hello")
+        heard = await bob.receive(60)
+        await asyncio.gather(alice.close(60), bob.close(60))
+        return heard.payload
+
+    assert asyncio.run(story()) == b"hello"

@@ -33,7 +33,7 @@ def flooded() -> tuple[Hub, ReadingInTurns]:
     hub = Hub(nodes)
     clock = count(post.now_ns, READING_NS - 1)
     loop = asyncio.get_running_loop()
-    reading = ReadingInTurns(hub, nodes[CAT], lambda: next(clock), loop)
+    reading = ReadingInTurns(hub.on_input_end, hub.on_time, nodes[CAT], lambda: next(clock), loop)
     reading.on_datagram(address_of(BOB), written(post, nodes[BOB], b"early"), post.now_ns)
     flood = written(post, nodes[ANN], b"x" * 1000)
     for _ in range(FLOOD):
@@ -62,7 +62,9 @@ def test_a_stretch_ends_when_there_is_enough_to_hand_over() -> None:
         post, nodes, _ = trio()
         hub = Hub(nodes)
         loop = asyncio.get_running_loop()
-        reading = ReadingInTurns(hub, nodes[CAT], lambda: post.now_ns, loop)
+        reading = ReadingInTurns(
+            hub.on_input_end, hub.on_time, nodes[CAT], lambda: post.now_ns, loop
+        )
         for _ in range(256):
             submit(nodes[ANN], [CAT], bytes(64), post.now_ns)
         nodes[ANN].write(post.now_ns)

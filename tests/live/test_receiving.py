@@ -22,25 +22,29 @@ SIZE = 10_000
 def test_several_tasks_may_receive_and_none_of_the_messages_is_lost() -> None:
     """More than one turn's worth, so that a task finds what another one has left."""
 
-    async def story() -> list[int]:
-        received: list[int] = []
+    async def story() -> list[list[int]]:
+        shares: list[list[int]] = [[] for _ in range(3)]
         async with TestNetwork() as network:
             alice = await network.open_node("alice")
             bob = await network.open_node("bob")
 
-            async def read() -> None:
+            async def read(share: list[int]) -> None:
                 async for message in bob:
-                    received.append(int(message.payload))
+                    share.append(int(message.payload))
                     await asyncio.sleep(0)
 
-            readers = [asyncio.create_task(read()) for _ in range(3)]
+            readers = [asyncio.create_task(read(share)) for share in shares]
             for number in range(MANY):
                 await alice.send("bob", b"%d" % number)
             await network.settle()
+            assert not any(reader.done() for reader in readers), "the node is open"
         await asyncio.gather(*readers)
-        return received
+        return shares
 
-    assert sorted(asyncio.run(story())) == list(range(MANY))
+    shares = asyncio.run(story())
+    assert sorted(number for share in shares for number in share) == list(range(MANY))
+    assert all(share == sorted(share) for share in shares), "each sees its own in order"
+    assert min(len(share) for share in shares) > 0, "each gets a share"
 
 
 def test_everybody_who_waits_gets_one_of_the_messages_that_come_together() -> None:

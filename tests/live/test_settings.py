@@ -51,7 +51,14 @@ def test_a_name_is_all_that_is_needed() -> None:
     settings = gathered({})
 
     assert settings == Settings(name="alice")
-    assert (settings.bind, settings.peers, settings.order) == (("127.0.0.1", 0), {}, "hybrid")
+    assert (settings.bind, settings.peers, settings.order) == (("127.0.0.1", 0), {}, "causal")
+
+
+def test_the_causal_order_has_two_names_and_is_one_setting() -> None:
+    assert Settings(name="alice", order="hybrid") == Settings(name="alice", order="causal")
+    assert gathered({}, environment={"ANTECEDE_ORDER": "hybrid"}).order == "causal"
+    assert Settings(name="alice").protocol == "hybrid"
+    assert Settings(name="alice", order="fifo").protocol == "fifo"
 
 
 def test_defaults_pass_their_own_rules() -> None:
@@ -178,13 +185,13 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
         ("peers", 5, "5 is not a table of peers"),
         (
             "order",
-            "causal",
-            "'causal' is none of them; it must be one of hybrid, hybrid-sps,",
+            "sorted",
+            "'sorted' is none of them; it must be one of causal, hybrid, hybrid-sps,",
         ),
         (
             "order",
             "hybird",
-            "'hybird' is none of them (did you mean 'hybrid'?); it must be one of hybrid,",
+            "'hybird' is none of them (did you mean 'hybrid'?); it must be one of causal,",
         ),
         ("mtu", 100, "setting 'mtu': 100 is out of range; it must be auto, or bytes or a size"),
         ("mtu", "big", "'big' is not a size"),

@@ -262,7 +262,7 @@ def test_without_pyarrow_the_error_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
 
-    with pytest.raises(BadConfiguration, match=r"antecede\[lab\]'; or choose trace_format='jsonl'"):
+    with pytest.raises(BadConfiguration, match=r"\.\[lab\]'; or choose trace_format='jsonl'"):
         open_trace(tmp_path, name="alice", file_format="parquet")
     open_trace(tmp_path, name="alice", file_format="jsonl").close()
 
@@ -272,7 +272,10 @@ def test_without_pyarrow_a_folder_is_written_as_json_lines(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     assert part_suffix(tmp_path, "auto") == ".jsonl.gz"
-    assert "JSON lines: Parquet files need pyarrow: pip install 'antecede[lab]'" in caplog.text
+    assert (
+        "JSON lines: Parquet files need pyarrow; in a checkout of antecede: pip install '.[lab]'"
+        in caplog.text
+    )
 
 
 def test_closing_twice_is_fine_and_recording_afterwards_is_not(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from itertools import cycle, islice, takewhile
 
 import pytest
 
+from antecede import open_node
+from antecede.errors import CannotBind
 from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
 from antecede.live.udp import DRAIN, DRAIN_ASIDE, LONE_TURNS, UdpTransport
+from tests.live.no_files import no_more_files
 
 ANYWHERE = Address("127.0.0.1", 0)
 
@@ -26,6 +29,12 @@ class Collected:
 
     def on_joined(self, _address: object, data: bytes, size: int, _now_ns: int) -> None:
         self.datagrams += [data[start : start + size] for start in range(0, len(data), size)]
+
+    def sender_of(self, _data: bytes) -> int:
+        return -1
+
+    def is_over(self, _session: int) -> bool:
+        return False
 
     def puts_aside(self) -> bool:
         return self._aside
@@ -97,3 +106,28 @@ def test_a_turn_is_short_unless_datagrams_are_only_put_aside() -> None:
     aside = Collected(aside=True)
     until_seen = takewhile(lambda _: aside.most() <= DRAIN, cycle(many))
     assert DRAIN < carried(islice(until_seen, 10_000), "off", aside).most() <= DRAIN_ASIDE
+
+
+def test_a_peer_is_introduced_although_no_more_files_can_be_opened() -> None:
+    async def story() -> bytes:
+        async with open_node("bob", peers=["alice"]) as bob, open_node("alice") as alice:
+            with no_more_files():
+                alice.add_peer("bob", bob.address)
+            await alice.send("bob", b"hello")
+            heard = await bob.receive(60)
+            await asyncio.gather(alice.close(60), bob.close(60))
+            return heard.payload
+
+    assert asyncio.run(story()) == b"hello"
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:0", "tcp://127.0.0.1:0"])
+def test_a_node_that_cannot_have_a_socket_says_so(bind: str) -> None:
+    async def story() -> None:
+        async with open_node("alice", bind=bind):
+            pass  # Everything that it needs is imported now.
+        with no_more_files():
+            await open_node("alice", bind=bind)
+
+    with pytest.raises(CannotBind, match="Too many open files"):
+        asyncio.run(story())

@@ -47,4 +47,4 @@ def test_java_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("ANTECEDE_JAVA", "none")
     reason = why_no_spark()
     assert reason is not None
-    assert reason.endswith("to have one: pip install 'antecede[lab]' and leave ANTECEDE_JAVA unset")
+    assert reason.endswith("pip install '.[lab]' and leave ANTECEDE_JAVA unset")

@@ -73,7 +73,7 @@ def test_without_any_java_one_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ANTECEDE_JAVA", "none")
-    with pytest.raises(LocalError, match=r"Java 17 or newer.*pip install 'antecede\[lab\]'"):
+    with pytest.raises(LocalError, match=r"Java 17 or newer.*pip install '\.\[lab\]'"):
         find_java()
     monkeypatch.setenv("ANTECEDE_JAVA", "system")
     with pytest.raises(LocalError, match="Java 17 or newer"):

@@ -132,6 +132,37 @@ def test_a_path_without_a_scheme_is_where_spark_has_it(
     assert not is_plain(default_elsewhere)
 
 
+def test_files_of_others_elsewhere_are_refused_and_stay(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    (disk / "out" / "table").mkdir(parents=True)
+    mine = disk / "out" / "table" / "mine.txt"
+    mine.write_text("theirs")
+    top = mount(spark, f"theirs-{tmp_path.name}", disk)
+    places = Places(spark)
+    names = ["table", "summary.json"]
+
+    def write() -> None:
+        with places.replacing(f"{top}/out/", names) as stage:
+            spark.range(3).write.parquet(f"{stage}/table")
+            places.write(f"{stage}/summary.json", b"done")
+
+    for attempt in (write, lambda: places.claim(f"{top}/out", names)):
+        with pytest.raises(LocalError, match=r"table/mine\.txt would be lost"):
+            attempt()
+    assert mine.read_text() == "theirs"
+    mine.unlink()
+    write()
+    write()
+    mine.write_text("theirs")
+    with pytest.raises(LocalError, match=r"table/mine\.txt would be lost"):
+        write()
+    assert mine.read_text() == "theirs"
+    mine.unlink()
+    assert pq.read_table(disk / "out" / "table").num_rows == 3
+
+
 def test_a_failed_job_leaves_the_old_results_elsewhere_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -156,7 +187,7 @@ def test_a_failed_job_leaves_the_old_results_elsewhere_too(
 
     assert spark.read.parquet(f"{top}/out/table").count() == 4
     assert places.contents(f"{top}/out/summary.json").popitem()[1] == b"new"
-    assert sorted(one.name for one in (disk / "out").iterdir() if one.suffix != ".crc") == [
+    assert sorted(one.name for one in (disk / "out").iterdir() if one.name[0] != ".") == [
         "summary.json",
         "table",
     ]

@@ -1,9 +1,11 @@
 """Opening Spark: with our settings, quietly, and with this very package in every worker."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +24,7 @@ from antecede.link.latency import Uniform
 from antecede.pipeline.java import find_java
 from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
 from antecede.pipeline.session import EVERYWHERE, open_session, reason_in
+from antecede.pipeline.stopped import why_stopped
 from antecede.sim.run import simulate
 from antecede.sim.workloads import Poisson
 from antecede.trace import read_events, write_events
@@ -31,6 +34,7 @@ from antecede.trace.workload import workload_schema
 
 PACKAGE = Path(antecede.__file__).parent
 MS = 1_000_000
+PATIENCE_S = 240
 
 PROGRAM = """
 import sys
@@ -68,9 +72,10 @@ from antecede.pipeline.session import configuration, start_context, start_sessio
 
 here = Path.cwd()
 context = start_context(configuration("stopped", "local[1]", here, {}), here, False)
+Path("said.log").write_text("ERROR Standalone: All masters are unresponsive! Giving up.")
 context._jsc.stop()  # as Spark does after a minute without an answer of its master
 try:
-    start_session("spark://nowhere:7077")
+    start_session("spark://nowhere:7077", Path("said.log"))
 except LocalError as error:
     print(error)
 """
@@ -80,11 +85,18 @@ def run_program(
     tmp_path: Path, master: str, *logs: Path, after: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Open a session in a process of its own, ask its workers where the package is; audit logs."""
+    return run_program_text(tmp_path, PROGRAM + after, master, *map(str, logs), **variables)
+
+
+def run_program_text(
+    tmp_path: Path, text: str, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, with this package."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM + after)
+    program.write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **variables}
     return subprocess.run(
-        [sys.executable, str(program), master, *map(str, logs)],
+        [sys.executable, str(program), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -155,7 +167,7 @@ def test_the_embedded_java_runs_spark_and_nothing_is_said(embedded: tuple[list[s
     said, folder = embedded
 
     assert set(said[:-1]) == {f"True {PACKAGE / '__init__.py'}"}
-    assert sorted(path.name for path in folder.iterdir()) == ["program.py"]
+    assert sorted(path.name for path in folder.iterdir()) == ["program.py", "said.log"]
 
 
 def test_a_master_that_does_not_answer_is_one_sentence(embedded: tuple[list[str], Path]) -> None:
@@ -178,17 +190,69 @@ def test_a_master_with_two_workers_on_this_machine_audits(tmp_path: Path) -> Non
         audits_as_the_oracle(tmp_path, master, work)
 
 
+APART = """
+import sys
+from functools import partial
+
+from antecede.core.errors import LocalError
+from antecede.pipeline.audit.job import audit
+from antecede.pipeline.ingest.job import ingest
+from antecede.pipeline.session import open_session
+
+java, log, table, out = sys.argv[1:]
+settings = {"spark.executorEnv.JAVA_HOME": java}
+with open_session("test", master="local-cluster[1,1,1024]", settings=settings) as session:
+    jobs = (
+        partial(audit, session, [log], f"{out}/found", format_name="orc"),
+        partial(audit, session, [log], f"{out}/again"),
+        partial(ingest, session, [table], f"{out}/trace"),
+    )
+    for job in jobs:
+        try:
+            job()
+        except LocalError as error:
+            print(error)
+"""
+
+
+@pytest.mark.long
+def test_executors_with_a_disk_of_their_own_are_found_out(tmp_path: Path) -> None:
+    """They see another folder under the name of the one that results go to."""
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody have a view of the disk of his own")
+    log, table, out = tmp_path / "none.parquet", tmp_path / "table.csv", tmp_path / "out"
+    write_unordered(log)
+    table.write_text("sender,receiver,time,received\na,b,1,2\n")
+    out.mkdir()
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    command = f'mount -t tmpfs none {out} && exec {find_java().home}/bin/java "$@"'
+    java.write_text(f"#!/bin/sh\nexec unshare -rm sh -c '{command}' java \"$@\"\n")
+    java.chmod(0o755)
+    home = spark_home(tmp_path / "spark")
+
+    done = run_program_text(
+        tmp_path,
+        APART,
+        str(java.parent.parent),
+        str(log),
+        str(table),
+        str(out),
+        SPARK_HOME=str(home),
+    )
+
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert "rows of the table violations were written, and 0 are there" in said[0]
+    assert "cannot write violations" in said[1]
+    assert ["is not a folder that all executors see" in line for line in said] == [True] * 3
+    assert [file for file in out.rglob("*") if file.name == "summary.json"] == []
+
+
 def audits_as_the_oracle(tmp_path: Path, master: str, work: Path, **variables: str) -> None:
     """Audit a log on two executors whose folders are below `work`."""
-    result = simulate(
-        "none",
-        Poisson(5, messages=200, interval_ns=MS, seed=1),
-        faults=Faults(latency=Uniform(MS, 9 * MS)),
-        record=True,
-    )
-    assert result.log is not None
     log = tmp_path / "none.parquet"
-    write_events(log, result.log)
+    write_unordered(log)
     done = run_program(tmp_path, master, log, **variables)
 
     assert done.returncode == 0, done.stderr
@@ -203,6 +267,18 @@ def audits_as_the_oracle(tmp_path: Path, master: str, work: Path, **variables: s
         ("none", *violation.row()) for violation in oracle.violations
     )
     assert len(found) > 20
+
+
+def write_unordered(file: Path) -> None:
+    """The event log of a run in which nothing was put into order."""
+    result = simulate(
+        "none",
+        Poisson(5, messages=200, interval_ns=MS, seed=1),
+        faults=Faults(latency=Uniform(MS, 9 * MS)),
+        record=True,
+    )
+    assert result.log is not None
+    write_events(file, result.log)
 
 
 @contextmanager
@@ -230,6 +306,88 @@ def standalone(work: Path) -> Iterator[str]:
             stack.callback(running.wait)
             stack.callback(running.terminate)
         yield master
+
+
+REMOVED = "ERROR Standalone: Application was killed. Reason: Master removed our application: FAILED"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("WARN Utils: nothing of interest", None),
+        ("ERROR Standalone: All masters are unresponsive! Giving up.", "nothing answers there"),
+        (
+            "ERROR ExecutorRunner: Error running executor\njava.io.IOException: Cannot run program "
+            f'"/no/java" (in directory "/x/app-1-2/0"): error=2, No such file\n\tat x\n{REMOVED}',
+            'executors could not be started: Cannot run program "/no/java": error=2, No such file',
+        ),
+        (
+            f"INFO Executor app-1-2/0 removed: Command exited with code 1\n{REMOVED}",
+            "executors could not be started: they ended at once (Command exited with code 1); "
+            "the folder work/app-1-2 of every worker has their logs",
+        ),
+    ],
+)
+def test_why_spark_has_stopped_is_in_its_log(said: str, reason: str | None, tmp_path: Path) -> None:
+    (tmp_path / "java.log").write_text(said)
+    assert why_stopped(tmp_path / "java.log") == reason
+    assert why_stopped(tmp_path / "nothing") is None
+
+
+@pytest.mark.long
+def test_executors_that_cannot_start_say_why(tmp_path: Path) -> None:
+    text = """
+from antecede.pipeline.session import open_session
+settings = {"spark.executorEnv.JAVA_HOME": "/nonexistent"}
+with open_session("test", master="local-cluster[1,1,1024]", settings=settings) as session:
+    session.range(3).count()
+"""
+    home = spark_home(tmp_path / "spark")
+    done = run_program_text(tmp_path, text, SPARK_HOME=str(home))
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "LocalError: Spark " in last
+    assert 'executors could not be started: Cannot run program "/nonexistent/bin/java"' in last
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["while Java starts", "while Spark works"])
+def test_an_interrupted_job_is_one_line_and_leaves_nothing(moment: str, tmp_path: Path) -> None:
+    write_unordered(tmp_path / "log.parquet")
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    command = ["-m", "antecede", "audit", "log.parquet", "--master", "local[1]", "--out", str(out)]
+    with subprocess.Popen(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent), "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            java = any(scratch.glob("antecede-spark-*/java.log"))
+            if java and (out.exists() or moment == "while Java starts"):
+                break
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.communicate(timeout=PATIENCE_S)[1]
+    assert said == "Interrupted.\n"
+    assert running.returncode == 130
+    assert ends_in_time(running.pid), "no Java is left behind"
+
+
+def ends_in_time(group: int) -> bool:
+    """Whether all processes of a group end, after some time."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_recorded_runs_are_drawn_judged_and_measured(tmp_path: Path) -> None:
 
     assert list(shown) == ["Spacetime diagram", "Audit", "Latency", "Buffers over time"]
     assert 'data-pair="0,1"' in shown["Spacetime diagram"]
-    assert "P2 delivered message 1 of P1 at 4.0 ms" in shown["Audit"]
+    assert "P2 delivered message 1 of P1 at 4 ms" in shown["Audit"]
     assert 'data-run="1" data-violation="0"' in shown["Audit"]
     assert '<b class="refuted">1</b>' in report.opening
     assert "metadata bytes a message" in report.opening

@@ -16,8 +16,10 @@ from playwright.sync_api import Browser, Page
 
 from antecede.audit import check_log
 from antecede.audit.history import History
+from antecede.lab.scenarios.catalogue import SCENARIOS
 from antecede.report.assemble import Wanted, make_report
 from antecede.report.sections.section import table
+from antecede.report.story import story_report
 from antecede.trace.files import write_events
 from antecede.trace.log import EventLog
 from antecede.trace.processes import write_processes
@@ -524,4 +526,20 @@ def test_a_second_panel_shows_the_other_run(browser: Browser, tmp_path: Path) ->
     opened.drawn()
     assert opened.panel("panel.picker.value", 0) == "other"
     assert opened.panel("panel.picker.value", 1) == "one"
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["triangle", "figure", "silent-receiver"])
+def test_two_short_runs_are_shown_whole_from_the_start(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    """The longer one, too: what a story is about is often at its end."""
+    scenario = SCENARIOS[name]
+    performances = [act.play() for act in scenario.acts]
+    file = write_page(tmp_path, story_report(scenario, scenario.acts, performances))
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    one = Opened(page, file).ready()
+
+    assert [one.panel("panel.showsAll", number) for number in (0, 1)] == [True, True]
+    assert one.number("panel.view.to", 0) == one.number("panel.view.to", 1)
     page.close()

@@ -74,5 +74,5 @@ def test_an_unknown_kind_of_event_is_an_error_that_names_the_file(tmp_path: Path
     place = table.schema.get_field_index("kind")
     pq.write_table(table.set_column(place, "kind", pa.array(kinds)), file)
 
-    with pytest.raises(LocalError, match=r"run\.parquet: column 'kind' is 'vanished'"):
+    with pytest.raises(LocalError, match=r"run\.parquet, row 1: column 'kind' is 'vanished'"):
         rows_of_files([file])

@@ -39,6 +39,7 @@ def test_marks_are_round() -> None:
     assert log_marks(12, 30) == [15, 20, 25, 30]
     assert log_marks(1, 1e12) == [1, 1e3, 1e6, 1e9, 1e12]
     assert duration_marks(0, 9.5 * SECOND) == [0, 2e9, 4e9, 6e9, 8e9]
+    assert duration_marks(0, 1900 * SECOND) == [0, 600e9, 1200e9, 1800e9]
     assert duration_marks(0, 7200 * SECOND) == [0, 1800e9, 3600e9, 5400e9, 7200e9]
 
 

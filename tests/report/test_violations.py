@@ -18,8 +18,8 @@ def test_the_triangle_is_shown_with_its_path() -> None:
     [shown] = Finder(build_run(scribe.rows(), "triangle")).shown(verdict.violations)
 
     assert shown.text == (
-        "P2 delivered message 1 of P1 at 4.0 ms, but message 1 of P0, which caused it, only at "
-        "9.0 ms: P0 sent 1 to P2; then P0 sent 2 to P1; P1 delivered it at 2.0 ms and then sent "
+        "P2 delivered message 1 of P1 at 4 ms, but message 1 of P0, which caused it, only at "
+        "9 ms: P0 sent 1 to P2; then P0 sent 2 to P1; P1 delivered it at 2 ms and then sent "
         "1 to P2."
     )
     assert (shown.early, shown.late, shown.path) == (2, 0, (1,))
@@ -41,7 +41,7 @@ def test_times_count_from_the_start_of_the_run() -> None:
         [replace(one, witness=()) for one in verdict.violations],
     ):
         [shown] = finder.shown(violations)
-        assert shown.text.startswith("P1 delivered message 2 of P0 at 2.0 ms, but message 1 of P0,")
+        assert shown.text.startswith("P1 delivered message 2 of P0 at 2 ms, but message 1 of P0,")
 
 
 def test_witnesses_that_are_looked_up_are_those_of_the_oracle() -> None:

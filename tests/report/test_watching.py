@@ -1,10 +1,12 @@
 """The page of a watch: how far it has judged, in words that suit the clock of the log."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
 from antecede.audit.progress import Channel, Progress
+from antecede.report.charts.draw import DIGIT_ROOM, LEFT
 from antecede.report.watching import lag_text, watch_page
 
 S = 1_000_000_000
@@ -53,6 +55,26 @@ def test_batches_have_whole_numbers_on_the_axis() -> None:
     found = page(batch(3, NOW_NS - S, violations=7), batch(4, NOW_NS - S))
     below = re.findall(r'text-anchor="middle">([^<]*)<', found)
     assert below == ["3", "4", "batch"] * 2
+
+
+@pytest.mark.parametrize("lag_s", [0.004, 3, 47, 100, 402, 1_801, 3_599])
+def test_marks_beside_the_axis_have_room_for_their_words(lag_s: float) -> None:
+    found = page(*(batch(number, NOW_NS - round(lag_s * S)) for number in range(3)))
+    beside = re.findall(r'text-anchor="end">([^<]*)<', found)
+    assert len(beside) >= 4
+    assert max(map(len, beside)) * DIGIT_ROOM <= LEFT - 6
+
+
+def test_late_batches_are_told_apart_on_the_axis() -> None:
+    found = page(*(batch(number, 90 * S) for number in range(12_345, 12_545)))
+    below = re.findall(r' x="([^"]*)"[^>]* text-anchor="middle">([^<]*)<', found)
+    *places, _ = (float(place) for place, _ in below)
+    *labels, title = (label for _, label in below)
+    assert title == "batch"
+    assert labels[-1] == "12,544"
+    assert len(set(labels)) == len(labels) > 3
+    steps = [after - before for before, after in pairwise(places)]
+    assert min(steps) >= len("12,544") * DIGIT_ROOM
 
 
 @pytest.mark.parametrize(("mark_ns", "charts"), [(NOW_NS - S, 2), (90 * S, 1)])

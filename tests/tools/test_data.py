@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from antecede.cli.main import main
 from antecede.core.errors import LocalError
 from antecede.tools.data.fetching import Fetched, TraceSet, chosen_sets, fetch, is_right, known_sets
+from antecede.trace.ownership import NOTE
 
 CONTENT = {"one.csv": b"1,2,3\n" * 100, "two.csv": b"4,5,6\n" * 100}
 
@@ -79,6 +80,17 @@ def test_files_are_packed_checked_and_not_fetched_twice(server: str, tmp_path: P
     assert is_right(wanted, out, "two.csv")
 
 
+def test_a_file_of_others_is_not_replaced_by_one_of_a_set(server: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    theirs = out / "some/place/two.csv.gz"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"theirs")
+
+    with pytest.raises(LocalError, match=r"some/place/two\.csv\.gz would be lost"):
+        fetch(single_files(server), out, None, nothing)
+    assert [file.read_bytes() for file in out.rglob("*") if file.is_file()] == [b"theirs"]
+
+
 def test_what_is_not_what_it_was_is_not_kept(server: str, tmp_path: Path) -> None:
     wanted = single_files(server, **{"two.csv": "0" * 64})
     with pytest.raises(LocalError, match=r"two\.csv is not what it was"):
@@ -101,7 +113,8 @@ def test_folders_of_an_archive_become_archives(server: str, tmp_path: Path) -> N
     )  # fmt: skip
     with pytest.raises(LocalError, match="is not what it was"):
         fetch(other, tmp_path / "elsewhere", None, nothing)
-    assert [file for file in (tmp_path / "elsewhere").rglob("*") if file.is_file()] == []
+    left = [file.name for file in (tmp_path / "elsewhere").rglob("*") if file.is_file()]
+    assert left == [NOTE]
 
 
 def test_a_folder_can_stand_in_for_the_network(server: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import replacing_together
+from antecede.trace.ownership import NOTE
 
 NAMES = ["table", "summary.json"]
 
@@ -28,7 +29,7 @@ def write_in_the_way(folder: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    files = (path for path in folder.rglob("*") if path.is_file())
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != NOTE)
     return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 

@@ -3,13 +3,16 @@
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from antecede.core import LocalError
 from antecede.trace import COLUMNS, Event, log_of, read_events
-from tests.trace.sample_logs import Row, small_rows, write_arrow, write_json
+from antecede.trace.parquet import OPTIONAL
+from antecede.trace.rules import INTEGERS
+from tests.trace.sample_logs import Row, small_log, small_rows, write_arrow, write_json
 
 SPOILT = [
     (
@@ -44,6 +47,9 @@ MISTYPED = [
     (0, {"trace_id": 7}, "column 'trace_id' must be a string or null, not 7"),
     (0, {"time_ns": 1 << 63}, "column 'time_ns' is 9223372036854775808, outside"),
 ]
+
+
+NEVER_NULL = ["kind", *(name for name, limits in INTEGERS.items() if not limits.nullable)]
 
 
 def spoilt(index: int, change: Row) -> list[Row]:
@@ -86,10 +92,12 @@ def test_a_wrong_value_in_parquet_is_named_with_its_row(
     assert complaint in said
 
 
-@pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize(
-    ("name", "write", "where"),
-    [("run.jsonl", write_json, ", line 1"), ("run.parquet", write_arrow, "")],
+    ("name", "write", "where", "column"),
+    [
+        *(("run.jsonl", write_json, ", line 1", column) for column in NEVER_NULL),
+        *(("run.parquet", write_arrow, "", column) for column in COLUMNS if column not in OPTIONAL),
+    ],
 )
 def test_a_missing_column_is_named(
     name: str,
@@ -106,6 +114,36 @@ def test_a_missing_column_is_named(
     said = complaint_about(tmp_path / name)
 
     assert said == f"{tmp_path / name}{where}: column {column!r} is missing"
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("run.jsonl", write_json), ("run.parquet", write_arrow)]
+)
+def test_columns_about_packets_and_traces_may_be_missing(
+    name: str, write: Callable[[Path, list[Row]], None], tmp_path: Path
+) -> None:
+    rows = [{key: row[key] for key in row if key not in OPTIONAL} for row in small_rows()]
+    write(tmp_path / name, rows)
+
+    bare = [
+        replace(event, packet=None, packet_kind=None, trace_id=None, span_id=None)
+        for event in small_log()
+    ]
+    assert list(read_events(tmp_path / name)) == bare
+
+
+@pytest.mark.parametrize("column", ["sender", "sequence", "target"])
+def test_a_field_that_json_leaves_out_is_a_null(column: str, tmp_path: Path) -> None:
+    rows = small_rows()
+    for row in (rows[0], rows[4]):
+        del row[column]
+    write_json(tmp_path / "run.jsonl", rows)
+
+    assert f"'{column}'" in complaint_about(tmp_path / "run.jsonl")
+    rows[0] = small_rows()[0]
+    write_json(tmp_path / "run.jsonl", rows)
+    if column == "target":
+        assert len(read_events(tmp_path / "run.jsonl")) == 5
 
 
 def test_a_gap_in_parquet_is_found_in_spite_of_sorting(tmp_path: Path) -> None:

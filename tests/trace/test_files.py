@@ -241,7 +241,7 @@ def test_without_pyarrow_parquet_says_what_to_install(
         lambda: read_events(tmp_path / "there.parquet"),
         lambda: write_events(tmp_path / name, small_log(), "1" if name == "dataset" else None),
     ):
-        with pytest.raises(LocalError, match=r"pip install 'antecede\[lab\]'"):
+        with pytest.raises(LocalError, match=r"pip install '\.\[lab\]'"):
             attempt()
     write_events(tmp_path / "run.jsonl", small_log())
     assert list(read_events(tmp_path / "run.jsonl")) == list(small_log())

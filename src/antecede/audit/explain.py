@@ -5,7 +5,6 @@ events by which the late message caused the early one.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from antecede.audit.findings import (
@@ -18,13 +17,11 @@ from antecede.audit.findings import (
     Verdict,
     Violation,
 )
+from antecede.audit.moments import moment
+from antecede.counting import counted
 from antecede.trace.events import Event
 
 Names: TypeAlias = Mapping[int, str]
-
-DATES_FROM_NS: Final = 10**17
-DATES_TO_NS: Final = 10**19
-"""No run lasts for years, so a time in between is one since 1970: from 1973 to 2286."""
 
 SHOWN: Final = 5
 """How many findings of a verdict are told unless the caller wants more."""
@@ -39,8 +36,8 @@ def explain(finding: Finding, names: Names | None = None) -> str:
     if isinstance(finding, Duplicate):
         return (
             f"{name(finding.process, people)} delivered {message} {times(finding.deliveries)}, "
-            f"first at {moment(finding.first_delivered_ns)} "
-            f"and last at {moment(finding.last_delivered_ns)}."
+            f"first at {moment(finding.first_delivered_ns, [finding.last_delivered_ns])} "
+            f"and last at {moment(finding.last_delivered_ns, [finding.first_delivered_ns])}."
         )
     if isinstance(finding, Loss):
         return (
@@ -60,7 +57,7 @@ def explain_verdict(verdict: Verdict, names: Names | None = None, shown: int = S
     """What there was to look at, and the first few findings, a line each."""
     findings = verdict.findings
     lines = [
-        f"{counted(verdict.messages, 'message', 'messages')} between "
+        f"{counted(verdict.messages, 'message')} between "
         f"{counted(verdict.processes, 'process', 'processes')}, "
         f"{counted(verdict.deliveries, 'delivery', 'deliveries')}: {tally(verdict)}"
     ]
@@ -87,13 +84,20 @@ def tally(verdict: Verdict) -> str:
 
 def explain_violation(violation: Violation, names: Names) -> str:
     """The verdict first, then the path that is its reason."""
+    told_ns = told_times(violation)
     relation = "sent before it" if violation.kind == "fifo" else "which caused it"
     return (
         f"{name(violation.process, names)} delivered {message_name(violation.early, names)} "
-        f"at {moment(violation.early_delivered_ns)}, "
+        f"at {moment(violation.early_delivered_ns, told_ns)}, "
         f"but {message_name(violation.late, names)}, {relation}, "
-        f"only at {moment(violation.late_delivered_ns)}{explain_path(violation, names)}."
+        f"only at {moment(violation.late_delivered_ns, told_ns)}{explain_path(violation, names)}."
     )
+
+
+def told_times(violation: Violation) -> list[int]:
+    """The times that an explanation tells, and that must not look the same."""
+    along = [event.time_ns for event in violation.witness if event.kind == "delivered"]
+    return [violation.early_delivered_ns, violation.late_delivered_ns, *along]
 
 
 def explain_path(violation: Violation, names: Names) -> str:
@@ -104,10 +108,11 @@ def explain_path(violation: Violation, names: Names) -> str:
     story = f": {sending(first, names)}"
     if first.target != violation.process:
         story += f" and {name(violation.process, names)}"
-    before = first
+    before, told_ns = first, told_times(violation)
     for event in violation.witness[1:]:
         if event.kind == "delivered":
-            story += f"; {name(event.process, names)} delivered it at {moment(event.time_ns)}"
+            when = moment(event.time_ns, told_ns)
+            story += f"; {name(event.process, names)} delivered it at {when}"
         elif before.kind == "delivered":
             story += f" and then sent {event.sequence} to {receiver(event, names)}"
         else:
@@ -138,21 +143,6 @@ def name(process: int, names: Names) -> str:
     return names.get(process, f"P{process}")
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """A number and its noun."""
-    return f"{count} {one if count == 1 else many}"
-
-
 def times(count: int) -> str:
     """How often, in words."""
     return "twice" if count == 2 else f"{count} times"
-
-
-def moment(time_ns: int) -> str:
-    """A time, exact: a date if it can only be one, else milliseconds since the run began."""
-    whole, rest = divmod(abs(time_ns), 1_000_000)
-    decimals = f"{rest:06d}".rstrip("0")
-    if DATES_FROM_NS <= time_ns < DATES_TO_NS:
-        date = datetime.fromtimestamp(whole // 1000, UTC)
-        return f"{date:%Y-%m-%d %H:%M:%S}.{whole % 1000:03d}{decimals} UTC"
-    return f"{'-' if time_ns < 0 else ''}{whole}.{decimals or '0'} ms"

@@ -6,8 +6,9 @@ request: events with the same trace id, and those without one among themselves. 
 causes along either way.
 
 Only `submitted` and `delivered` events count, ordered inside a process by position and never by the
-clock. A message is submitted where its first row is, once for all its targets. Of repeated
-deliveries at a process the first counts.
+clock. Of several at one position, which no run writes, submissions come first, by sequence, and
+then deliveries, by sender and sequence. A message is submitted where its first row is, once for all
+its targets. Of repeated deliveries at a process the first counts.
 """
 
 from bisect import bisect_right
@@ -29,6 +30,13 @@ Strand: TypeAlias = tuple[int, str | None]
 """Events that are ordered: a process and, if traces are told apart, one of them."""
 
 
+def place_of(event: Event) -> tuple[int, int, bool, int, int]:
+    """Where an event stands: at which process, and in which order there."""
+    is_delivery = event.kind == "delivered"
+    message = (event.sender or 0, event.sequence or 0)
+    return event.process, event.position, is_delivery, *message
+
+
 @final
 class History:
     """A log without what the definition does not mention."""
@@ -47,7 +55,7 @@ class History:
         """The same events by strand."""
         self._sent: Final[dict[Strand, list[Event]]] = {}
         self._past: CausalPast | None = None
-        for event in sorted(events, key=lambda event: (event.process, event.position)):
+        for event in sorted(events, key=place_of):
             self._add(event)
 
     def _add(self, event: Event) -> None:

@@ -21,6 +21,7 @@ from antecede.audit.summary import (
     QUANTILES,
     RECORDED,
     SUMMARY,
+    TABLES,
     Audit,
     Channel,
     Found,
@@ -28,17 +29,29 @@ from antecede.audit.summary import (
     Summary,
 )
 from antecede.core.errors import LocalError
-from antecede.trace import EventLog
-from antecede.trace.atomic import blaming, replacing_together
+from antecede.installing import how_to_install
+from antecede.trace.atomic import blaming, check_replaceable, replacing_together
 from antecede.trace.datasets import find_settled, run_folders
-from antecede.trace.files import read_files
-from antecede.trace.leftovers import find_leftovers, torn_file, with_leftovers
+from antecede.trace.events import TRACE_COLUMNS, Event
+from antecede.trace.files import read_rows
+from antecede.trace.jsonl import parsed
+from antecede.trace.leftovers import Leftover, find_leftovers, torn_file
 from antecede.trace.processes import read_processes
+from antecede.trace.restore import rows_restored
+from antecede.trace.rules import JUDGED
 
 MESSAGES_MAX: Final = 20_000
 """The oracle compares every message with every other, so that more take too long and too much."""
 
+WRITTEN: Final = (*(f"{name}.jsonl" for name in TABLES), SUMMARY)
+
 Rows = list[dict[str, Any]]
+
+Log = Sequence[Event]
+"""The rows of one run."""
+
+READ: Final = (*JUDGED, *TRACE_COLUMNS)
+"""The columns that are read: those that say what caused what, and in which request."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,7 +62,7 @@ class Known:
     """By run and process: the last submission or delivery that is known."""
     unknown: dict[str, int] = field(default_factory=lambda: {"losses": 0, "inventions": 0})
 
-    def judged(self, run: str, log: EventLog, cut: set[int], verdict: Verdict) -> Verdict:
+    def judged(self, run: str, log: Log, cut: set[int], verdict: Verdict) -> Verdict:
         """The verdict without what may be due to logs that break off."""
         if not cut:
             return verdict
@@ -64,6 +77,7 @@ def audit_plain(
     paths: Sequence[str], out: str, *, order: Order | None = None, explain: int = 0
 ) -> Audit:
     """Audit these logs; `LocalError` if that takes more than this can do."""
+    check_replaceable(Path(out), WRITTEN)
     found = {(path, run): one for path in paths for run, one in read_logs(path).items()}
     logs = {key: log for key, (log, _) in found.items()}
     names = run_names(list(logs))
@@ -87,30 +101,60 @@ def audit_plain(
     return Audit(summary=summary, worst=worst, names=people)
 
 
-def read_logs(path: str) -> dict[str, tuple[EventLog, set[int]]]:
+def read_logs(path: str) -> dict[str, tuple[Log, set[int]]]:
     """Every log at `path` by its run, and the processes whose part of it breaks off."""
     place = Path(path)
     torn = torn_file(place) if place.is_file() else None
     folders = run_folders(place) if place.is_dir() else {}
-    found: dict[str, tuple[EventLog, set[int]]] = {}
+    found: dict[str, tuple[Log, set[int]]] = {}
     for run, files in find_settled(place).items():
         unfinished = find_leftovers(folders[run]) if run in folders else []
         if torn is not None:
-            unfinished = [torn]
-        log = read_files(files) if files and torn is None else EventLog()
-        log = with_leftovers(log, unfinished)
+            files, unfinished = [], [torn]
+        log: Log = read_rows(files, READ)
+        if len(files) > 1:
+            check_separate(run, log)
+        for one in unfinished:
+            log = with_lines(log, one)
         found[run] = log, {one.process for one in unfinished if one.process is not None}
     return found
 
 
-def end_of(log: EventLog, process: int) -> int | None:
+def with_lines(log: Log, one: Leftover) -> Log:
+    """The log and what was left unfinished of it, if that goes on where the log ends."""
+    numbered = enumerate(one.lines.splitlines(), start=1)
+    rows = [
+        (number, parsed(line, f"{one.path}, line {number}")) for number, line in numbered if line
+    ]
+    more = list(rows_restored(rows, f"{one.path}, line", READ))
+    ends = {event.process: event.position for event in sorted(log, key=position_of)}
+    # A file of another life of the process, say, does not: the log is right without it.
+    goes_on = all(event.position > ends.get(event.process, -1) for event in more)
+    return [*log, *more] if goes_on else log
+
+
+def position_of(event: Event) -> int:
+    """Its place among the events of its process."""
+    return event.position
+
+
+def check_separate(run: str, log: Log) -> None:
+    """`LocalError` if files that are taken for one run must be several runs."""
+    if len({(event.process, event.position) for event in log}) < len(log):
+        raise LocalError(
+            f"{run}: a process has several events at one position, so these files are more than "
+            "one run; give each file alone, or put each run into a folder run_id=…"
+        )
+
+
+def end_of(log: Log, process: int) -> int | None:
     """The last submission or delivery of a process that is known."""
     times_ns = [
         event.time_ns
         for event in log
         if event.process == process and event.kind in ("submitted", "delivered")
     ]
-    return times_ns[-1] if times_ns else None
+    return max(times_ns, default=None)
 
 
 def run_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -127,17 +171,17 @@ def people_of(path: str, run: str) -> dict[int, str]:
     return {}
 
 
-def check_size(name: str, log: EventLog) -> None:
+def check_size(name: str, log: Log) -> None:
     """`LocalError` if there is too much to compare."""
     messages = len({(event.sender, event.sequence) for event in log if event.kind == "submitted"})
     if messages > MESSAGES_MAX:
         raise LocalError(
-            f"{name} has {messages:,} messages; more than {MESSAGES_MAX:,} need pyarrow and Spark: "
-            "pip install 'antecede[lab]'"
+            f"{name} has {messages:,} messages; more than {MESSAGES_MAX:,} need pyarrow and Spark; "
+            + how_to_install("lab")
         )
 
 
-def all_violations(logs: Iterable[EventLog], order: Order) -> list[Violation]:
+def all_violations(logs: Iterable[Log], order: Order) -> list[Violation]:
     """Everything that came too early by this order."""
     return [one for log in logs for one in find_violations(log, witnesses=False, order=order)]
 
@@ -252,8 +296,7 @@ def tables_of(verdicts: dict[str, Verdict]) -> dict[str, Rows]:
 
 def write_tables(out: Path, tables: dict[str, Rows], summary: Summary) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none."""
-    names = [f"{name}.jsonl" for name in tables]
-    with replacing_together(out, [*names, SUMMARY]) as stage, blaming(out, "write"):
+    with replacing_together(out, WRITTEN) as stage, blaming(out, "write"):
         for name, rows in tables.items():
             text = "".join(json.dumps(row) + "\n" for row in rows)
             (stage / f"{name}.jsonl").write_text(text, encoding="utf-8")

@@ -23,6 +23,8 @@ GRADES: Final = {
 
 TABLES: Final = ("violations", "duplicates", "losses", "inventions")
 SUMMARY: Final = "summary.json"
+REPLACED: Final = (*TABLES, SUMMARY)
+"""What an audit replaces, all together; the summary last."""
 
 Found: TypeAlias = tuple[str, Violation]
 """A violation, and the id of its run."""

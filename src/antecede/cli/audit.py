@@ -10,13 +10,15 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from antecede.audit.explain import explain, moment, name
+from antecede.audit.explain import explain, name
 from antecede.audit.findings import Violation
+from antecede.audit.moments import moment
 from antecede.audit.summary import GRADES, RECORDED
 from antecede.cli.console import Console, figures_table, signed_text
 from antecede.cli.spark import is_local, need_spark, spark_progress, spark_session
 from antecede.cli.units import defaulted
 from antecede.core.errors import LocalError
+from antecede.counting import counted
 
 if TYPE_CHECKING:
     from antecede.audit.history import Order
@@ -37,9 +39,10 @@ Names = Mapping[str, Mapping[int, str]]
 def print_summary(console: Console, summary: "Summary", names: Names, out: str) -> None:
     """What an operator wants to know: how much was looked at, and what is wrong with it."""
     runs = f" in {summary.runs:,} runs" if summary.runs != 1 else ""
+    deliveries = counted(summary.deliveries, "delivery", "deliveries")
     console.print(
-        f"{summary.events:,} events{runs}: {summary.messages:,} messages, "
-        f"{summary.deliveries:,} deliveries, {summary.processes:,} processes"
+        f"{counted(summary.events, 'event')}{runs}: {counted(summary.messages, 'message')}, "
+        f"{deliveries}, {counted(summary.processes, 'process', 'processes')}"
     )
     console.print(verdict_text(summary))
     for line in order_lines(summary):
@@ -164,7 +167,10 @@ def remedy(summary: "Summary", run_id: str) -> str:
     share = summary.method.blurred.get(run_id)
     if share is None and not moved:
         return "It was judged by the order of its events alone."
-    clocks = f"The clocks of {len(moved):,} processes were moved" if moved else "No clock was moved"
+    clocks = "No clock was moved"
+    if moved:
+        clock = "The clock of 1 process was" if len(moved) == 1 else "The clocks of {} were"
+        clocks = clock.format(counted(len(moved), "process", "processes")) + " moved"
     if share is None:
         return f"{clocks}."
     return f"{clocks}, and for {share:.2%} of the time only the order of events was looked at."
@@ -199,8 +205,9 @@ DIR gets
   inventions/    messages delivered at a process that they were not sent to
   summary.json   the counts, the channels most affected, how it was judged
 
-What was in them before is replaced. The exit status is 0 whatever was found, unless
---fail-on-violation is given: then it is 1 if a message was delivered too early.
+What an earlier audit left there is replaced; files of others are not, and the audit refuses.
+The exit status is 0 whatever was found, unless --fail-on-violation is given: then it is 1 if
+a message was delivered too early, and 3 if nothing was delivered, so that nothing was judged.
 """
 
 
@@ -235,7 +242,11 @@ What was in them before is replaced. The exit status is 0 whatever was found, un
     default="parquet",
     help="How the tables are written; others than Parquet need Spark.",
 )
-@click.option("--fail-on-violation", is_flag=True, help="Exit with 1 if there is a violation.")
+@click.option(
+    "--fail-on-violation",
+    is_flag=True,
+    help="Exit with 1 if there is a violation, with 3 if nothing could be judged.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
 @click.pass_context
@@ -278,6 +289,14 @@ def command(
     print_worst(Console(highlight=False, stderr=as_json), found.worst, found.names, several)
     if fail_on_violation and not found.summary.causal:
         context.exit(1)
+    if fail_on_violation and not found.summary.deliveries:
+        raise NothingJudged("nothing was delivered in these logs, so nothing was judged")
+
+
+class NothingJudged(click.ClickException):
+    """There is no verdict: neither good nor bad."""
+
+    exit_code = 3
 
 
 class Options(TypedDict):

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from antecede.cli.console import progress_bar
 from antecede.cli.units import COUNT, DURATION, NUMBER, defaulted
+from antecede.counting import counted
 from antecede.sim.node_departures import POWER_FAILED
 from antecede.tools.chaos.cluster import (
     PERIOD_S,
@@ -131,10 +132,12 @@ def run_simulated(
                 wrong[number] = outcome.findings()
             bar.advance(task)
     lines = [
-        f"{runs:,} simulated clusters of {protocol}: {totals['messages']:,} messages, "
-        f"{totals['deliveries']:,} deliveries, {totals['datagrams']:,} datagrams; "
-        f"{totals['gone']:,} nodes gone, {totals['fences']:,} expulsions told, "
-        f"{totals['power']:,} crashes at a write of a journal",
+        f"{counted(runs, 'simulated cluster')} of {protocol}: "
+        f"{counted(totals['messages'], 'message')}, "
+        f"{counted(totals['deliveries'], 'delivery', 'deliveries')}, "
+        f"{counted(totals['datagrams'], 'datagram')}; {counted(totals['gone'], 'node')} gone, "
+        f"{counted(totals['fences'], 'expulsion')} told, "
+        f"{counted(totals['power'], 'crash', 'crashes')} at a write of a journal",
         *(
             f"WRONG: {found}: {ordeal_of(number, journal=journal).command(protocol)}"
             for number, found in wrong.items()

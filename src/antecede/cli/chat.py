@@ -17,6 +17,7 @@ from rich.text import Text
 from antecede.cli.console import Console
 from antecede.cli.output import Failed
 from antecede.cli.units import SHARE, Written, defaulted
+from antecede.core.catalogue import find_protocol
 from antecede.link.faults import Faults
 from antecede.link.latency import Latency
 from antecede.live.errors import TraceFailed
@@ -56,11 +57,11 @@ Examples:
     help="One secret key for all (antecede key new FILE); required beyond this machine.",
 )
 @click.option("--insecure", is_flag=True, help="Chat beyond this machine without any key.")
-@defaulted(
+@click.option(
     "--order",
-    type=click.Choice(["hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]),
-    default="hybrid",
-    help="The protocol: the first two are causal. All must use the same.",
+    type=click.Choice(["causal", "hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]),
+    help="The protocol; all must use the same. Those called hybrid are causal, too, and hybrid is "
+    "the same as causal.  [default: causal]",
 )
 @click.option(
     "--network",
@@ -88,7 +89,7 @@ def command(
     peers: tuple[str, ...],
     cluster_key: str | None,
     insecure: bool,
-    order: str,
+    order: str | None,
     network: str | None,
     latency: Latency | None,
     loss: float | None,
@@ -111,7 +112,8 @@ def command(
             )
         if speed is None:
             speed = 1.0 if console.is_terminal else 0.0
-        play(console, run_demo(order, faults or Faults(), seed), order, speed)
+        shown_order = order or "causal"
+        play(console, run_demo(shown_order, faults or Faults(), seed), shown_order, speed)
         return
     if name is None:
         raise click.UsageError("say who you are with --name, or watch with --demo")
@@ -199,11 +201,12 @@ def verdict(shown: Sequence[Shown], order: str) -> str:
     early = sum(event.line.missing is not None for event in shown)
     lines = sum(event.screen != event.line.sender for event in shown)
     if early:
+        answered = "it answers" if early == 1 else "they answer"
         return (
-            f"[bold red]{early} of {lines} lines came before what they answer.[/] "
-            "The same people on the same network, in causal order: --order hybrid"
+            f"[bold red]{early} of {lines} lines came before what {answered}.[/] "
+            "The same people on the same network, in causal order: --order causal"
         )
-    if order.startswith("hybrid"):
+    if find_protocol(order).ordering == "causal":
         return (
             f"[bold green]None of {lines} lines came before what it answers.[/] "
             "The same people on the same network, without causal order: --order none"

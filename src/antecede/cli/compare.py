@@ -23,6 +23,8 @@ from antecede.lab.comparison.campaign import (
 )
 from antecede.lab.comparison.claims import FOOTNOTES
 from antecede.lab.comparison.documents import (
+    COMPARISON_FILES,
+    KS_FILES,
     Judged,
     TextTable,
     all_verdicts,
@@ -45,6 +47,7 @@ from antecede.lab.comparison.ks_experiment import (
 from antecede.lab.comparison.verdicts import CONFIRMED, QUALIFIED, REFUTED
 from antecede.link.notation import duration_text
 from antecede.sim.run import CORE, NODE
+from antecede.trace.atomic import check_replaceable
 
 SEED_MAX: Final = 1 << 61
 SEEDS_MAX: Final = 1000
@@ -165,7 +168,7 @@ def command(
     if ks:
         if protocols or families:
             raise LocalError("--ks measures KS alone; leave out --protocols and --only")
-        make_folder(out)
+        make_folder(out, KS_FILES)
         rows = ks_experiment(console, effort.name, numbers, seed, seeds)
         if out is not None:
             tell_files(write_ks(out, rows, typed))
@@ -178,7 +181,7 @@ def command(
         seeds,
         trials,
     )
-    make_folder(out)
+    make_folder(out, COMPARISON_FILES)
     with shown() as show:
         campaign.run(show)
     report(console, campaign)
@@ -246,9 +249,13 @@ def chosen_families(text: str) -> tuple[str, ...]:
     return tuple(family for family in FAMILIES if not names or family in names)
 
 
-def make_folder(out: Path | None) -> None:
-    """Make the folder for the files now, not after the hour that their figures may take."""
+def make_folder(out: Path | None, names: tuple[str, ...]) -> None:
+    """Make the folder for the files now, not after the hour that their figures may take.
+
+    `LocalError` if it has a file of one of these names that somebody else wrote.
+    """
     if out is not None:
+        check_replaceable(out, names)
         out.mkdir(parents=True, exist_ok=True)
 
 

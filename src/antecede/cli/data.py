@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from antecede.counting import counted
 from antecede.tools.data.fetching import chosen_sets, fetch, is_right, known_sets
 
 EPILOG: Final = """
@@ -47,7 +48,7 @@ Examples:
 def list_sets() -> None:
     """Say which sets of traces there are, and under which licence."""
     for one in known_sets().values():
-        click.echo(f"{one.name:12} {len(one.files):3} files  {one.about}")
+        click.echo(f"{one.name:12} {counted(len(one.files), 'file'):>9}  {one.about}")
         click.echo(f"{'':22} {one.licence}")
 
 
@@ -69,7 +70,7 @@ def fetch_sets(names: tuple[str, ...], out: Path, source: Path | None) -> None:
     """Have these sets of traces, or all, in a folder; what is there and right stays."""
     for one in chosen_sets(names, known_sets()):
         done = fetch(one, out, source, lambda text: click.echo(text, err=True))
-        click.echo(f"{one.name}: {done.files} files, {done.new} new, all as published")
+        click.echo(f"{one.name}: {counted(done.files, 'file')}, {done.new} new, all as published")
 
 
 @command.command("check", epilog=CHECK_EPILOG)

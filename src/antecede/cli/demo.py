@@ -24,10 +24,11 @@ from rich.table import Table
 from antecede.audit.oracle import check_log
 from antecede.cli.console import Console, progress_bar
 from antecede.cli.output import Failed
-from antecede.cli.spark import SparkProgress
+from antecede.cli.spark import SparkProgress, interrupted_in_silence
 from antecede.cli.units import defaulted
 from antecede.core.catalogue import find_protocol
 from antecede.core.errors import AntecedeError, LocalError
+from antecede.installing import how_to_install
 from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.campaign import (
     LATENCY,
@@ -52,7 +53,7 @@ from antecede.report.readers.sources import find_sources
 from antecede.report.spacetime.run import MISSING, Run, build_run, rows_of_files
 from antecede.report.spacetime.times import latencies_ns
 from antecede.tools.shop import SERVICES, Outcome, perform
-from antecede.trace.atomic import blaming
+from antecede.trace.atomic import blaming, claim, settle
 from antecede.trace.files import read_events
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ class Places:
         self.report: Final = folder / "report.html"
         """The page that shows all of it."""
         self.figures: Final = folder / "demo.json"
-        """The summary for programs; its presence says that the folder is ours."""
+        """The summary for programs; its content says that the folder is a demo's."""
+
+
+WRITTEN: Final = ("events", "audit", "comparison", "report.html", "demo.json")
 
 
 def make_room(places: Places) -> None:
@@ -124,7 +128,8 @@ def make_room(places: Places) -> None:
     `LocalError` if there is anything else in it.
     """
     folder = places.folder
-    if folder.is_dir() and any(folder.iterdir()) and not places.figures.is_file():
+    ours = is_demo(places)
+    if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise LocalError(
             f"{folder} is not empty, and not from an earlier demo: choose another place with --out"
         )
@@ -132,10 +137,19 @@ def make_room(places: Places) -> None:
         raise LocalError(f"{folder} is a file: choose another place with --out")
     with blaming(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
+        claim(folder, WRITTEN, known=ours)
         write_figures(places, {"finished": False})
         for made in (places.events, places.audit, places.comparison):
             shutil.rmtree(made, ignore_errors=True)
         places.report.unlink(missing_ok=True)
+
+
+def is_demo(places: Places) -> bool:
+    """Whether a folder is that of an earlier demonstration, by its summary."""
+    try:
+        return "finished" in json.loads(places.figures.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def write_figures(places: Places, figures: Mapping[str, object]) -> None:
@@ -146,7 +160,7 @@ def write_figures(places: Places, figures: Mapping[str, object]) -> None:
 SPARK: Final = "Spark"
 ORACLE: Final = "the built-in oracle"
 
-THE_STEP: Final = "pip install 'antecede[lab]'"
+THE_STEP: Final = how_to_install("lab")
 """Brings Spark, and a Java to run it."""
 
 SHORT_JOB: Final = {
@@ -178,13 +192,13 @@ def why_no_spark() -> str | None:
     """Why Spark cannot be used here, and the one step that helps; None if it probably can."""
     forced = os.environ.get("ANTECEDE_JAVA", "") == "none"
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
-        return f"Spark is not installed; to have it: {THE_STEP}"
+        return f"Spark is not installed; to have it, {THE_STEP}"
     try:
         find_java()
     except LocalError:
         unset = " and leave ANTECEDE_JAVA unset" if forced else ""
         because = " (ANTECEDE_JAVA=none)" if forced else ""
-        return f"There is no Java for Spark{because}; to have one: {THE_STEP}{unset}"
+        return f"There is no Java for Spark{because}; to have one, {THE_STEP}{unset}"
     return None
 
 
@@ -196,7 +210,11 @@ def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judge
     from antecede.report.readers.sources import VIOLATIONS_FOLDER
 
     try:
-        with open_session("antecede demo", master="local[2]", settings=SHORT_JOB) as session:
+        with (
+            interrupted_in_silence() as restored,
+            open_session("antecede demo", master="local[2]", settings=SHORT_JOB) as session,
+        ):
+            restored()
             watch(session)
             audit(session, [str(places.events)], str(places.audit), tell=tell)
     except SPARK_ERRORS as error:
@@ -497,6 +515,7 @@ def command(quick: bool, out: Path, opened: bool) -> None:
     except AntecedeError as error:
         raise Failed(failure_text(error)) from error
     write_figures(places, summary.as_object())
+    settle(places.folder, WRITTEN)
     console = Console(highlight=False)
     console.print(summary_table(summary))
     console.print(comparison_line(summary.compared), soft_wrap=True)

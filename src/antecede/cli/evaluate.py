@@ -77,10 +77,11 @@ def command(
     """
     need_spark()
     from antecede.pipeline.evaluate.config import read_evaluation
-    from antecede.pipeline.evaluate.job import evaluate
+    from antecede.pipeline.evaluate.job import WRITTEN, adopt, evaluate
 
     evaluation = read_evaluation(config, data=data, quick=quick, only=parse_names(only))
-    check_writable(out)
+    adopt(out)
+    check_writable(out, names=WRITTEN)
     with told() as (tell, report), spark_session(context, master) as session:
         outcome = evaluate(session, evaluation, out, command=as_typed(), tell=tell, report=report)
     console = wide_console()

@@ -15,6 +15,7 @@ from antecede.cli.spark import (
     spark_session,
 )
 from antecede.cli.units import COUNT, NUMBER, defaulted
+from antecede.counting import counted
 from antecede.link.notation import duration_text
 
 METHODS: Final = ("replicas", "overlay", "graph")
@@ -110,6 +111,7 @@ def command(
     need_spark()
     from antecede.pipeline.grow.job import grow
     from antecede.pipeline.grow.plan import Wanted, check_wanted
+    from antecede.pipeline.ingest.outputs import REPLACED
     from antecede.pipeline.profile.sampling import ENTRIES_MAX
 
     wanted = Wanted(
@@ -122,7 +124,7 @@ def command(
     )
     check_wanted(wanted)
     check_readable(folder)
-    check_writable(out)
+    check_writable(out, names=REPLACED)
     told = Console(stderr=True)
     with spark_progress() as progress, spark_session(context, master) as session:
         progress.watch(session)
@@ -150,12 +152,15 @@ def summary_lines(summary: dict[str, object]) -> list[str]:
     origin = figures["grown_from"]
     lasting = duration_text(figures["last_ns"] - figures["first_ns"])
     return [
-        f"{figures['run_id']}: {figures['messages']:,} messages ({figures['copies']:,} copies) "
-        f"among {figures['processes']:,} processes, {figures['active_processes']:,} of them "
+        f"{figures['run_id']}: {counted(figures['messages'], 'message')} "
+        f"({counted(figures['copies'], 'copy', 'copies')}) among "
+        f"{counted(figures['processes'], 'process', 'processes')}, "
+        f"{figures['active_processes']:,} of them "
         f"active, in {lasting} over a network that takes no time, with "
         f"{figures['load_measured']:.3g} times the recorded load",
-        f"from {origin['run_id']}: {origin['messages']:,} messages among "
-        f"{origin['processes']:,} processes in {duration_text(origin['span_ns'])}",
+        f"from {origin['run_id']}: {counted(origin['messages'], 'message')} among "
+        f"{counted(origin['processes'], 'process', 'processes')} in "
+        f"{duration_text(origin['span_ns'])}",
         *(f"real:  {line}" for line in figures["real"]),
         *(f"grown: {line}" for line in figures["grown"]),
     ]

@@ -11,6 +11,7 @@ from rich.table import Table
 from antecede.cli.console import Console, counts_table, figures_table, reasons_table, signed_text
 from antecede.cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
 from antecede.cli.units import defaulted, parse_names
+from antecede.counting import counted
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -69,7 +70,11 @@ DIR gets
 What was in them before is replaced; with --append it becomes what an ingest of all files together
 would have left, and files that were read before are skipped. Up to half a million spans or lines
 on this machine are ingested at once, more on Spark, as is everything if --master is given; the
-tables are the same. The exit status is 1 if no message was found.
+tables are the same.
+
+A file that cannot be read at all, of which nothing can be used, fails the ingest before anything is
+written. One that is truncated or damaged further on is used up to there. The exit status is 1 if
+there is such a file, or no message was found.
 """
 
 
@@ -140,8 +145,11 @@ def command(
         click.echo(json.dumps(summary.as_object(), indent=2))
     else:
         print_summary(Console(highlight=False), summary, out)
+    if summary.damaged:
+        told.print(damaged_text(summary), style="red", soft_wrap=True)
     if not summary.messages:
         told.print("No message was found.", style="red")
+    if summary.damaged or not summary.messages:
         context.exit(1)
 
 
@@ -194,6 +202,12 @@ def print_summary(console: Console, summary: "Summary", out: str) -> None:
     if summary.rejects:
         console.print(rejects_table(summary))
         console.print(f"Each with its place and an excerpt: antecede rejects {escape(out)}")
+        if any("from 1970 in " in reason for reason in summary.rejects_by_reason):
+            console.print(
+                "Times of message tables count from 1970, in seconds unless something says another "
+                "unit. If they count in another, say so (--time-unit); if from another year, "
+                "subtract it."
+            )
     notes = notes_table(summary.counts)
     if notes.row_count:
         console.print(notes)
@@ -201,19 +215,35 @@ def print_summary(console: Console, summary: "Summary", out: str) -> None:
         print_clocks(console, summary)
     elif summary.counts["received_before_sent"]:
         console.print("Clocks were not repaired (--no-repair).")
+    if summary.damaged:
+        console.print(damaged_table(summary))
+    if summary.changed:
+        files = files_were(len(summary.changed))
+        console.print(
+            f"{files} read before with other content: both contents count, and spans that are in "
+            "both as they were at first. To have the new content alone, ingest all files without "
+            "--append."
+        )
     if summary.skipped:
-        console.print(f"{len(summary.skipped):,} files were there already, and skipped.")
+        console.print(f"{files_were(len(summary.skipped))} there already, and skipped.")
     if summary.passed_over:
-        count = len(summary.passed_over)
-        console.print(f"{count:,} other files in the folders were passed over.")
+        passed_over = files_were(len(summary.passed_over), "other file")
+        console.print(f"{passed_over} passed over in the folders.")
     console.print(f"The tables are in {escape(out)}.")
+
+
+def files_were(count: int, one: str = "file") -> str:
+    """How many files were something."""
+    return f"{counted(count, one)} {'was' if count == 1 else 'were'}"
 
 
 def result_table(summary: "Summary") -> Table:
     """What was read, and what it came to."""
     table = counts_table(escape(summary.run_id))
     for entry in summary.read:
-        table.add_row(f"{entry.records:,}", f"records in {entry.files:,} files: {entry.format}")
+        table.add_row(
+            f"{entry.records:,}", f"records in {counted(entry.files, 'file')}: {entry.format}"
+        )
     table.add_section()
     table.add_row(f"{summary.messages:,}", "messages")
     table.add_row(f"{summary.copies:,}", "copies (messages x destinations)")
@@ -231,6 +261,29 @@ def rejects_table(summary: "Summary") -> Table:
     if len(shown) > ROWS_SHOWN:
         table.add_row(f"{sum(count for _, count in shown[ROWS_SHOWN:]):,}", "other reasons")
     return table
+
+
+def damaged_table(summary: "Summary") -> Table:
+    """Which files are truncated or damaged, and how much of them was read."""
+    title = "Truncated or damaged: used up to there"
+    table = figures_table(("file", "what"), ("records",), title=title, title_justify="left")
+    for file in summary.damaged[:ROWS_SHOWN]:
+        table.add_row(escape(file.source), escape(file.reason), f"{file.records:,}")
+    if len(summary.damaged) > ROWS_SHOWN:
+        rest = summary.damaged[ROWS_SHOWN:]
+        count = sum(file.records for file in rest)
+        table.add_row(f"and {len(rest):,} more", "", f"{count:,}")
+    return table
+
+
+def damaged_text(summary: "Summary") -> str:
+    """That files are damaged, in a line for whoever reads the logs of scheduled runs."""
+    first = summary.damaged[0]
+    files = f"{len(summary.damaged):,} files are" if len(summary.damaged) > 1 else "1 file is"
+    return escape(
+        f"{files} truncated or damaged, and used up to there: {first.source}: {first.reason}, "
+        f"{counted(first.records, 'record')} before."
+    )
 
 
 def notes_table(counts: Mapping[str, int]) -> Table:

@@ -73,6 +73,7 @@ LINK: Final = {
     link.LOST: "given up",
     link.TOLD: "told",
     link.NAMED: "whom a number means",
+    link.SENT_BEFORE: "sent before",
 }
 """What the kinds of records are called: of the cores, then of the link."""
 

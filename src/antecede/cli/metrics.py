@@ -16,8 +16,10 @@ from antecede.cli.spark import (
     spark_session,
 )
 from antecede.link.notation import three_digits
+from antecede.trace.atomic import claim
 
 RUNS_SHOWN: Final = 40
+WRITTEN: Final = ("metrics.parquet", "metrics.csv", "metrics.json")
 
 EPILOG: Final = """
 \b
@@ -66,12 +68,13 @@ def command(
     from antecede.pipeline.places import Places, is_plain
 
     check_readable(*events)
-    check_writable(out)
+    check_writable(out, names=WRITTEN)
     with spark_progress() as progress:
         runs = None
         if master is None and (out is None or is_plain(out)):
             runs = measure_small(events, non_causal=non_causal)
         if runs is not None and out is not None:
+            claim(Path(out), WRITTEN)
             write_rows(Path(out), "metrics", runs)
         if runs is None:
             progress.tell("starting Spark")
@@ -80,7 +83,7 @@ def command(
                 progress.tell("measuring")
                 runs = measure_logs(session, events, non_causal=non_causal)
                 if out is not None:
-                    with Places(session) as places, places.sending(out) as folder:
+                    with Places(session) as places, places.sending(out, WRITTEN) as folder:
                         write_rows(folder, "metrics", runs)
     if as_json:
         click.echo(json.dumps(runs, indent=2))

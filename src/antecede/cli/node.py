@@ -1,20 +1,34 @@
 """`antecede node`: one node for scripts and other languages, JSON lines in and out."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
 from antecede.cli.output import Failed
 from antecede.core.errors import Fenced, LocalError
 from antecede.journal.errors import JournalFailed, JournalFull
-from antecede.live.addresses import Address, parse_address
+from antecede.live.addresses import Address, CarriedAddress, parse_address
 from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
+from antecede.live.journals import FACTS_ORDER, FACTS_SETTINGS
 from antecede.live.json_lines import OutputFailed, run_json_lines
 from antecede.live.opening import Opening
 from antecede.live.settings import SETTING_NAMES, Settings, gather_settings
 
-LINGER = "30s"
+LINGER: Final = "30s"
 """The scripts of a group end one after the other: longer than a node has by itself."""
+
+CONFIRM: Final = "done"
+"""A delivery is confirmed when its line is written."""
+
+OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
+"""Options that are called otherwise than the settings that they give."""
+
+JOURNAL_SETTINGS: Final = ("durable", "journal_limit")
+TRACE_SETTINGS: Final = ("trace_format", "trace_run", "trace_rotate")
+UDP_SETTINGS: Final = ("gso", "stay_awake")
+"""What is of use only with something else."""
 
 EXAMPLES = """\b
 Examples:
@@ -59,7 +73,7 @@ Bytes that are not text go as "base64" instead of "text".
 @click.option(
     "--order",
     metavar="ORDER",
-    help="The protocol: hybrid, hybrid-facts, ... The same at all nodes.  [default: hybrid]",
+    help="The protocol: causal, hybrid-facts, ... The same at all nodes.  [default: causal]",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
 @click.option(
@@ -114,26 +128,23 @@ def command(
     wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0, or
     with 1 and the names of the peers that it leaves stranded.
     """
-    keywords: dict[str, object] = dict(setting_of(assignment) for assignment in assignments)
-    keywords |= {"bind": bind, "journal": journal, "trace": trace, "linger": linger}
-    keywords["expel"] = expel
-    # A delivery is confirmed when its line is written.
-    keywords["confirm"] = "done"
-    if order is not None:
-        keywords["order"] = order
-    keywords |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
-    if peers:
-        keywords["peers"] = [checked_peer(peer) for peer in peers]
-    if peer_keys:
-        keywords["peer_keys"] = list(peer_keys)
+    options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}
+    options |= {"linger": linger, "expel": expel, "order": order}
+    options |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
+    options |= {"peers": [checked_peer(peer) for peer in peers] or None}
+    options |= {"peer_keys": list(peer_keys) or None}
+    given = {option: value for option, value in options.items() if value is not None}
+    set_ones = read_assignments(assignments, given)
 
     def read() -> Settings:
-        return gather_settings(
-            {"name": name, **keywords},
+        settings = gather_settings(
+            {**given, **set_ones, "confirm": CONFIRM},
             config=config,
             fallback={"linger": LINGER},
             how="with --name",
         )
+        check_used(set_ones, settings)
+        return settings
 
     at = None if metrics is None else metrics_at(metrics)
     try:
@@ -158,9 +169,34 @@ def metrics_at(text: str) -> Address:
         raise BadConfiguration(f"--metrics: {error}; write HOST:PORT") from None
 
 
-def setting_of(text: str) -> tuple[str, str]:
-    """The name and value in `heartbeat=2s`."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise BadConfiguration(f"--set {text!r} is not of the form KEY=VALUE")
-    return name.replace("-", "_"), value
+def read_assignments(assignments: Sequence[str], given: Mapping[str, object]) -> dict[str, str]:
+    """What `--set` says; `BadConfiguration` if an option, or another `--set`, says it already."""
+    found: dict[str, str] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        name = name.replace("-", "_")
+        if not equals:
+            raise BadConfiguration(f"--set {text!r} is not of the form KEY=VALUE")
+        if name in given or name in found:
+            other = OPTIONS.get(name, "--" + name.replace("_", "-")) if name in given else "--set"
+            raise BadConfiguration(f"--set {text} and {other} say the same twice: give one of them")
+        found[name] = value
+    return found
+
+
+def check_used(names: Iterable[str], settings: Settings) -> None:
+    """Refuse settings that this node would make no use of: somebody expects that it does."""
+    for name in names:
+        if name == "confirm":
+            why = "this command confirms a delivery when its line is written"
+        elif name in (*FACTS_SETTINGS, "stalled_after") and settings.order != FACTS_ORDER:
+            why = f"it is for the order {FACTS_ORDER} (--order {FACTS_ORDER})"
+        elif name in JOURNAL_SETTINGS and settings.journal is None:
+            why = "it is for nodes with a journal (--journal DIR)"
+        elif name in TRACE_SETTINGS and settings.trace is None:
+            why = "it is for nodes with a trace (--trace DIR)"
+        elif name in UDP_SETTINGS and isinstance(settings.bind, CarriedAddress):
+            why = f"it is for UDP, and this node listens at {settings.bind}"
+        else:
+            continue
+        raise BadConfiguration(f"--set {name}: {why}; leave it out")

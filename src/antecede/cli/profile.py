@@ -16,12 +16,19 @@ from antecede.cli.spark import (
     spark_session,
 )
 from antecede.cli.units import COUNT
+from antecede.core.errors import LocalError
+from antecede.counting import counted
+from antecede.trace.atomic import claim
 
 if TYPE_CHECKING:
     from antecede.pipeline.profile.job import RunProfile
 
 RUNS_SHOWN: Final = 6
 """Of so many runs the tables are printed and the plots drawn; the files are about all of them."""
+
+SUMMARY: Final = "summary.json"
+BESIDE: Final = (SUMMARY, "plots")
+"""What is written beside the tables."""
 
 FILE_WIDTH: Final = 120
 """Columns of a table that goes into a file, which has no width of its own."""
@@ -77,13 +84,15 @@ def command(
     --master is given; the figures are the same.
     """
     need_spark()
-    from antecede.pipeline.profile.job import profile, summary_object, write_json
+    from antecede.pipeline.profile.job import TABLES, profile, summary_object, write_json
     from antecede.pipeline.profile.sampling import ENTRIES_MAX
     from antecede.pipeline.profile.small_job import profile_small
 
     target = Path(folder) / "profile" if out is None else out
+    if target.absolute() == Path(folder).absolute():
+        raise LocalError(f"{folder} holds the workload: its profile needs a folder of its own")
     check_readable(folder)
-    check_writable(target)
+    check_writable(target, names=(*TABLES, *BESIDE))
     told = Console(stderr=True)
     with spark_progress() as progress:
         progress.tell(f"profiling {folder}")
@@ -97,7 +106,8 @@ def command(
                 limit = sample_above or ENTRIES_MAX
                 runs = profile(session, folder, str(target), run_id=run_id, entries_max=limit)
     summary = summary_object(folder, runs)
-    write_json(target / "summary.json", summary)
+    claim(target, BESIDE)
+    write_json(target / SUMMARY, summary)
     if plots:
         draw(runs[:RUNS_SHOWN], target)
     if as_json:
@@ -144,9 +154,11 @@ def heading(run: "RunProfile") -> str:
     lasts_ns = run.last_ns - run.first_ns
     rate = f", {rate_text(run.messages, lasts_ns)}" if lasts_ns else ""
     return (
-        f"{run.run_id}: {run.messages:,} messages ({run.copies:,} copies) among "
-        f"{run.processes:,} processes over {run.channels:,} channels, in "
-        f"{run.conversations:,} conversations, during "
+        f"{run.run_id}: {counted(run.messages, 'message')} "
+        f"({counted(run.copies, 'copy', 'copies')}) among "
+        f"{counted(run.processes, 'process', 'processes')} over "
+        f"{counted(run.channels, 'channel')}, in "
+        f"{counted(run.conversations, 'conversation')}, during "
         f"{long_duration_text(lasts_ns)}{rate}"
     )
 
@@ -155,7 +167,8 @@ def caption(run: "RunProfile") -> str:
     """What to know about the figures."""
     from antecede.pipeline.profile.job import RECORDED
 
-    parts = [f"{run.spontaneous:,} messages are spontaneous."]
+    be = "is" if run.spontaneous == 1 else "are"
+    parts = [f"{counted(run.spontaneous, 'message')} {be} spontaneous."]
     if run.stuck:
         parts.append(
             f"{run.stuck:,} can never leave: a cause is missing, or they wait for themselves."

@@ -8,8 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from antecede.cli.console import Console, counts_table, figures_table, signed_text
-from antecede.cli.spark import need_spark
+from antecede.cli.spark import need_spark, spark_progress
 from antecede.cli.units import defaulted
+from antecede.counting import counted
 from antecede.link.notation import duration_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def command(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
     need_spark()
     from antecede.pipeline.ingest.quality import quality_of
 
-    found = quality_of(paths, format_name=format_name)
+    with spark_progress() as progress:
+        progress.tell("reading traces")
+        found = quality_of(paths, format_name=format_name)
     if as_json:
         click.echo(json.dumps(found.as_object(), indent=2))
     else:
@@ -61,7 +64,7 @@ def traces_table(found: "Quality") -> Table:
     """What is there, and what is wrong with it."""
     rest = "" if found.complete else ", the first of more"
     table = counts_table("What the traces are like")
-    table.add_row(f"{found.spans:,}", f"spans in {found.traces:,} traces{rest}")
+    table.add_row(f"{found.spans:,}", f"spans in {counted(found.traces, 'trace')}{rest}")
     for reason, count in found.rejects.items():
         table.add_row(f"{count:,}", f"rejected: {escape(reason)}")
     table.add_row(f"{found.missing_parents:,}", "have a parent that is not there")

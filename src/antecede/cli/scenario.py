@@ -6,6 +6,7 @@ import click
 from rich.table import Table
 
 from antecede.cli.console import Console
+from antecede.counting import counted
 from antecede.lab.scenarios.catalogue import SCENARIOS, Act, Scenario, find_scenario
 from antecede.lab.scenarios.stage import Performance, tell, verdict_lines
 
@@ -96,7 +97,7 @@ def play(act: Act, scenario: Scenario, everything: bool, console: Console) -> Pe
         left_out = len(lines)
         lines = tell(performance, only=scenario.watched)
         left_out -= len(lines)
-        lines.append(f"          ({left_out} steps left out; --all tells them)")
+        lines.append(f"          ({counted(left_out, 'step')} left out; --all tells all)")
     console.print(f"[bold]{act.label}[/bold]")
     for line in lines:
         console.print(line, markup=False)

@@ -19,6 +19,7 @@ from antecede.cli import units
 from antecede.cli.console import progress_bar
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
+from antecede.counting import counted
 from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import Latency
 from antecede.link.notation import duration_text, three_digits
@@ -151,7 +152,8 @@ def summary_text(result: RunResult, title: str, promised: str | None) -> str:
     measures = measured(result)
     lines = [
         title,
-        f"{result.messages:,} messages in {duration_text(measures.makespan_ns)} of simulated time, "
+        f"{counted(result.messages, 'message')} in {duration_text(measures.makespan_ns)} "
+        "of simulated time, "
         f"{three_digits(measures.throughput)} deliveries/s",
         "",
         *delay_lines(measures),
@@ -165,7 +167,7 @@ def summary_text(result: RunResult, title: str, promised: str | None) -> str:
         per_message = three_digits(per(result.datagrams, result.messages))
         lines.append(row("datagrams", f"{result.datagrams:,}, {per_message} for each message"))
     if result.refused:
-        lines.append(row("refused", f"{result.refused:,} packets, as a peer's fault"))
+        lines.append(row("refused", f"{counted(result.refused, 'packet')}, as a peer's fault"))
     if promised is not None:
         lines.append(row("audit", promised.replace("\n", "\n" + " " * 15)))
     return "\n".join(lines)
@@ -230,17 +232,17 @@ def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
     lines = [
         row(
             "buffers",
-            f"at most {max(occupancy.sender_buffer_max):,} copies at a sender, "
+            f"at most {counted(max(occupancy.sender_buffer_max), 'copy', 'copies')} at a sender, "
             f"{max(occupancy.receiver_buffer_max):,} at a receiver",
         ),
         row(
             "in transit",
-            f"at most {max(occupancy.in_transit_max):,} copies of one sender, "
+            f"at most {counted(max(occupancy.in_transit_max), 'copy', 'copies')} of one sender, "
             f"{three_digits(mean)} on average",
         ),
     ]
     if result.blocked:
-        lines.append(row("no room", f"{result.blocked:,} submissions had to wait for it"))
+        lines.append(row("no room", f"{counted(result.blocked, 'submission')} had to wait for it"))
     return lines
 
 
@@ -567,7 +569,8 @@ def carry_out(
     if as_json:
         click.echo(json.dumps(summary_object(result, verdict), indent=2))
     else:
-        heading = f"{result.protocol}, {result.processes} processes, {plan.title}, seed {plan.seed}"
+        members = counted(result.processes, "process", "processes")
+        heading = f"{result.protocol}, {members}, {plan.title}, seed {plan.seed}"
         told = None if verdict is None else audit_text(verdict, plan.info)
         if judgement is not None:
             told = f"{told}\n{departures_text(judgement, gone, at_rest)}"

@@ -1,12 +1,14 @@
 """Spark for one command: a session, a bar that says how far it is, and what goes wrong in words."""
 
 import errno
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from threading import Event, Thread
+from signal import SIGINT, getsignal, signal
+from threading import Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -15,13 +17,14 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from antecede.cli.console import progress_bar
 from antecede.core.errors import LocalError
-from antecede.trace.atomic import blaming
+from antecede.trace.atomic import blaming, check_replaceable
 
 if TYPE_CHECKING:
     from antecede.pipeline.session import SparkSession
 
 
 INTERVAL_S: Final = 0.5
+BRIDGE: Final = "py4j"
 
 
 class SparkProgress:
@@ -82,10 +85,11 @@ def check_readable(*paths: str | Path) -> None:
             raise LocalError(f"{path} does not exist")
 
 
-def check_writable(*folders: str | Path | None) -> None:
-    """Nor need one that nothing can be written to."""
+def check_writable(*folders: str | Path | None, names: Sequence[str] = ()) -> None:
+    """Nor need one that nothing can be written to, or that has files of others of these names."""
     for folder in folders:
         if folder is not None and is_local(folder):
+            check_replaceable(Path(folder), names)
             with blaming(Path(folder), "write"):
                 Path(folder).mkdir(parents=True, exist_ok=True)
             if not os.access(folder, os.W_OK | os.X_OK):
@@ -102,6 +106,37 @@ def is_local(path: str | Path) -> bool:
 
 
 @contextmanager
+def interrupted_in_silence(verbose: bool = False) -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C end a job on Spark as it ends all else; to be called once Spark has started.
+
+    Spark answers it by asking Java to cancel all jobs, on the very line that this process waits on,
+    which fails; and the bridge to Java logs each step of that. What runs is ended when the session
+    stops.
+    """
+    before = getsignal(SIGINT)
+    handlers = list(logging.getLogger().handlers)
+
+    def restored() -> None:
+        if current_thread() is main_thread():
+            signal(SIGINT, before)
+
+    if not verbose:
+        for handler in handlers:
+            handler.addFilter(is_not_of_the_bridge)
+    try:
+        yield restored
+    finally:
+        restored()
+        for handler in handlers:
+            handler.removeFilter(is_not_of_the_bridge)
+
+
+def is_not_of_the_bridge(record: logging.LogRecord) -> bool:
+    """Whether somebody else than the bridge to Java says something; what fails is raised, too."""
+    return f"{os.sep}{BRIDGE}{os.sep}" not in record.pathname
+
+
+@contextmanager
 def spark_session(
     context: click.Context, master: str | None, settings: Mapping[str, str] | None = None
 ) -> Iterator["SparkSession"]:
@@ -110,7 +145,11 @@ def spark_session(
 
     verbose = context.find_root().params.get("verbose", 0) > 0
     name = f"antecede {context.info_name}"
-    with open_session(name, master=master, verbose=verbose, settings=settings) as session:
+    with (
+        interrupted_in_silence(verbose) as restored,
+        open_session(name, master=master, verbose=verbose, settings=settings) as session,
+    ):
+        restored()
         try:
             yield session
         except SPARK_ERRORS as error:

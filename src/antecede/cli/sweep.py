@@ -70,10 +70,11 @@ def command(
     """
     need_spark()
     from antecede.pipeline.sweep.grid import read_grid
-    from antecede.pipeline.sweep.job import run_sweep
+    from antecede.pipeline.sweep.job import WRITTEN, is_sweep, run_sweep
 
     planned = read_grid(grid)
-    check_writable(out)
+    names = () if is_sweep(out) else WRITTEN if events else WRITTEN[:-1]
+    check_writable(out, names=names)
     with simulating() as report, spark_session(context, master) as session:
         result = run_sweep(
             session, planned, out, events=events, retry_failed=retry_failed, report=report

@@ -10,6 +10,7 @@ from antecede.cli.console import Console
 from antecede.cli.spark import check_readable, check_writable, need_spark, spark_session
 from antecede.cli.units import DURATION, defaulted
 from antecede.core.errors import LocalError
+from antecede.counting import counted
 from antecede.trace.atomic import replacing
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ EVENTS is a folder into which files of an event log are put: by live nodes (trac
 has spans, as collectors write them. DIR gets
   violations/ duplicates/ inventions/   as `antecede audit` has them, a folder for each batch
   losses/ retracted/                    what did not come in time, and what then came after all
+  rejects/                              rows and spans that could not be used, and why
   progress/                             what each batch came to, a row each
   index.html                            the same to look at; it loads itself again
   checkpoint/ state/                    where to go on: a watch that is killed and started again
@@ -107,19 +109,18 @@ def command(
     need_spark()
     if finish and not once:
         raise click.UsageError("--finish goes with --once: nothing more will come")
-    from antecede.pipeline.watch.job import brought_rows, wait_for, watch
+    from antecede.pipeline.watch.job import WRITTEN, is_watch, wait_for, watch
     from antecede.pipeline.watch.job import finish as judge_the_rest
     from antecede.pipeline.watch.state import Settings
 
     check_readable(source)
-    check_writable(out)
+    check_writable(out, names=() if is_watch(out) else WRITTEN)
     settings = Settings(
         order=order,
         patience_ns=patience,
         lost_after_ns=lost_after,
         horizon_ns=horizon,
         longest_ns=longest,
-        finished=finish,
     )
     page = Page(source, out, every / NS_PER_S)
     with spark_session(context, master) as session:
@@ -136,7 +137,7 @@ def command(
         try:
             if wait_for(query):
                 return
-            if finish and not brought_rows(query):
+            if finish:
                 judge_the_rest(session, out, settings, format_name, page.tell)
         finally:
             query.stop()
@@ -156,13 +157,21 @@ class Page:
         from antecede.report.watching import lag_text
 
         last = progress[-1]
+        rejected = self._rejected(last.batch)
         self._console.print(
-            f"batch {last.batch}: {last.events:,} events, {last.violations:,} too early, "
+            f"batch {last.batch}: {counted(last.events, 'event')}, {last.violations:,} too early, "
             f"{last.duplicates:,} twice, {last.losses:,} lost, {last.retracted:,} came after all, "
-            f"{last.open_copies:,} under way; judged up to {lag_text(progress)}",
+            f"{last.open_copies:,} under way{rejected}; judged up to {lag_text(progress)}",
             soft_wrap=True,
         )
         self._write(progress, channels)
+
+    def _rejected(self, batch: int) -> str:
+        """How many rows of a batch could not be used, if there are any."""
+        from antecede.pipeline.watch.reading import rejected_in
+
+        count = rejected_in(f"{self._out}/rejects/batch={batch}")
+        return f", {count:,} rejected (rejects/ says why)" if count else ""
 
     def _write(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
         from antecede.pipeline.places import is_plain, path_here

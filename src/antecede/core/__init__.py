@@ -2,7 +2,15 @@
 
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError
-from antecede.core.process import NEVER_NS, CausalProcess, EffectList, HeldBack, NodeProcess, Outbox
+from antecede.core.process import (
+    NEVER_NS,
+    CausalProcess,
+    EffectList,
+    HeldBack,
+    NodeProcess,
+    Outbox,
+    PermitsOwed,
+)
 from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
 from antecede.core.values import Message, Packet
 
@@ -22,6 +30,7 @@ __all__ = [
     "NodeProcess",
     "Outbox",
     "Packet",
+    "PermitsOwed",
     "Refused",
     "RemoteError",
     "Report",

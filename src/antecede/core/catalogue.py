@@ -323,8 +323,18 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
 }
 
 
+ALIASES: Final[dict[str, str]] = {"causal": "hybrid"}
+"""What users may say instead of a name in the catalogue: the product's own has a plain one."""
+
+
+def catalogue_name(name: str) -> str:
+    """The name under which the catalogue has what a user calls by `name`."""
+    return ALIASES.get(name, name)
+
+
 def find_protocol(name: str) -> ProtocolInfo:
     """The protocol called `name`, or the user's own if `name` reads `module:NAME`."""
+    name = catalogue_name(name)
     if name in PROTOCOLS:
         return PROTOCOLS[name]
     module_name, _, attribute = name.partition(":")

@@ -83,9 +83,11 @@ class Copies:
         """How many messages `receiver` has not acknowledged."""
         return len(self._packets.get(receiver, {}))
 
-    def ids_owed_by(self, receiver: i64) -> list[int]:
-        """Which ones."""
-        return list(self._packets.get(receiver, {}))
+    def oldest_owed_by(self, receiver: i64) -> int:
+        """The id of the oldest of them, or 0."""
+        for sequence in self._packets.get(receiver, {}):
+            return sequence
+        return 0
 
     def lost(self, receiver: i64, first: i64, last: i64) -> list[DataPacket]:
         """The copies to `receiver` from id `first` to id `last` that it has not acknowledged."""

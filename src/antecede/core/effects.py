@@ -28,7 +28,7 @@ class Transmit(Value):
 @final
 @mypyc_attr(acyclic=True)
 class Deliver(Value):
-    """Hand `message` to the application."""
+    """Put `message` into the application's inbox: it is its turn."""
 
     __slots__ = ("message",)
 

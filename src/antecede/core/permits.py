@@ -40,12 +40,14 @@ class OwedPermits:
 
     MADE_OF: ClassVar = ("sender",)
 
-    __slots__ = ("first", "last", "lowest", "sender")
+    __slots__ = ("first", "highest", "last", "lowest", "sender")
 
     def __init__(self, sender: i64) -> None:
         self.sender: Final[i64] = sender
-        # The lowest id whose permit is missing, or 0 if none is: the rest then means nothing.
+        # The lowest id whose permit is missing, or 0 if none is: the rest then means nothing; and
+        # the highest.
         self.lowest: i64 = 0
+        self.highest: i64 = 0
         self.first: i64 = 0
         self.last: i64 = 0
 
@@ -79,6 +81,7 @@ class MissingPermits:
         else:
             self._later[owed.last & self._mask] = position
         owed.last = position
+        owed.highest = sequence
         if self.second == position and owed.sender == self.first_sender():
             self.second = position + 1
 

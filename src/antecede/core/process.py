@@ -34,6 +34,9 @@ NEVER_NS: Final = (1 << 62) - 1
 The highest integer that compiled code has a constant for: one more, and every use costs a call.
 """
 
+OWNERS_NAMED: Final = 8
+"""Processes that are named as those whose permits the copies to one target wait for."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Outbox:
@@ -45,7 +48,7 @@ class Outbox:
 
     @abstractmethod
     def deliver(self, message: Message) -> None:
-        """Hand `message` to the application."""
+        """Put `message` into the application's inbox: it is its turn."""
 
 
 @final
@@ -143,20 +146,52 @@ class CausalProcess(metaclass=ABCMeta):
 
 
 @final
+class PermitsOwed:
+    """The permits that one process owes, and how many of our messages wait for them."""
+
+    __slots__ = ("first", "holds", "last", "owner", "since")
+
+    def __init__(self, owner: i64, first: i64, last: i64, since: i64, holds: i64) -> None:
+        self.owner: Final[i64] = owner
+        # The ids of the first and the last of its messages whose permits are missing.
+        self.first: Final[i64] = first
+        self.last: Final[i64] = last
+        # The id of our first message that waits for one of them, and how many wait at least.
+        self.since: Final[i64] = since
+        self.holds: Final[i64] = holds
+
+    def __repr__(self) -> str:
+        return f"{range_text(self.first, self.last)} of {self.owner}"
+
+
+@final
 class HeldBack:
-    """A copy that has been submitted but may not leave, and the permits it waits for."""
+    """The copies to one target that have been submitted but may not leave, and why."""
 
-    __slots__ = ("missing", "sequence", "target")
+    __slots__ = ("count", "first", "last", "missing", "target")
 
-    def __init__(self, sequence: i64, target: i64, missing: list[tuple[int, int]]) -> None:
-        self.sequence: Final[i64] = sequence
+    def __init__(
+        self, target: i64, first: i64, last: i64, count: i64, missing: list[PermitsOwed]
+    ) -> None:
         self.target: Final[i64] = target
-        # Whose permit is missing, and of which message.
+        # The ids of the oldest and the youngest of them, and how many there are.
+        self.first: Final[i64] = first
+        self.last: Final[i64] = last
+        self.count: Final[i64] = count
+        # Who owes permits that the last of them waits for: `OWNERS_NAMED` of them at most.
         self.missing: Final = missing
 
     def __repr__(self) -> str:
-        owed = ", ".join(f"{sequence} of {sender}" for sender, sequence in self.missing)
-        return f"message {self.sequence} to {self.target} waits for the permits of {owed}"
+        what = f"message {self.first} to {self.target} waits"
+        if self.count > 1:
+            ids = range_text(self.first, self.last)
+            what = f"{self.count} messages, {ids}, to {self.target} wait"
+        return f"{what} for the permits of {', '.join([repr(owed) for owed in self.missing])}"
+
+
+def range_text(first: i64, last: i64) -> str:
+    """Ids from one to another."""
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -227,9 +262,12 @@ class NodeProcess(CausalProcess):
     def owes(self, target: int) -> int:
         """How many of our messages `target` has not acknowledged."""
 
-    def owed_ids(self, target: int) -> list[int]:  # noqa: ARG002 - nothing is owed by default
-        """Which ones, for those who count what an application calls a message."""
-        return []
+    def oldest_owed(self, target: int) -> int:  # noqa: ARG002 - a process need not know
+        """The id of the oldest of them; 0 if there is none, or if that is not known.
+
+        Where it is not known, messages of several parts are counted by their parts.
+        """
+        return 0
 
     @abstractmethod
     def buffered_bytes(self) -> int:
@@ -240,12 +278,27 @@ class NodeProcess(CausalProcess):
         return False
 
     def waiting(self) -> list[HeldBack]:
-        """What has been submitted and may not leave yet, and by which permits it is held back."""
+        """What has been submitted and may not leave yet, by target, and what holds it back.
+
+        This and `owed_permits` cost steps with the number of peers, not with that of messages.
+        """
+        return []
+
+    def owed_permits(self) -> list[PermitsOwed]:
+        """Who owes permits that our messages wait for, the longest awaited first."""
         return []
 
     def expected(self, source: int) -> tuple[int, int]:  # noqa: ARG002 - nothing waits by default
         """The last id delivered from `source`, and how many wait there for a gap to close."""
         return 0, 0
+
+    def acknowledged(self, target: int) -> int:  # noqa: ARG002 - nothing is known by default
+        """The last of our ids that `target` has acknowledged."""
+        return 0
+
+    def submitted_to(self, target: int) -> int:  # noqa: ARG002 - nothing is known by default
+        """The last of our ids that was submitted to `target`."""
+        return 0
 
     def frontier(self, target: int) -> int:  # noqa: ARG002 - without permits there is none
         """Up to which of our ids `target` may be permitted everything; 0 without permits."""

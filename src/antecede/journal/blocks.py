@@ -6,8 +6,9 @@
 
 Numbers are little-endian. The CRC covers number and body. Block 0 is the snapshot that the file
 begins with; the others are numbered in a row. A crash can only spoil the end of a file: what does
-not check out at the end is a *torn tail* and was never promised to anybody. A bad block with a good
-one behind it is *corruption*: something that was promised is gone.
+not check out at the end is a *torn tail*, and if a crash left it there, it was never promised to
+anybody. A bad block with a good one behind it is *corruption*: something that was promised is gone.
+A file that somebody cut off at its end cannot be told from one that a crash left: peers can.
 """
 
 from collections.abc import Sequence
@@ -71,7 +72,7 @@ class Reading:
 
     @property
     def torn(self) -> int:
-        """How many bytes at the end no commit ever promised."""
+        """How many bytes at the end are of no whole commit."""
         return self.size - self.good
 
 

@@ -19,26 +19,32 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock: int | None = None
+        # Open as long as the lock is held: a new name becomes durable without a free descriptor.
+        self._directory: int | None = None
 
     def lock(self) -> None:
         """Make this process the only one with this journal; `JournalInUse` if another has it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
+            self._directory = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.unlock()
             raise JournalInUse(
                 f"the journal {self.folder} is in use by another process; "
                 "each node needs a journal of its own"
             ) from None
-        self._lock = descriptor
+        except OSError:
+            self.unlock()
+            raise
 
     def unlock(self) -> None:
         """Let others have it."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        for descriptor in (self._lock, self._directory):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._lock = self._directory = None
 
     def free(self) -> int:
         """How many bytes there is room for, as far as is known."""
@@ -82,13 +88,10 @@ class Disk:
         os.close(descriptor)
 
     def rename(self, old: str, new: str) -> None:
-        """Let a finished file appear under its name, for good."""
+        """Let a finished file appear under its name, for good; only who has the lock may."""
+        assert self._directory is not None, "the journal is locked"
         os.replace(self.folder / old, self.folder / new)
-        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        os.fsync(self._directory)
 
     def remove(self, name: str) -> None:
         """Delete a file."""

@@ -15,5 +15,9 @@ class JournalFull(AntecedeError):  # noqa: N818 - reads as what it is
     """No room on the disk, or within the limit: nothing was lost, and it goes on later."""
 
 
+class JournalUnavailable(LocalError):  # noqa: N818 - reads as what it is
+    """The folder or a file of the journal cannot be opened or read; nothing has changed."""
+
+
 class JournalFailed(AntecedeError):  # noqa: N818 - reads as what it is
     """The disk did not keep its word; what is on it is unknown, so the process must not go on."""

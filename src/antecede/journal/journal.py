@@ -8,26 +8,35 @@ Calls come from one thread at a time. `commit` and `begin_anew` touch the disk a
 as disks take; whoever must not wait calls them from a thread.
 
 Failures: no room (`JournalFull`) leaves everything as it was, and the same commit can be tried
-again. A failed write or sync of any other kind is `JournalFailed` and final: after a failed sync
-nobody knows what is on the disk, and asking again would be answered with a lie.
+again. Neither has anything changed if a file cannot even be opened (`JournalUnavailable`): where a
+new one was to be begun, the present one goes on growing. A failed write or sync of any other kind
+is `JournalFailed` and final: after a failed sync nobody knows what is on the disk, and asking again
+would be answered with a lie.
 
 One that nobody has open can be looked into (`check`, `contents`), and set aside where it cannot be
 read (`repair`).
 """
 
 import errno
+import logging
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
 from typing import Final, Literal, TypeAlias
 
 from antecede.core.records import joined
+from antecede.counting import counted
 from antecede.journal.blocks import Block, encode_block, encode_body, file_header, read_blocks
 from antecede.journal.disk import Disk
-from antecede.journal.errors import JournalCorrupt, JournalFailed, JournalFull
+from antecede.journal.errors import (
+    JournalCorrupt,
+    JournalFailed,
+    JournalFull,
+    JournalUnavailable,
+)
 
 Durability: TypeAlias = Literal["sync", "process"]
 """`sync` survives a power failure; `process` only a crash of the process, not of the machine."""
@@ -50,6 +59,11 @@ NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 UNFINISHED: Final = "unfinished.tmp"
 
+PREPARE_NS: Final = 1_000_000_000
+"""How long after a new file could not be begun that is tried again."""
+
+log = logging.getLogger(__name__)
+
 
 class Journal:
     """An open journal; at most one process has it."""
@@ -67,6 +81,9 @@ class Journal:
         self._limit: Final = limit_bytes
         self._growth_min: Final = growth_bytes_min
         self._descriptor: int | None = None
+        # The file that will be the next one, if it is open already; and when to try that again.
+        self._prepared: int | None = None
+        self._prepare_at_ns = 0
         self._file = 0
         self._next_block = 0
         self._size = 0
@@ -87,12 +104,13 @@ class Journal:
         A torn tail is cut off (`torn_bytes` says how much). After None, `begin_anew` must be called
         before the first commit.
         """
-        self._disk.lock()
-        try:
-            return self._recover()
-        except BaseException:
-            self._disk.unlock()
-            raise
+        with named_errors(self._disk.folder):
+            self._disk.lock()
+            try:
+                return self._recover()
+            except BaseException:
+                self.close()
+                raise
 
     def _recover(self) -> list[bytes] | None:
         numbers = file_numbers(self._disk.names())
@@ -137,7 +155,11 @@ class Journal:
             return self._beyond_limit()
         if self._roomy_until > self._size:
             return ""
-        if self._disk.free() < reserve:
+        try:
+            free = self._disk.free()
+        except OSError:  # Nobody knows: the next write will tell.
+            return ""
+        if free < reserve:
             return f"no room for the journal {self._disk.folder}: the disk is full"
         self._roomy_until = self._size + reserve // RESERVE_SHARE
         return ""
@@ -186,12 +208,38 @@ class Journal:
         self.commits += 1
         return self._descriptor
 
+    def prepare(self) -> bool:
+        """Open the file that `begin_anew` will need; False if that is not possible just now.
+
+        Then the present file goes on growing, and asking again is worth while after a second.
+        """
+        if self._prepared is not None:
+            return True
+        if monotonic_ns() < self._prepare_at_ns:
+            return False
+        try:
+            self._prepared = self._disk.open(UNFINISHED, new=True)
+        except OSError as error:
+            if self._prepare_at_ns == 0:
+                log.warning(
+                    "no new file of the journal %s can be begun: %s; the present one goes on "
+                    "growing until one can",
+                    self._disk.folder,
+                    error.strerror or error,
+                )
+            self._prepare_at_ns = monotonic_ns() + PREPARE_NS
+            return False
+        self._prepare_at_ns = 0
+        return True
+
     def begin_anew(self, snapshot: Sequence[bytes]) -> None:
         """From now on the journal holds this, and what is committed after it."""
         self._check()
         content = file_header() + encode_block(0, snapshot)
         number = self._file + 1
-        descriptor = self._disk.open(UNFINISHED, new=True)
+        with named_errors(self._disk.folder):
+            descriptor = self._prepared or self._disk.open(UNFINISHED, new=True)
+        self._prepared = None
         try:
             self._append(descriptor, content, 0, synced=self._durable == "sync")
             self._finish(UNFINISHED, file_name(number))
@@ -209,8 +257,8 @@ class Journal:
         self._roomy_until = 0
         self._next_block = 1
         if former is not None:
-            self._disk.close(former)
             with suppress(OSError):  # It is deleted at the next start, if not now.
+                self._disk.close(former)
                 self._disk.remove(file_name(former_number))
 
     @property
@@ -220,9 +268,11 @@ class Journal:
 
     def close(self) -> None:
         """Give the journal up; what was committed stays."""
-        if self._descriptor is not None:
-            self._disk.close(self._descriptor)
-            self._descriptor = None
+        for descriptor in (self._descriptor, self._prepared):
+            if descriptor is not None:
+                with suppress(OSError):  # What was to be durable has been synced before.
+                    self._disk.close(descriptor)
+        self._descriptor = self._prepared = None
         self._disk.unlock()
 
     def _check(self) -> None:
@@ -277,6 +327,25 @@ class Journal:
         return JournalFailed(self._failed)
 
 
+@contextmanager
+def named_errors(folder: Path) -> Iterator[None]:
+    """What the system refuses is `JournalUnavailable`, with the name of the journal."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalUnavailable(
+            f"the journal {folder} cannot be used: {os_reason(error, folder)}; mend that, or name "
+            "another folder"
+        ) from error
+
+
+def os_reason(error: OSError, folder: Path) -> str:
+    """Why the system refuses something, and for which file if it is not the folder itself."""
+    said = error.strerror or str(error)
+    named = error.filename
+    return said if named is None or str(named) == str(folder) else f"{said}: {named}"
+
+
 def file_name(number: int) -> str:
     """The name of the journal's N-th file."""
     return f"journal-{number:010}.log"
@@ -316,10 +385,10 @@ class Findings:
         """The same, for people."""
         if self.corrupt is not None:
             return self.corrupt
-        counted = f"{self.records:,} records in {self.commits:,} commits"
-        text = f"{self.file}: {counted}, {self.size:,} bytes"
+        held = f"{counted(self.records, 'record')} in {counted(self.commits, 'commit')}"
+        text = f"{self.file}: {held}, {counted(self.size, 'byte')}"
         if self.torn:
-            text += f"; the last {self.torn:,} bytes are of a commit that a crash interrupted"
+            text += f"; the last {self.torn:,} bytes are of a commit that was not finished"
         return text
 
 
@@ -333,8 +402,9 @@ def newest_file(folder: Path) -> str:
 
 def check(folder: Path) -> Findings:
     """Whether a node could start from this journal, and what it would find."""
-    name = newest_file(folder)
-    data = Disk(folder).read(name)
+    with named_errors(folder):
+        name = newest_file(folder)
+        data = Disk(folder).read(name)
     try:
         reading = read_blocks(data, name)
     except JournalCorrupt as error:
@@ -345,23 +415,25 @@ def check(folder: Path) -> Findings:
 
 def contents(folder: Path) -> list[Block]:
     """Every commit that can be read."""
-    name = newest_file(folder)
-    return read_blocks(Disk(folder).read(name), name).blocks
+    with named_errors(folder):
+        name = newest_file(folder)
+        return read_blocks(Disk(folder).read(name), name).blocks
 
 
 def repair(folder: Path) -> str:
     """Make the journal one that a node accepts; says what was done.
 
-    A torn tail is cut off: nothing promised is lost. A corrupt journal is set aside, whole: going
-    on from a part of it would send numbers again that were used before, so the node has to begin a
-    new life instead, as one without a journal does.
+    A torn tail is cut off, as a node does by itself when it starts. A corrupt journal is set aside,
+    whole: going on from a part of it would send numbers again that were used before, so the node
+    has to begin a new life instead, as one without a journal does.
     """
     disk = Disk(folder)
-    disk.lock()
-    try:
-        return mend(disk, check(folder))
-    finally:
-        disk.unlock()
+    with named_errors(folder):
+        disk.lock()
+        try:
+            return mend(disk, check(folder))
+        finally:
+            disk.unlock()
 
 
 def mend(disk: Disk, found: Findings) -> str:
@@ -380,5 +452,9 @@ def mend(disk: Disk, found: Findings) -> str:
             disk.sync(descriptor)
         finally:
             disk.close(descriptor)
-        return f"cut off {found.torn:,} bytes of a commit that a crash interrupted; nothing is lost"
+        return (
+            f"cut off {found.torn:,} bytes of a commit that was not finished. If a crash "
+            "interrupted the write, nothing is lost; if the file was cut off later, what is "
+            "missing is noticed when the node meets a peer that had seen it"
+        )
     return "nothing to repair"

@@ -9,7 +9,8 @@ from antecede.link.allowance import Allowance
 from antecede.link.guard import OFFERS_MOST, Guard, Offer
 from antecede.link.sealing import Seal
 from antecede.link.session import Session
-from antecede.wire.greeting import Greeting
+from antecede.link.standing import MET
+from antecede.wire.greeting import KEEPS, Greeting
 
 HELLO_NS: Final = 50_000_000
 """The first unanswered hello is repeated after this time, the next after twice that, and so on."""
@@ -23,6 +24,9 @@ RESTARTS_AT_ONCE: Final = 16
 RESTART_NS: Final = 10_000_000_000
 """So many restarts of a peer are followed at once, later one in so long; a new incarnation beyond
 that has to wait. What each replaces is expelled, and everybody remembers that for ever."""
+
+TWIN_NS: Final = 1_000_000_000
+"""What a process that has stopped had sent has come, or not, within this time."""
 
 HINT_INTERVAL_NS: Final = 1_000_000_000
 """With keys: a peer that is said not to know us is greeted at most this often."""
@@ -49,6 +53,23 @@ class Candidate:
         self.address: Final = address
         self.token_in: Final[i64] = token_in
 
+    def establish(self, seal: Seal | None, now_ns: i64) -> None:
+        """It is believed: the contact's session is with it, and datagrams can leave."""
+        contact, greeting = self.contact, self.greeting
+        session = contact.session
+        fixed = contact.address is not None
+        address = contact.address if fixed else self.address
+        session.agree(greeting.window, greeting.payload_limit, greeting.socket_bytes)
+        session.keeps = greeting.keeps & KEEPS != 0
+        session.establish(
+            greeting.incarnation, self.token_in, greeting.token, address, fixed, seal, now_ns
+        )
+
+    def has_crashed_again(self, greeting: Greeting) -> bool:
+        """Whether somebody who was met, and is on its way back from its journal, begins afresh."""
+        known = self.contact.session.incarnation == greeting.incarnation
+        return known and self.greeting.token != greeting.token
+
     def must_wait(self, now_ns: i64) -> bool:
         """Whether it has to wait: one that is back until the application takes what it had sent,
         a new incarnation if there have been too many lately."""
@@ -61,10 +82,24 @@ class Candidate:
 
 
 @final
+class LaterLife:
+    """What a peer has said: that it has met a later incarnation of this node."""
+
+    __slots__ = ("address", "incarnation", "peer")
+
+    def __init__(self, peer: str, incarnation: i64, address: object) -> None:
+        self.peer: Final = peer
+        self.incarnation: Final[i64] = incarnation
+        self.address: Final = address
+
+
+@final
 class Contact:
     """A peer by its name."""
 
     __slots__ = (
+        "_elsewhere",
+        "_elsewhere_ns",
         "_hellos",
         "address",
         "away",
@@ -78,6 +113,7 @@ class Contact:
         "hello_token",
         "hinted_ns",
         "name",
+        "objection",
         "offers",
         "process",
         "recalled",
@@ -119,7 +155,12 @@ class Contact:
         self.hello_at_ns: i64 = NEVER_NS
         self.hello_sent_ns: i64 = 0
         self._hellos: i64 = 0
+        # The token in the hellos of one who is not where the peer is, and when the first came.
+        self._elsewhere: i64 = 0
+        self._elsewhere_ns: i64 = 0
+        # Why it will not talk to us, and why we do not talk to it; empty if nothing is known.
         self.refusal = ""
+        self.objection = ""
         # Whether its last incarnation was expelled, and no other has been met since.
         self.expelled = False
         # Whether it has left, or was replaced, and its messages wait for the next of its name.
@@ -151,6 +192,47 @@ class Contact:
         self.former = former
         self.away = True
 
+    def has_departed(self) -> bool:
+        """Whether a stranger that was let in has left, or is expelled, and need not be known."""
+        return self.stranger and (self.expelled or self.session.is_gone())
+
+    def is_known(self, greeting: Greeting) -> bool:
+        """Whether a greeting is from the very one that is talked to, token and all."""
+        session = self.session
+        same = greeting.incarnation == session.incarnation and greeting.token == session.token_out
+        return session.met and same
+
+    def lives_twice(self, greeting: Greeting) -> bool:
+        """Whether one that was replaced, when it seemed to come back, lives all the same."""
+        session = self.session
+        known = greeting.incarnation == session.incarnation and greeting.echo != 0
+        return known and greeting.echo in session.replaced_tokens
+
+    def has_twin(self, greeting: Greeting, address: object, now_ns: i64) -> bool:
+        """Whether a hello is from a second process of the incarnation that is talked to.
+
+        It comes from elsewhere again and again, and the first one has been heard meanwhile.
+        """
+        session = self.session
+        if greeting.incarnation != session.incarnation or session.standing.phase != MET:
+            return False
+        if self.address is None or address == self.address:
+            return False
+        if self._elsewhere != greeting.token:
+            self._elsewhere = greeting.token
+            self._elsewhere_ns = now_ns
+        return session.standing.heard_ns > self._elsewhere_ns + TWIN_NS
+
+    def newest_number(self) -> i64:
+        """The highest number of the incarnations that were met; 0 if none was."""
+        newest = self.session.incarnation
+        if self.former is not None and self.former.incarnation > newest:
+            newest = self.former.incarnation
+        for incarnation in self.replaced:
+            if incarnation > newest:
+                newest = incarnation
+        return newest
+
     def greet_with(self, token: i64, incarnation: i64) -> None:
         """From now on our hellos carry this token, which that incarnation (0: any) was promised."""
         self.hello_token = token
@@ -174,7 +256,12 @@ class Contact:
         """The hellos were answered."""
         self._hellos = 0
         self.hello_at_ns = NEVER_NS
-        self.refusal = ""
+        self.refusal = self.objection = ""
+
+    def set_objection(self, reason: str) -> None:
+        """We do not talk to it as it is now; who is talked to already stays so."""
+        if not self.session.met:
+            self.objection = reason
 
     def refused(self, reason: str) -> bool:
         """It will not talk to us; False if it had said so."""

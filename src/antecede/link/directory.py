@@ -15,18 +15,20 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import Candidate, Contact
+from antecede.link.contacts import Candidate, Contact, LaterLife
+from antecede.link.denials import Denials
 from antecede.link.fences import Fences
 from antecede.link.ghosts import Ghosts
 from antecede.link.guard import Guard, Letter
 from antecede.link.identity import Identity
 from antecede.link.refusals import Refusals
-from antecede.link.reports import Refused, Report, Stranger
-from antecede.link.session import Session
+from antecede.link.reports import Refused, Report, Stranger, seen_at
+from antecede.link.session import ME, Session
 from antecede.link.standing import MET, STAYING
 from antecede.link.tokens import RecalledTokens, Tokens
 from antecede.link.writer import Datagram
 from antecede.wire.greeting import (
+    FORMER_IS_OVER,
     HELLO,
     KEYED_COOKIE,
     KEYED_HELLO,
@@ -41,7 +43,6 @@ from antecede.wire.greeting import (
     read_unknown,
     read_versions,
     write_greeting,
-    write_refusal,
     write_unknown,
 )
 from antecede.wire.varint import Reader
@@ -57,9 +58,6 @@ CANDIDATES_MOST: Final = 4
 
 STRANGERS_MOST: Final = 64
 """Strangers that were let in and have still to show that they are there."""
-
-SAME_ORDER: Final = "set the same one on every node"
-OWN_NAME: Final = "give every node a name of its own"
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
@@ -79,6 +77,8 @@ class Directory:
         "_foreign_at_ns",
         "_guard",
         "_heard",
+        "_later",
+        "_let_in",
         "_me",
         "_open_to_strangers",
         "_out",
@@ -91,8 +91,9 @@ class Directory:
         "_unmet_strangers",
         "by_name",
         "by_token",
+        "denials",
         "ghosts",
-        "refusals",
+        "has_met",
         "stale",
     )
 
@@ -116,8 +117,10 @@ class Directory:
         self._candidates: dict[int, Candidate] = {}
         # Strangers that were let in and have not been met, in the order in which they came.
         self._unmet_strangers: dict[str, None] = {}
-        self._refused: Final = Refusals(reports)
-        self.by_name: dict[str, Contact] = {}
+        self.by_name: Final[dict[str, Contact]] = {}
+        self._refused: Final = Refusals(reports, self.by_name)
+        self.denials: Final = Denials(me, out, self._refused)
+        self._let_in: Final = Refusals(reports, self.by_name)
         # The sessions that pass datagrams, by the token in those to us, and to the peer.
         self.by_token: dict[int, Session] = {}
         self._by_peer_token: dict[int, Session] = {}
@@ -125,8 +128,10 @@ class Directory:
         self._heard: Session | None = None
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
+        # That a peer has met a later incarnation of this node, and whether one was met by this one.
+        self._later: LaterLife | None = None
+        self.has_met = False
         self.stale: i64 = 0
-        self.refusals: i64 = 0
         self._recalled: Final = RecalledTokens(tokens)
         self.ghosts: Final = Ghosts(me, fences, self._recalled, out)
         self._unknown_at_ns: i64 = 0
@@ -134,12 +139,17 @@ class Directory:
 
     # Contacts.
 
-    def make_room(self) -> None:
-        """For one more contact; `LocalError` if there is none."""
-        if len(self.by_name) >= PEERS_LIMIT:
-            self._forget_departed()
-        if len(self.by_name) >= PEERS_LIMIT:
+    def departed(self) -> list[str]:
+        """Whom to forget before one more contact is added: strangers that are not here any more.
+
+        `LocalError` if there is no room without them.
+        """
+        if len(self.by_name) < PEERS_LIMIT:
+            return []
+        gone = [contact.name for contact in self.by_name.values() if contact.has_departed()]
+        if not gone:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
+        return gone
 
     def takes_no_news(self) -> bool:
         """Whether so many are expelled that peers with news of more are not listened to."""
@@ -155,6 +165,10 @@ class Directory:
         unmet = [name for name in self._unmet_strangers if not self.by_name[name].session.met]
         self._unmet_strangers = dict.fromkeys(unmet)
         return unmet[: len(unmet) + 1 - STRANGERS_MOST] if len(unmet) >= STRANGERS_MOST else []
+
+    def announces(self, name: str, now_ns: i64) -> bool:
+        """Whether that a stranger was let in is told: anybody can make names up."""
+        return self._let_in.is_news(name, "", now_ns)
 
     def add(self, contact: Contact, now_ns: i64) -> None:
         """A new contact; it is greeted at once if its address is known."""
@@ -183,6 +197,8 @@ class Directory:
         del self.by_name[contact.name]
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
+        if contact.former is not None:
+            self.end_session(contact.former)
         self._drop_candidates(contact)
         if self._guard is not None:
             self._guard.forget(contact.name)
@@ -190,6 +206,7 @@ class Directory:
     def begin_session(self, session: Session) -> None:
         """Datagrams of this session are taken from now on."""
         self._heard = None
+        self.has_met = True
         self.by_token[session.token_in] = session
         self._by_peer_token[session.token_out] = session
 
@@ -200,6 +217,11 @@ class Directory:
             heard = self.by_token.get(token)
             self._heard = heard
         return heard
+
+    def challenge(self, session: Session) -> None:
+        """A peer seems to have moved: let it show that it is there, unless it has before."""
+        if session.is_unproven():
+            session.challenge_with(self._tokens.fresh())
 
     def end_session(self, session: Session) -> None:
         """Datagrams of this session are refused from now on."""
@@ -311,32 +333,46 @@ class Directory:
         oldest, newest = read_versions(reader)
         if newest < OLDEST_VERSION or oldest > VERSION:
             if kind == HELLO and letter is None:
-                self._refuse_version(oldest, newest, address, now_ns)
+                name = self.name_at(address)
+                self.denials.deny_version(name, oldest, newest, address, now_ns)
             return None
         greeting = read_greeting(reader, oldest, newest)
         if letter is not None and not letter.proves(greeting.name):
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if self._fences.bars(greeting.name, greeting.incarnation):
-            if greeting.target == self._me.name:
+            if letter is not None and kind == HELLO and letter.is_late():
+                self._was_answered(letter, greeting.name, address, now_ns)
+            elif greeting.target == self._me.name:
                 self._on_ghost(kind, greeting, address, letter, now_ns)
             return None
         if kind == WELCOME:
             return self._on_welcome(greeting, address, letter, now_ns)
-        if letter is None or not self._was_answered(letter, address):
-            self._on_hello(greeting, address, letter, now_ns)
+        if letter is not None and self._was_answered(letter, greeting.name, address, now_ns):
+            return None
+        contact = self.by_name.get(greeting.name)
+        if letter is not None and contact is not None and contact.lives_twice(greeting):
+            # With a key, and later than all before: there is nothing more to show.
+            return Candidate(contact, greeting, address, self._tokens.fresh())
+        self._on_hello(greeting, address, letter, now_ns)
         return None
 
-    def receive_refusal(self, address: object, reader: Reader, letter: Letter | None) -> None:
+    def receive_refusal(
+        self, address: object, reader: Reader, letter: Letter | None, now_ns: i64
+    ) -> None:
         """Somebody will not talk to us: worth reporting, once."""
-        name, reason = read_refusal(reader)
+        name, reason, stamp = read_refusal(reader)
         if letter is not None and not letter.proves(name):
             raise RemoteError("a refusal under a name whose key its writer does not have")
         contact = self.by_name.get(name)
+        if letter is not None and contact is not None and self._was_late(contact, stamp, now_ns):
+            return
         if contact is None and letter is None:
             contact = self.by_name.get(self.name_at(address))
         if contact is not None and contact.refused(reason):
-            self._reports.append(Refused(name=contact.name, address=address, reason=reason))
+            self._reports.append(
+                Refused(name=contact.name, address=seen_at(address), reason=reason)
+            )
 
     def receive_unknown(self, reader: Reader, now_ns: i64) -> Session | None:
         """A peer does not know us any more: greet it, to learn whether it has restarted.
@@ -348,7 +384,9 @@ class Directory:
         session = self._by_peer_token.get(read_unknown(reader))
         if session is None:
             return None
-        contact = self.by_name[session.name]
+        contact = self.by_name.get(session.name)
+        if contact is None:
+            return None
         if self._guard is not None:
             # Anybody can have said so. A hello does no harm, if there are few of them.
             if contact.hello_at_ns == NEVER_NS and contact.follows_hint(now_ns):
@@ -382,6 +420,11 @@ class Directory:
         contact = self.by_name.get(name)
         return contact is not None and contact.session.met and self.stale % 2 == 0
 
+    def splits(self) -> list[str]:
+        """The expelled peers that have expelled this node as well, and have not been restarted."""
+        by_name = self.by_name
+        return [n for n in self.ghosts.split if n in by_name and by_name[n].expelled]
+
     def saw_stale(self) -> None:
         """A datagram of an incarnation that is over has come."""
         self.stale += 1
@@ -411,40 +454,91 @@ class Directory:
         contact.greet_with(0, 0)
         contact.needs_no_hello()
 
+    # Later lives of this node.
+
+    def take_later(self) -> LaterLife | None:
+        """The later incarnation of this node that a peer has spoken of since the last call."""
+        later, self._later = self._later, None
+        return later
+
+    def greet_all_afresh(self, now_ns: i64) -> None:
+        """This node is another incarnation now: whatever was said to it is for nobody."""
+        for contact in self.by_name.values():
+            self._drop_candidates(contact)
+            contact.greet_with(self._tokens.fresh(), 0)
+            contact.needs_no_hello()
+            if contact.address is not None:
+                contact.greets_at(now_ns)
+                self._plan(contact)
+
+    def _newest_number(self, name: str) -> i64:
+        """The highest number of an incarnation of that name that was met or is expelled."""
+        contact = self.by_name.get(name)
+        met: i64 = 0 if contact is None else contact.newest_number()
+        return max(self._fences.newest_number(name), met)
+
+    def _has_met_later(
+        self, contact: Contact, greeting: Greeting, address: object, proven: bool, now_ns: i64
+    ) -> bool:
+        """Whether a peer has met a later incarnation of this node; then it is not answered.
+
+        Who has not proven who it is may have made it up: it is asked, with a hello.
+        """
+        if greeting.met <= self._me.incarnation:
+            return False
+        if self.has_met and greeting.keeps & FORMER_IS_OVER:
+            return False  # Whoever comes after us is over, and so are we: we will be told.
+        if proven:
+            self._later = LaterLife(contact.name, greeting.met, address)
+        elif contact.follows_hint(now_ns):
+            self._say_hello(contact, now_ns, address)
+        return True
+
     # Greetings, inside.
 
-    def _was_answered(self, letter: Letter, address: object) -> bool:
+    def _was_answered(self, letter: Letter, name: str, address: object, now_ns: i64) -> bool:
         """Whether this very hello had an answer, and gets the same again, or a later one had."""
         before = letter.former_answer()
         if before:
-            self._out.append(Datagram(address, before))
+            contact = self.by_name.get(name)
+            where = None if contact is None else contact.address
+            self._out.append(Datagram(address if where is None else where, before))
             return True
         if letter.is_late():
             self.stale += 1
+            if self.may_answer(now_ns):
+                self.denials.deny_late(letter, address)
             return True
         return False
+
+    def _was_late(self, contact: Contact, stamp: i64, now_ns: i64) -> bool:
+        """Whether a hello of ours was late, and another one, that is not, has been said."""
+        guard = self._guard
+        if guard is None or stamp == 0 or not guard.stamp_above(stamp):
+            return False
+        if contact.hello_at_ns != NEVER_NS and contact.follows_hint(now_ns):
+            self._say_hello(contact, now_ns)
+        return True
 
     def _on_hello(
         self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
     ) -> None:
         """Somebody greets: answer, or refuse with the reason."""
         contact = self.by_name.get(greeting.name)
+        denials = self.denials
         if greeting.target != self._me.name:
-            self._refuse(address, letter, f"this is {self._me.name}, not {greeting.target}")
+            denials.deny(address, letter, f"this is {self._me.name}, not {greeting.target}")
         elif greeting.order != self._me.order:
-            ours = f"{self._me.name} has the order {self._me.order!r}; {SAME_ORDER}"
-            self._refuse(address, letter, ours)
-            reason = f"it has the order {greeting.order!r}, we {self._me.order!r}; {SAME_ORDER}"
-            self._refused.tell(greeting.name, address, reason, now_ns)
+            denials.deny_order(greeting, address, letter, now_ns)
+        elif greeting.name == self._me.name:
+            denials.deny_namesake(greeting, address, letter, now_ns)
         elif contact is None and self._open_to_strangers:
-            self._reports.append(Stranger(name=greeting.name, address=address))
+            self._reports.append(Stranger(name=greeting.name, address=seen_at(address)))
         elif contact is None:
-            self._refuse(address, letter, f"{greeting.name} is not one of {self._me.name}'s peers")
-            reason = "it is not one of our peers; add it with add_peer"
-            self._refused.tell(greeting.name, address, reason, now_ns)
+            denials.deny_unknown(greeting, address, letter, now_ns)
         elif greeting.incarnation in contact.replaced:
-            self._refuse_replaced(greeting, address, letter, now_ns)
-        else:
+            denials.deny_replaced(greeting, address, letter, now_ns)
+        elif not self._has_met_later(contact, greeting, address, letter is not None, now_ns):
             self._welcome(contact, greeting, address, letter, now_ns)
 
     def _on_ghost(
@@ -452,12 +546,15 @@ class Directory:
     ) -> None:
         """Somebody who is expelled greets, met or not; it may live, and not know it yet."""
         if kind == HELLO:
-            # It may just be late. One that is there is told when it speaks again.
-            self.ghosts.welcome(greeting, address, letter, now_ns)
+            # It may just be late. Should one be there, it understands the news by the welcome.
+            newest = self._newest_number(greeting.name)
+            self.ghosts.welcome(greeting, newest, address, letter, now_ns)
             return
         contact = self.by_name.get(greeting.name)
         if contact is not None and contact.hello_token == greeting.echo != 0:
             self.ghosts.has_answered(greeting, address, letter, now_ns)
+            # It knows that token now: nobody else gets it.
+            contact.greet_with(self._tokens.fresh(), 0)
 
     def _on_welcome(
         self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
@@ -469,19 +566,23 @@ class Directory:
         if greeting.incarnation in contact.replaced:
             return None
         session = contact.session
-        if is_known(session, greeting):
+        if contact.is_known(greeting):
             contact.needs_no_hello()
             return None
         incarnation = greeting.incarnation
         if contact.hello_token != 0 and greeting.echo == contact.hello_token:
+            if self._has_met_later(contact, greeting, address, True, now_ns):
+                return None
             if contact.hello_for in (0, incarnation):
                 seal = None if letter is None else letter.seal(now_ns)
                 return Candidate(contact, greeting, address, contact.hello_token, seal)
             self._greet_afresh(contact, incarnation, now_ns)
-        elif (
-            session.met and greeting.echo == session.token_in and incarnation != session.incarnation
-        ):
-            self._greet_afresh(contact, incarnation, now_ns)
+        elif session.met and greeting.echo == session.token_in:
+            if incarnation != session.incarnation:
+                self._greet_afresh(contact, incarnation, now_ns)
+            elif letter is not None and greeting.keeps & FORMER_IS_OVER:
+                # It does not know our session any more, because we are over: it will say so.
+                return Candidate(contact, greeting, address, session.token_in, letter.seal(now_ns))
         return None
 
     def _welcome(
@@ -493,15 +594,16 @@ class Directory:
         now_ns: i64,
     ) -> None:
         session = contact.session
-        if is_known(session, greeting):
+        if contact.is_known(greeting):
             token = session.token_in
         elif self._is_remembered(session, greeting):
             token = greeting.echo
+        elif contact.has_twin(greeting, address, now_ns):
+            self.denials.deny_twin(greeting, address, letter, now_ns)
+            return
         else:
             token = self._candidate_token(contact, greeting, address)
-        answer = self._me.greeting(
-            greeting.name, token, greeting.token, session.incarnation, session.credit.last
-        )
+        answer = self._greeting(contact, token, greeting.token)
         where = contact.address if contact.address is not None else address
         data = write_greeting(WELCOME, answer)
         if letter is not None:
@@ -517,19 +619,30 @@ class Directory:
             and self.by_token.get(greeting.echo) is session
         )
 
-    def _say_hello(self, contact: Contact, now_ns: i64) -> None:
+    def _say_hello(self, contact: Contact, now_ns: i64, seen_at: object = None) -> None:
         """Greet a contact, and plan the next hello in case there is no answer."""
         session = contact.session
         token = contact.hello_token if contact.hello_token != 0 else session.token_in
-        address = contact.address if contact.address is not None else session.address
+        # A hello is large: it goes where somebody has answered from, or has said as much.
+        address = contact.address if contact.address is not None else session.proven_address
+        if address is None:
+            address = seen_at
         contact.has_greeted(now_ns)
         if address is not None:
             known = session.token_out if session.met and not session.ended else 0
-            met, delivered = session.incarnation, session.credit.last
-            greeting = self._me.greeting(contact.name, token, known, met, delivered)
+            greeting = self._greeting(contact, token, known)
             for data in self._hellos(contact.name, greeting, now_ns):
                 self._out.append(Datagram(address, data))
         self._plan(contact)
+
+    def _greeting(self, contact: Contact, token: i64, echo: i64) -> Greeting:
+        """A greeting to whoever has that name, with what was delivered of the one that was met."""
+        met, delivered = contact.session.incarnation, contact.session.credit.last
+        greeting = self._me.greeting(contact.name, token, echo, met, delivered)
+        if met == 0 and (contact.away or self._fences.newest_of(contact.name) != ME):
+            greeting.keeps |= FORMER_IS_OVER
+            greeting.met = self._newest_number(contact.name)
+        return greeting
 
     def _hellos(self, name: str, greeting: Greeting, now_ns: i64) -> list[bytes]:
         """A hello, in an envelope for every key that the peer may have."""
@@ -555,7 +668,7 @@ class Directory:
         """The token for somebody who has still to show that it is there."""
         incarnation = greeting.incarnation
         before = contact.candidate_of(incarnation)
-        if before is not None and has_crashed_again(before, greeting):
+        if before is not None and before.has_crashed_again(greeting):
             # What it has said meanwhile must not be mistaken for what it says now.
             contact.greet_with(self._tokens.fresh(), 0)
             self._drop_candidates(contact)
@@ -582,53 +695,3 @@ class Directory:
         for candidate in contact.candidates:
             self._candidates.pop(candidate.token_in, None)
         contact.candidates.clear()
-
-    def _forget_departed(self) -> None:
-        """Strangers that were let in and have left, or are expelled, need not be remembered."""
-        for contact in list(self.by_name.values()):
-            if contact.stranger and (contact.expelled or contact.session.is_gone()):
-                self.remove(contact)
-
-    # Refusals, inside.
-
-    def _refuse(self, address: object, letter: Letter | None, reason: str) -> None:
-        self.refusals += 1
-        data = write_refusal(self._me.name, reason)
-        self._out.append(Datagram(address, data if letter is None else letter.answer(data)))
-
-    def _refuse_version(self, oldest: i64, newest: i64, address: object, now_ns: i64) -> None:
-        """Say no to a greeting in versions that are not spoken here, and report it."""
-        ours = f"{OLDEST_VERSION} to {VERSION}"
-        said = f"{self._me.name} speaks versions {ours}; upgrade the older one"
-        self._refuse(address, None, said)
-        reason = f"it speaks versions {oldest} to {newest}, we speak {ours}; upgrade the older one"
-        self._refused.tell(self.name_at(address), address, reason, now_ns)
-
-    def _refuse_replaced(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
-    ) -> None:
-        """Say no to an incarnation that another has come after.
-
-        A first hello may just be late. One that echoes our token is from somebody who had met us,
-        and has been told that it is unknown now: it lives.
-        """
-        said = f"a later node named {greeting.name} has taken its place; {OWN_NAME}"
-        self._refuse(address, letter, said)
-        if greeting.echo != 0:
-            reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
-            self._refused.tell(greeting.name, address, reason, now_ns)
-
-
-def has_crashed_again(before: Candidate, greeting: Greeting) -> bool:
-    """Whether somebody who was met, and is on its way back from its journal, begins afresh."""
-    known = before.contact.session.incarnation == greeting.incarnation
-    return known and before.greeting.token != greeting.token
-
-
-def is_known(session: Session, greeting: Greeting) -> bool:
-    """Whether a greeting is from the very incarnation that the session is with, token and all."""
-    return (
-        session.met
-        and greeting.incarnation == session.incarnation
-        and greeting.token == session.token_out
-    )

@@ -14,16 +14,18 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.process import NEVER_NS, HeldBack, NodeProcess
+from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
 from antecede.core.reports import Expelled, Stopped, Unconfirmed
 from antecede.link.contacts import Candidate, Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Directory
-from antecede.link.fences import Fences
+from antecede.link.expulsion_news import ExpulsionNews
+from antecede.link.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Fences
 from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity
 from antecede.link.inbound import InboundMessage
 from antecede.link.inbox import Inbox
+from antecede.link.incarnations import Incarnations
 from antecede.link.kept import Kept
 from antecede.link.limits import Limits
 from antecede.link.losses import Losses
@@ -31,6 +33,7 @@ from antecede.link.numbering import OwnParts
 from antecede.link.reader import DatagramReader
 from antecede.link.reports import (
     NodeFenced,
+    PathNarrow,
     PeerBack,
     PeerLeft,
     PeerMet,
@@ -38,29 +41,27 @@ from antecede.link.reports import (
     PeerRestarted,
     PeerSilent,
     Report,
+    seen_at,
 )
+from antecede.link.rollback import Rollbacks
 from antecede.link.rows import NodeLog
 from antecede.link.sealing import Seal
 from antecede.link.sending import Sending
-from antecede.link.session import ME, Session
+from antecede.link.session import Session
 from antecede.link.session_maker import SessionMaker
 from antecede.link.standing import ASKS_TO_GO, AWAY, LEAVE_WHEN_RELEASED, STAYING
 from antecede.link.survival import Survival
 from antecede.link.suspicions import Suspicions
 from antecede.link.tokens import Tokens
+from antecede.link.unfinished import CROWDED_OUT
 from antecede.link.writer import Datagram, DatagramWriter
-from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone
+from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone, check_reason
 from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.wire.greeting import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
 from antecede.wire.varint import Reader
 
 STAYS: Final = -1
 """In place of a way to leave: this node stays."""
-
-RESTARTED: Final = "restarted"
-"""Why the former incarnation of a peer that came back is expelled."""
-
-KEY_WITHDRAWN: Final = "its key was withdrawn"
 
 
 @final
@@ -98,7 +99,7 @@ class Endpoint:
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
         self.losses: Final = Losses(self.reports, kept)
-        self.inbox: Final = Inbox(me.payload_limit, self.reports, kept)
+        self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
         parts = OwnParts()
         self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
         if kept is not None:
@@ -112,15 +113,19 @@ class Endpoint:
         self._sessions: Final = SessionMaker(
             self._core, self.survival, rows, limits.window, me.payload_limit, cumulative
         )
+        self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
+        self._rollbacks: Final = Rollbacks(me, process)
         self._reader: Final = DatagramReader(self._core, self._fences)
         self.suspicions: Final = Suspicions(self._core)
         self._writer: Final = DatagramWriter(parts, self.out, self._fences, self.suspicions)
+        self._expulsion_news: Final = ExpulsionNews(
+            self.directory, self._fences, self._writer, self.reports
+        )
         self._timers: Final[list[tuple[int, int]]] = []
         self.fenced: NodeFenced | None = None
         self.deaf = False
         """Whether datagrams are dropped as if they were lost on the way."""
         self._leaving: i64 = STAYS
-        self.incarnation: Final = int(me.incarnation)
         self.malformed: i64 = 0
         self.last_malformed = ""
 
@@ -150,7 +155,8 @@ class Endpoint:
             return
         if former is not None:
             raise LocalError(f"{name} is a peer already; remove it first to change its address")
-        self.directory.make_room()
+        for gone in self.directory.departed():
+            self.remove_peer(gone, now_ns)
         if stranger:
             for waiting in self.directory.strangers_in_excess():
                 self.remove_peer(waiting, now_ns)
@@ -167,7 +173,7 @@ class Endpoint:
         self._core.add(session)
         self.survival.enter(session, contact, known)
 
-    def remove_peer(self, name: str, now_ns: i64) -> None:
+    def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
 
         One that has not left is expelled first.
@@ -175,8 +181,10 @@ class Endpoint:
         contact = self._contact(name)
         session = contact.session
         if session.met and not session.is_gone():
-            self._expel(session, self._me.name, "removed", now_ns)
+            self._expel(session, self._me.name, reason, now_ns)
         self.directory.remove(contact)
+        if contact.former is not None and not contact.former.ended:
+            self._give_up(contact.former, now_ns)
         self._give_up(contact.session, now_ns)
         self.survival.forgotten(contact.session)
 
@@ -187,6 +195,7 @@ class Endpoint:
         order is kept everywhere.
         """
         contact = self._contact(name)
+        check_reason(reason, name)
         if contact.expelled:
             return
         session = contact.session if contact.session.met else contact.former
@@ -231,13 +240,22 @@ class Endpoint:
 
     # Looking inside.
 
+    @property
+    def incarnation(self) -> int:
+        """Which life of its name this is; the number may rise until the first peer is met."""
+        return int(self._me.incarnation)
+
     def buffered(self) -> int:
         """How many of our messages somebody has not delivered yet, as far as is known."""
         return self._process.buffered()
 
     def held_back(self) -> list[HeldBack]:
-        """Our messages that wait for permits, and whose."""
+        """Our messages that wait for permits, by target, and whose."""
         return self._process.waiting()
+
+    def owed_permits(self) -> list[PermitsOwed]:
+        """Who owes permits that our messages wait for."""
+        return self._process.owed_permits()
 
     def expected(self, session: Session) -> tuple[int, int]:
         """The last id delivered from a peer, and how many wait there for a gap to close."""
@@ -251,19 +269,13 @@ class Endpoint:
         """The name of the peer that has, or had, this id in the core."""
         return self._core.name_of(session_id)
 
-    def number_of(self, session_id: int, sequence: int) -> int:
-        """The number of that peer's message with this id."""
-        session = self._core.sessions.get(session_id)
-        return sequence if session is None else int(session.assembly.number_of(sequence))
+    def session_by_id(self, session_id: int) -> Session | None:
+        """The session that has this id in the core; None if that incarnation is no more."""
+        return self._core.sessions.get(session_id)
 
     def is_over(self, session_id: int) -> bool:
         """Whether that incarnation of a peer is no more."""
         return session_id not in self._core.sessions
-
-    def is_silent(self, session_id: int) -> bool:
-        """Whether that peer has been reported silent, and not been heard since."""
-        session = self._core.sessions.get(session_id)
-        return session is not None and session.standing.silent
 
     # What happens.
 
@@ -281,6 +293,9 @@ class Endpoint:
         except RemoteError as error:
             self.malformed += 1
             self.last_malformed = str(error)
+        if self.inbox.unfinished.is_due():
+            for name in self.inbox.unfinished.to_forget(list(self.directory.by_name.values())):
+                self.remove_peer(name, now_ns, CROWDED_OUT)
         self.sending.go_on(now_ns)
 
     def take_inbox(self) -> list[InboundMessage]:
@@ -356,7 +371,7 @@ class Endpoint:
 
     def stranded(self) -> list[str]:
         """Of those, the ones that may miss something if this node stopped now."""
-        waited_for = self.awaited()
+        waited_for = set(self.awaited())
         return [s.name for s in self.sessions() if s.name in waited_for and self._has_dealt_with(s)]
 
     def stop(self, now_ns: i64) -> None:
@@ -387,10 +402,13 @@ class Endpoint:
             candidate = self.directory.receive(kind, address, reader, letter, now_ns)
             if candidate is not None and not candidate.must_wait(now_ns):
                 self._believe_answer(candidate, now_ns)
-            for ghost in self.directory.ghosts.take_to_tell():
-                self._tell_ghost(ghost, address, now_ns)
+            ended = self._incarnations.follow(now_ns)
+            if ended is not None:
+                self._stop_for_good(ended, now_ns)
+            for expelled, room in self.directory.ghosts.take_to_tell():
+                self._expulsion_news.tell(expelled, address, room, now_ns)
         elif kind == REFUSE:
-            self.directory.receive_refusal(address, reader, letter)
+            self.directory.receive_refusal(address, reader, letter, now_ns)
         else:
             raise RemoteError(f"a datagram of unknown kind {kind}")
 
@@ -401,7 +419,7 @@ class Endpoint:
         if candidate is not None and candidate.must_wait(now_ns):
             return
         if session is None and candidate is None:
-            self._answer_stranger(address, token, len(data), now_ns)
+            self._expulsion_news.on_stranger(address, token, data, now_ns)
             return
         if self._guard is not None:
             self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
@@ -427,7 +445,8 @@ class Endpoint:
         if session is not None:
             if session.receipts.has(datagram.number):
                 return  # Perhaps recorded: no sign of life, and not worth opening.
-            body = self._opened(session, datagram, token)
+            offers = self.directory.by_name[session.name].offers
+            body = datagram.opened_in(session, offers, token)
         else:
             assert candidate is not None, "one of the two is there"
             found = datagram.opened_with_one_of(candidate.contact.offers, token)
@@ -438,31 +457,8 @@ class Endpoint:
             session = self._believe(candidate, now_ns, offer.seal)
         self._take(session, address, Reader(body), datagram.number, len(body), now_ns)
 
-    def _opened(self, session: Session, datagram: SealedDatagram, token: i64) -> bytes:
-        """The body of a datagram of this session, sealed with what either side had offered."""
-        assert session.seal is not None, "with a guard every session has one"
-        try:
-            return datagram.opened_with(session.receiving_seal or session.seal)
-        except RemoteError:
-            if session.receiving_seal is not None:
-                return datagram.opened_with(session.seal)
-            offers = self.directory.by_name[session.name].offers
-            found = datagram.opened_with_one_of(offers, token)
-            if found is None:
-                raise
-            body, offer = found
-            offers.remove(offer)
-            session.receiving_seal = offer.seal
-            return body
-
     def _take(
-        self,
-        session: Session,
-        address: object,
-        reader: Reader,
-        number: i64,
-        size: i64,
-        now_ns: i64,
+        self, session: Session, address: object, reader: Reader, number: i64, size: i64, now_ns: i64
     ) -> None:
         """Take in datagram `number` of a session, which has `size` bytes."""
         floor = number - 1 - reader.varint()
@@ -470,8 +466,10 @@ class Endpoint:
             raise RemoteError("a datagram older than the first")
         if session.standing.hear(now_ns):
             self.reports.append(PeerBack(name=session.name))
-        if session.moves_to(address, number) and session.tells_move(now_ns):
-            self.reports.append(PeerMoved(name=session.name, address=address))
+        if session.moves_to(address, number):
+            self.directory.challenge(session)
+            if session.tells_move(now_ns):
+                self.reports.append(PeerMoved(name=session.name, address=seen_at(address)))
         session.came_from(address, size)
         self._core.mark(session)
         if session.receipts.is_new(number):
@@ -485,8 +483,7 @@ class Endpoint:
         finally:
             # What came before a frame that makes no sense has happened.
             if read.numbers:
-                for sent in session.path.lost:
-                    self._core.repeat(session, sent)
+                self._follow_path(session)
             if read.news:
                 self._follow_news(now_ns)
         if read.owed:
@@ -513,6 +510,7 @@ class Endpoint:
         contact = candidate.contact
         greeting = candidate.greeting
         session = contact.session
+        self._check_rollback(candidate, seal, now_ns)
         former = session if session.met else contact.former
         begins_anew = session.incarnation == greeting.incarnation and not session.ended
         if begins_anew:
@@ -534,28 +532,42 @@ class Endpoint:
             self.reports.append(PeerMet(name=contact.name))
         contact.is_there()
         self.directory.confirm(candidate)
-        fixed = contact.address is not None
-        address = contact.address if fixed else candidate.address
-        session.agree(greeting.window, greeting.payload_limit, greeting.socket_bytes)
-        session.keeps = greeting.keeps > 0
-        session.establish(
-            greeting.incarnation, candidate.token_in, greeting.token, address, fixed, seal, now_ns
-        )
+        candidate.establish(seal, now_ns)
         self.directory.begin_session(session)
         self._sessions.introduce(session, greeting.process)
         self.survival.keep(session, contact)
         if begins_anew:
-            delivered: i64 = greeting.delivered if greeting.met == self._me.incarnation else 0
-            self._core.begin_anew(session, delivered, now_ns)
+            self._core.begin_anew(session, self._rollbacks.delivered(greeting), now_ns)
         self._sessions.identify(session, self._fences.names, now_ns)
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
-        self.losses.tell(session.name, self.sending.beyond(session))
+        self.losses.tell_too_large(session, self.sending.beyond(session))
         self.suspicions.tell(session)
         if self._leaving != STAYS:
             self._bid_farewell(session)
         self._core.mark(session)
         return session
+
+    def _check_rollback(self, candidate: Candidate, seal: Seal | None, now_ns: i64) -> None:
+        """`RemoteError` if a journal, ours or the candidate's, has gone back: that life is over."""
+        session = candidate.contact.session
+        ours = self._rollbacks.ours(session, candidate.greeting)
+        theirs = self._rollbacks.theirs(session, candidate.greeting)
+        if ours:
+            # What it says to have is delivered: only the rest is given up.
+            self._core.begin_anew(session, session.sent_before, now_ns)
+            me = self._me.name
+            fenced = NodeFenced(name=me, by=me, reason=ours, told_by=session.name)
+            self._stop_for_good(fenced, now_ns)
+            raise RemoteError(ours)
+        if theirs:
+            # It has shown that it is there: it is told, in no more than its hello had.
+            self.directory.end_session(session)
+            self.directory.confirm(candidate)
+            candidate.establish(seal, now_ns)
+            self._expel(session, self._me.name, theirs, now_ns)
+            self._expulsion_news.tell(session, candidate.address, GREETING_SIZE, now_ns)
+            raise RemoteError(theirs)
 
     def _give_up(self, session: Session, now_ns: i64) -> None:
         """A peer delivers nothing more: what it may have missed is reported."""
@@ -592,7 +604,7 @@ class Endpoint:
             elif isinstance(report, Unconfirmed):
                 unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
             elif isinstance(report, Stopped):
-                self._stop_for_good(report.by, now_ns)
+                self._stop_for_good(self._fences.own_report(self.name_of(report.by)), now_ns)
                 return
         for process in expelled:
             self._end_expelled(process, unconfirmed.get(process, []), now_ns)
@@ -630,32 +642,14 @@ class Endpoint:
         self.survival.keep(successor, contact)
         self.directory.seek(contact, now_ns)
 
-    def _answer_stranger(self, address: object, token: i64, size: i64, now_ns: i64) -> None:
-        """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
-        session = self.directory.ghosts.by_token.get(token)
-        if session is None or self.directory.may_be_next(session.name):
-            self.directory.answer_unknown(address, token, size, now_ns)
-        else:
-            self._tell_ghost(session, address, now_ns)
-
-    def _tell_ghost(self, session: Session, address: object, now_ns: i64) -> None:
-        """Somebody who is expelled speaks: say so, but not too often."""
-        stone = self._fences.stone_for(session)
-        if stone is not None and self.directory.may_answer(now_ns):
-            self.directory.saw_stale()
-            self._writer.write_expulsion(session, stone, address, now_ns)
-
-    def _stop_for_good(self, told_by: i64, now_ns: i64) -> None:
-        """This node is expelled itself: what nobody has acknowledged may be lost."""
-        stone = self._fences.stone(ME)
-        by = "?" if stone is None else stone.by
-        reason = "" if stone is None else stone.reason
-        self.fenced = NodeFenced(name=self.name_of(told_by), by=by, reason=reason)
+    def _stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
+        """This node must not go on: what nobody has acknowledged may be lost."""
+        self.fenced = fenced
         self.sending.accepts = False
         for session in self.sessions():
             self._lose(session, self._core.forget(session, now_ns))
-        self.reports.append(self.fenced)
-        self.survival.ended(f"{self._me.name} was expelled by {by}: {reason}")
+        self.reports.append(fenced)
+        self.survival.ended(f"{self._me.name} was expelled by {fenced.by}: {fenced.reason}")
         self.out.clear()
 
     def _has_gone(self, session: Session, now_ns: i64) -> None:
@@ -679,12 +673,20 @@ class Endpoint:
 
     # Timers, inside.
 
-    def _session_is_due(self, session: Session, now_ns: i64) -> None:
-        oldest = session.expire(now_ns)
+    def _follow_path(self, session: Session) -> None:
+        """Send again what was lost on the way, and tell if the way has become too narrow."""
         for sent in session.path.lost:
             self._core.repeat(session, sent)
+        if session.path.sizes.take_news():
+            size = int(session.path.sizes.widest())
+            self.reports.append(PathNarrow(name=session.name, size=size))
+
+    def _session_is_due(self, session: Session, now_ns: i64) -> None:
+        oldest = session.expire(now_ns)
+        self._follow_path(session)
         if oldest is not None:
             self._core.repeat(session, oldest)
+            session.outgoing.repeat_oldest_first()
         leaving = session.standing.theirs != STAYING and self.owes(session) == 0
         if leaving and session.seems_gone(now_ns):
             self._has_gone(session, now_ns)

@@ -15,8 +15,16 @@ from antecede.core.packets import Noted, Notice
 from antecede.link.core_driver import CoreDriver
 from antecede.link.kept import Kept
 from antecede.link.names import Names
+from antecede.link.reports import NodeFenced
 from antecede.link.session import ME, Session
 from antecede.wire.fence import Tombstone
+
+RESTARTED: Final = "restarted"
+"""Why the former incarnation of a peer that came back is expelled."""
+
+KEY_WITHDRAWN: Final = "its key was withdrawn"
+REMOVED: Final = "removed"
+"""Why a peer is expelled that may not be one any more."""
 
 HEARSAY_MOST: Final = 1 << 14
 """Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
@@ -42,7 +50,7 @@ class Fences:
         # Everybody whom this node has a number for.
         self.names: Final = Names(name, incarnation, kept if core.process.names_others() else None)
         self._name: Final = name
-        self._incarnation: Final[i64] = incarnation
+        self._incarnation: i64 = incarnation
         self._core: Final = core
         # What is told of each, by its id in the core; and the ids, by what is told: the name and
         # the incarnation, which also stands for ids of incarnations before it.
@@ -63,6 +71,19 @@ class Fences:
         newest = self._newest.get(name)
         return newest is not None and incarnation <= newest
 
+    def is_me(self, stone: Tombstone) -> bool:
+        """Whether this very node is meant; an earlier life of it is just another incarnation."""
+        return stone.name == self._name and stone.incarnation == self._incarnation
+
+    def newest_number(self, name: str) -> i64:
+        """The number of the newest expelled incarnation of a name; 0 if there is none."""
+        return self._newest.get(name, 0)
+
+    def renumber(self, incarnation: i64) -> None:
+        """This node, which nobody has met, has another number."""
+        self._incarnation = incarnation
+        self.names.renumber(self._name, incarnation)
+
     def is_full(self) -> bool:
         """Whether news of more is refused."""
         return len(self._stones) >= EXPELLED_LIMIT
@@ -76,6 +97,13 @@ class Fences:
     def stone(self, process: int) -> Tombstone | None:
         """What is known of an expelled process."""
         return self._stones.get(process)
+
+    def own_report(self, told_by: str) -> NodeFenced:
+        """That this node is expelled itself, as somebody has said."""
+        stone = self._stones.get(ME)
+        if stone is None:
+            return NodeFenced(name=self._name, by="?", reason="", told_by=told_by)
+        return NodeFenced(name=self._name, by=stone.by, reason=stone.reason, told_by=told_by)
 
     def stone_for(self, session: Session) -> Tombstone | None:
         """What an expelled one is to be told of itself.
@@ -183,8 +211,7 @@ class Fences:
 
     def _known_id(self, stone: Tombstone) -> i64:
         """The core's id of an incarnation; -1 if it was never heard of."""
-        # An earlier life of this node is just another incarnation.
-        if stone.name == self._name and stone.incarnation == self._incarnation:
+        if self.is_me(stone):
             return ME
         expelled = self._ids.get(stone.name)
         if expelled is not None and stone.incarnation in expelled:

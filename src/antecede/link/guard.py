@@ -12,6 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.errors import RemoteError
 from antecede.link.sealing import Seal
+from antecede.link.session import Session
 from antecede.wire.frames import NO_KEY, NUMBER_AT
 from antecede.wire.varint import Reader
 
@@ -38,6 +39,14 @@ class Letter:
     @abstractmethod
     def is_late(self) -> bool:
         """Whether a later hello of its writer has been answered: it is old, or recorded."""
+
+    @abstractmethod
+    def answered_stamp(self) -> int:
+        """When the hello was made that makes this one late."""
+
+    @abstractmethod
+    def answer_late(self, text: bytes) -> bytes:
+        """An answer to a late hello, in its envelope; nothing is remembered of it."""
 
     @abstractmethod
     def former_answer(self) -> bytes:
@@ -90,6 +99,10 @@ class Guard:
         """
 
     @abstractmethod
+    def stamp_above(self, stamp: int) -> bool:
+        """Make hellos from now on later than this; False if they are, or if it makes no sense."""
+
+    @abstractmethod
     def knows(self, name: str, key: bytes) -> bool:
         """Whether who has this public key may speak under that name, now."""
 
@@ -127,6 +140,22 @@ class SealedDatagram:
     def opened_with(self, seal: Seal) -> bytes:
         """The body; `RemoteError` if this is not its seal."""
         return seal.opened(self._data, self._body_at, self.number)
+
+    def opened_in(self, session: Session, offers: list[Offer], token: i64) -> bytes:
+        """The body of a datagram of this session, sealed with what either side had offered."""
+        assert session.seal is not None, "with a guard every session has one"
+        try:
+            return self.opened_with(session.receiving_seal or session.seal)
+        except RemoteError:
+            if session.receiving_seal is not None:
+                return self.opened_with(session.seal)
+            found = self.opened_with_one_of(offers, token)
+            if found is None:
+                raise
+            body, offer = found
+            offers.remove(offer)
+            session.receiving_seal = offer.seal
+            return body
 
     def opened_with_one_of(self, offers: list[Offer], token: i64) -> tuple[bytes, Offer] | None:
         """The body and whose seal it was, of the offers that go with a token."""

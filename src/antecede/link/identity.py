@@ -4,7 +4,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.wire.greeting import Greeting
+from antecede.wire.greeting import KEEPS, Greeting
 
 
 @final
@@ -37,7 +37,8 @@ class Identity:
         # Whether it has a journal, and may come back as the same incarnation.
         self.keeps: Final = keeps
         self.name: Final = name
-        self.incarnation: Final[i64] = incarnation
+        # It may rise until the first peer is met.
+        self.incarnation: i64 = incarnation
         self.process: Final[i64] = process
         self.window: Final[i64] = window
         self.payload_limit: Final[i64] = payload_limit
@@ -55,5 +56,5 @@ class Identity:
         greeting.order = self.order
         greeting.met = met
         greeting.delivered = delivered
-        greeting.keeps = 1 if self.keeps else 0
+        greeting.keeps = KEEPS if self.keeps else 0
         return greeting

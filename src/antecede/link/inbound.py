@@ -5,7 +5,7 @@ together with the values that were put while it was handled; what is not confirm
 after a crash.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -13,6 +13,17 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.ledger import Ledger
 from antecede.core.records import RecordReader, record
 from antecede.link.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
+
+
+@final
+class Done:
+    """May be awaited, and need not: there is nothing to wait for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+DONE: Final = Done()
 
 
 @final
@@ -42,10 +53,15 @@ class InboundMessage:
         # Whether it may have been handed over before, by a process that crashed.
         self.again: Final = again
 
-    def done(self) -> None:
-        """Confirm: with a journal it does not come again after a crash. Once is enough."""
-        if self._handling is not None:
-            self._handling.confirm(self.number)
+    def done(self) -> Awaitable[None]:
+        """Confirm: with a journal it does not come again after a crash. Once is enough.
+
+        It is confirmed when this returns. Whoever awaits the answer waits until that is on disk.
+        """
+        if self._handling is None:
+            return DONE
+        self._handling.confirm(self.number)
+        return self._handling.on_disk
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -75,6 +91,7 @@ class Handling:
         "_quiet",
         "delivered",
         "in_hand",
+        "on_disk",
         "pass_on",
         "values",
         "wake",
@@ -87,6 +104,8 @@ class Handling:
         self._quiet = True
         # Where other threads confirm: passes a number on to the thread in which everything runs.
         self.pass_on: Callable[[int], None] | None = None
+        # Awaited, it ends when everything that was confirmed before is on disk.
+        self.on_disk: Awaitable[None] = DONE
         # How many payloads were delivered, and those that are not confirmed by their numbers.
         self.delivered: i64 = 0
         self._pending: dict[int, InboundMessage] = {}
@@ -125,11 +144,12 @@ class Handling:
         messages: list[InboundMessage],
         handler: Callable[[InboundMessage], object],
         most: i64,
+        confirms: bool,
     ) -> object:
         """Call a plain function with the last of `messages`, the one before, and so on.
 
-        What it returns from is confirmed, unless it answers something: that is returned. Then, and
-        if it raises, `in_hand` is the message in question.
+        What it returns from is confirmed, if returning `confirms`, unless it answers something:
+        that is returned. Then, and if it raises, `in_hand` is the message in question.
         """
         while most > 0 and messages:
             message = messages.pop()
@@ -137,15 +157,18 @@ class Handling:
             answer = handler(message)
             if answer is not None:
                 return answer
-            self.confirm_here(message.number)
+            if confirms:
+                self.confirm_here(message.number)
             most -= 1
         self.in_hand = None
         return None
 
     def confirm(self, number: i64) -> None:
         """The application is done with a payload; once is enough."""
-        if self.pass_on is not None:
-            self.pass_on(number)
+        # Read once: another thread may be ending this.
+        pass_on = self.pass_on
+        if pass_on is not None:
+            pass_on(number)
         else:
             self.confirm_here(number)
 
@@ -172,9 +195,29 @@ class Handling:
             for old in self._pending.values()
         ]
 
+    def is_unconfirmed(self, number: i64) -> bool:
+        """Whether this one would come again."""
+        return number in self._pending
+
     def unconfirmed(self) -> int:
         """How many would come again."""
         return len(self._pending)
+
+    def end(self, on_disk: Awaitable[None]) -> None:
+        """The journal is closed: what is not confirmed stays so. `on_disk` is awaited from now on.
+
+        The garbage collector does not look into messages, so that they cost it nothing: messages
+        that anything here holds, or is held by, would keep the whole node for ever.
+        """
+        self.on_disk = on_disk
+        self.wake = None
+        self.pass_on = too_late
+        self._pending = {
+            number: InboundMessage(
+                old.sender, old.sequence, old.payload, number, None, old.again, old.sender_id
+            )
+            for number, old in self._pending.items()
+        }
 
     # Values.
 
@@ -250,6 +293,10 @@ class Handling:
                 self._ledger.put(value_record(key, value))
         self._held = {}
         self.has_changed()
+
+
+def too_late(_number: int) -> None:
+    """What is confirmed once the journal is closed comes again all the same."""
 
 
 def value_record(key: str, value: bytes) -> bytes:

@@ -10,6 +10,7 @@ from antecede.link.kept import Kept
 from antecede.link.parts import Assembly
 from antecede.link.reports import Report, TooLarge
 from antecede.link.session import ME, Session
+from antecede.link.unfinished import Unfinished
 
 
 @final
@@ -26,11 +27,19 @@ class Inbox:
         "delivered",
         "messages",
         "too_large",
+        "unfinished",
         "unread",
     )
 
-    def __init__(self, payload_limit: i64, reports: list[Report], kept: Kept | None = None) -> None:
+    def __init__(
+        self,
+        payload_limit: i64,
+        reports: list[Report],
+        kept: Kept | None = None,
+        open_to_strangers: bool = False,
+    ) -> None:
         self._payload_limit: Final[i64] = payload_limit
+        self.unfinished: Final = Unfinished(payload_limit, open_to_strangers)
         self._reports: Final = reports
         # With a journal: where deliveries are written down, and those that are not on disk yet.
         self._kept: Final = kept
@@ -50,8 +59,8 @@ class Inbox:
         session.credit.was_delivered(sequence, len(payload))
         assembly = session.assembly
         if assembly.is_part(sequence):
-            assembly.keep(payload, self._payload_limit)
-            if self._kept is not None:
+            self.unfinished.grew(assembly, len(payload))
+            if assembly.keep(payload, self._payload_limit) and self._kept is not None:
                 self._kept.piece(session.id, payload)
             return
         number = assembly.number_of(sequence)
@@ -79,8 +88,7 @@ class Inbox:
     def put_own(self, name: str, number: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself; `number` is that of the whole payload."""
         if more:
-            self._own.keep(payload, self._payload_limit)
-            if self._kept is not None:
+            if self._own.keep(payload, self._payload_limit) and self._kept is not None:
                 self._kept.piece(ME, payload)
             return
         last = payload
@@ -118,6 +126,10 @@ class Inbox:
     def holds_up_a_peer(self) -> bool:
         """Whether a peer may have to wait until somebody takes messages."""
         return any(session.credit.holds_up() for session in self.unread)
+
+    def held_up(self) -> list[str]:
+        """The peers of which that is true."""
+        return [session.name for session in self.unread if session.credit.holds_up()]
 
     def _recall(self, kept: Kept) -> None:
         """What was delivered before a crash, and not confirmed, comes again."""

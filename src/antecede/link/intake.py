@@ -200,6 +200,11 @@ class Intake:
                 # What it has not used is not saved up.
                 del self._lanes[lane_id]
 
+    def sender_of(self, data: bytes) -> int:
+        """The session that a datagram says it belongs to; -1 if none is known."""
+        lane_id = self._lane_of(data)
+        return -1 if lane_id == STRANGERS else int(lane_id)
+
     def _lane_of(self, data: bytes) -> i64:
         if len(data) <= NUMBER_AT or data[0] != DATAGRAM:
             return STRANGERS

@@ -18,6 +18,7 @@ from antecede.core.errors import LocalError
 from antecede.core.ledger import Ledger
 from antecede.core.records import RecordReader, record
 from antecede.link.inbound import Handling, InboundMessage
+from antecede.link.parts import append_part
 from antecede.link.record_kinds import (
     CONFIRMED,
     COUNTS,
@@ -38,12 +39,16 @@ from antecede.link.record_kinds import (
     PIECE,
     PUT,
     REMOVED,
+    SENT_BEFORE,
     STONE,
     TOLD,
     WHOLE,
 )  # fmt: skip
 from antecede.link.untold import Untold, loss_record, read_loss
 from antecede.wire.fence import Tombstone
+
+MET_SINCE: Final = -1
+"""In place of an id: the peer has been met since, so everything submitted may have left."""
 
 STRANGER: Final = 1
 EXPELLED: Final = 2
@@ -65,6 +70,7 @@ class KeptPeer:
         "name",
         "over",
         "process",
+        "sent_before",
         "stranger",
     )
 
@@ -81,6 +87,9 @@ class KeptPeer:
         self.expelled: Final = marks & EXPELLED != 0
         self.away: Final = marks & AWAY != 0
         self.over = False
+        # The last of our ids that may have left for it before the last restart, as long as it was
+        # not met since; `MET_SINCE` otherwise.
+        self.sent_before: i64 = MET_SINCE
 
 
 @final
@@ -169,11 +178,27 @@ class Kept:
         self._put_peer(KeptPeer(local_id, name, incarnation, process, marks))
         self._ledger.put(peer_record(self._peers[local_id]))
 
+    def renumbered(self, incarnation: i64) -> None:
+        """This life, in which nothing was exchanged, has another number."""
+        self.incarnation = incarnation
+        self._ledger.put(life_record(self.name, self.order, incarnation))
+
     def over(self, local_id: i64) -> None:
         """That incarnation of a peer delivers nothing more."""
         if local_id in self._peers:
             self._peers[local_id].over = True
             self._ledger.put(record(OVER, [local_id]))
+
+    def not_met_since(self, peer: KeptPeer, sent: i64) -> i64:
+        """This life goes on, with ids up to `sent` for a peer: which of them may have left for it.
+
+        What is sent before the peer is met again has not left, however often we crash before that.
+        """
+        if peer.incarnation == 0:
+            peer.sent_before = 0
+        elif peer.sent_before == MET_SINCE:
+            peer.sent_before = sent
+        return peer.sent_before
 
     def forgotten(self, local_id: i64) -> None:
         """That is no peer any more."""
@@ -220,7 +245,7 @@ class Kept:
 
     def piece(self, sender: i64, payload: bytes) -> None:
         """Part of a payload was delivered, and more follows."""
-        self._pieces.setdefault(int(sender), []).append(payload)
+        append_part(self._pieces.setdefault(int(sender), []), payload)
         self._ledger.put(record(PIECE, [sender], payload))
 
     def dropped(self, sender: i64) -> None:
@@ -311,6 +336,8 @@ class Kept:
             records.append(peer_record(peer))
             if peer.over:
                 records.append(record(OVER, [peer.id]))
+            if peer.sent_before != MET_SINCE:
+                records.append(record(SENT_BEFORE, [peer.id, peer.sent_before]))
         records += [stone_record(process, stone) for process, stone in self.stones.items()]
         records += [name_record(number, known) for number, known in self.named.items()]
         records += [record(PART, [part]) for part in self.parts]
@@ -407,12 +434,12 @@ class Kept:
             self.sent = reader.number()
             self.handling.delivered = reader.number()
         elif kind == PIECE:
-            self._pieces.setdefault(reader.number(), []).append(reader.rest())
+            append_part(self._pieces.setdefault(reader.number(), []), reader.rest())
         elif kind == DROPPED:
             self._pieces.pop(reader.number(), None)
         elif kind in (LIFE, ENDED):
             self._take_life(reader)
-        elif kind in (PEER, OVER, FORGOTTEN, STONE):
+        elif kind in (PEER, OVER, FORGOTTEN, STONE, SENT_BEFORE):
             self._take_peer(reader)
         elif kind in (PART, WHOLE, NUMBERED, LARGE, LARGE_GONE):
             self._take_own(reader)
@@ -449,6 +476,8 @@ class Kept:
             self._forget(local_id)
         elif kind == STONE:
             self._put_stone(local_id, read_stone(reader))
+        elif local_id in self._peers and kind == SENT_BEFORE:
+            self._peers[local_id].sent_before = reader.number()
         elif local_id in self._peers:
             self._peers[local_id].over = True
 

@@ -20,12 +20,18 @@ class Losses:
         self._reports: Final = reports
         self._kept: Final = kept
 
-    def tell(self, name: str, sequences: list[int]) -> None:
+    def tell(self, name: str, sequences: list[int], reason: str | None = None) -> None:
         """These messages of ours may never be delivered to a peer; nothing if there are none."""
         if sequences:
-            self._reports.append(Undeliverable(name=name, sequences=tuple(sequences)))
+            report = Undeliverable(name=name, sequences=tuple(sequences), reason=reason)
+            self._reports.append(report)
             if self._kept is not None:
                 self._kept.given_up(name, sequences, 0, 0)
+
+    def tell_too_large(self, session: Session, sequences: list[int]) -> None:
+        """These are larger than a peer takes, as is known since it was met."""
+        reason = f"larger than {session.payload_limit:,} bytes, its payload_limit"
+        self.tell(session.name, sequences, reason)
 
     def tell_expulsion(
         self, session: Session, stone: Tombstone, sequences: list[int], unreceived: i64

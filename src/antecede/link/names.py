@@ -80,6 +80,10 @@ class Names:
             if which <= incarnation and number in self._strangers
         ]
 
+    def renumber(self, name: str, incarnation: i64) -> None:
+        """This node has another number, before anybody was told of it."""
+        self._add(SELF, name, incarnation, False)
+
     def named(self, numbers: list[int]) -> list[Named]:
         """Who these are."""
         return [self._who[number] for number in numbers]

@@ -228,6 +228,13 @@ class Outgoing:
         self._repeating.discard(sequence_of(self._repeats[self._repeat_head]))
         self._repeat_head = forget_left(self._repeats, self._repeat_head + 1)
 
+    def repeat_oldest_first(self) -> None:
+        """Nothing is answered: what all that has come may wait for leaves before the rest."""
+        waiting = self._repeats[self._repeat_head :]
+        waiting.sort(key=sequence_of)
+        self._repeats = waiting
+        self._repeat_head = 0
+
     def next_new(self) -> Packet | None:
         """The next new message, if the peer has credit for it; `new_left` removes it."""
         if self._head >= len(self._queue) or not self._credit.is_left():

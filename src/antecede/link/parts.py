@@ -20,6 +20,9 @@ PARTS_LIMIT: Final = 1 << 17
 """Parts, and numbers, that have come before their turn; beyond that they are not noted, and the
 peer is not keeping to the window it was given."""
 
+JOINED_BELOW: Final = 1 << 12
+"""Parts smaller than this are joined as they come: each alone would take many times its size."""
+
 FRAME_MOST: Final = 1 << 17
 PIECEMEAL_MOST: Final = 16
 PIECES_MOST: Final = 512
@@ -71,7 +74,7 @@ class LargePayload:
 class Assembly:
     """The payloads of one sender: parts are joined as they are delivered."""
 
-    __slots__ = ("_last_delivered", "_noted", "_numbering", "_pieces", "size")
+    __slots__ = ("_last_delivered", "_noted", "_numbering", "_pieces", "grown_at", "size")
 
     def __init__(self) -> None:
         self._last_delivered: i64 = 0
@@ -79,8 +82,10 @@ class Assembly:
         self._noted: dict[int, bool] = {}
         self._numbering: Final = Numbering()
         self._pieces: list[bytes] = []
-        # Bytes of the payload under way; those beyond the limit are counted, not kept.
+        # Bytes of the payload under way; of one that is beyond the limit they are only counted.
         self.size: i64 = 0
+        # How many bytes of all parts at this node had come when this payload last grew.
+        self.grown_at: i64 = 0
 
     def delivered_up_to(self, sequence: i64) -> None:
         """Before a crash everything up to this id was delivered."""
@@ -113,11 +118,18 @@ class Assembly:
             self._numbering.forget_below(sequence)
         return len(self._noted) > 0 and self._noted.pop(sequence, False)
 
-    def keep(self, piece: bytes, limit: i64) -> None:
-        """Part of a payload that goes on."""
+    def keep(self, piece: bytes, limit: i64) -> bool:
+        """Part of a payload that goes on; False if nothing changes but what is beyond the limit.
+
+        The part that goes beyond it has to be known after a crash, or the payload seemed whole.
+        """
+        within = self.size <= limit
         self.size += len(piece)
         if self.size <= limit:
-            self._pieces.append(piece)
+            append_part(self._pieces, piece)
+        else:
+            self._pieces.clear()
+        return within and len(piece) > 0
 
     def join(self, last: bytes) -> bytes:
         """The whole payload, of which this is the last part."""
@@ -138,6 +150,14 @@ class Assembly:
     def is_empty(self) -> bool:
         """Whether nothing is under way."""
         return not self._pieces and not self._noted
+
+
+def append_part(pieces: list[bytes], piece: bytes) -> None:
+    """Append a part to those before it; small ones become one."""
+    if pieces and len(pieces[-1]) < JOINED_BELOW and len(piece) < JOINED_BELOW:
+        pieces[-1] += piece
+    elif piece:
+        pieces.append(piece)
 
 
 @final

@@ -6,6 +6,7 @@ before it in the datagram has happened, the rest has not.
 
 from typing import Final, final
 
+from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
@@ -20,6 +21,7 @@ from antecede.wire.codec import read_packet
 from antecede.wire.fence import read_stones
 from antecede.wire.frames import (
     BYE,
+    CHALLENGE,
     CREDIT,
     LINK,
     NAMES,
@@ -32,6 +34,7 @@ from antecede.wire.frames import (
     PIECE,
     PING,
     RELEASE,
+    RESPONSE,
     STOPPED,
     SUSPECTS,
 )
@@ -243,6 +246,10 @@ class DatagramReader:
             session.standing.released()
         elif kind == STOPPED:
             self.stopped = True
+        elif kind == CHALLENGE:
+            session.is_challenged(read_i64_le(reader.take(8), 0))
+        elif kind == RESPONSE:
+            session.responds(read_i64_le(reader.take(8), 0))
         elif kind == SUSPECTS:
             version = reader.positive()
             session.hear_suspects(version, read_stones(reader, False))

@@ -25,3 +25,4 @@ NUMBERED: Final = 81
 LOST: Final = 82
 TOLD: Final = 83
 NAMED: Final = 84
+SENT_BEFORE: Final = 85

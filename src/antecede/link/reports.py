@@ -1,12 +1,22 @@
 """What a node tells its application about its peers, as values."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
+PeerAddress: TypeAlias = tuple[str, int] | tuple[str, int, int, int] | str
+"""Where somebody is seen: host and port, with IPv6 also flow and scope; on a carrier whose places
+have no ports, its name there."""
+
+
+def seen_at(address: object) -> PeerAddress:
+    """An address as the transport gave it, in a report."""
+    if isinstance(address, tuple):
+        return address
+    return str(address)
+
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerMet:
     """A peer has been reached for the first time."""
 
@@ -14,7 +24,7 @@ class PeerMet:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerRestarted:
     """A peer has come back as a new incarnation: it knows nothing of what was before."""
 
@@ -22,16 +32,29 @@ class PeerRestarted:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerMoved:
     """A peer without a configured address now answers from another one."""
 
     name: str
-    address: Hashable
+    address: PeerAddress
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class PathNarrow:
+    """Datagrams of 1,200 bytes, which hellos have, do not reach a peer any more.
+
+    Messages go in pieces, if at all, and the peer could not be met again if it restarted.
+    """
+
+    name: str
+    size: int
+    """The largest datagrams that reach it, as far as is known; 0 if not even small ones do."""
+
+
+@final
+@dataclass(frozen=True)
 class PeerSilent:
     """Nothing has come from a peer for longer than allowed; what is for it is kept."""
 
@@ -40,7 +63,7 @@ class PeerSilent:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerBack:
     """A silent peer has answered."""
 
@@ -48,7 +71,7 @@ class PeerBack:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerLeft:
     """A peer has said good-bye and wants nothing more."""
 
@@ -56,9 +79,9 @@ class PeerLeft:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Undeliverable:
-    """These messages may never have been delivered to a peer that is gone.
+    """These messages may never have been delivered to a peer that is gone, or does not take them.
 
     With a journal: told again after a crash that came before it was known to be told.
     """
@@ -67,10 +90,12 @@ class Undeliverable:
     sequences: tuple[int, ...]
     life: int | None = None
     """The incarnation of this node that had sent them, if it was one before this one."""
+    reason: str | None = None
+    """Why, if not because the peer is gone: that they are larger than it takes."""
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerExpelled:
     """A peer is out for good: nobody waits for it any more, and nothing of it is taken."""
 
@@ -86,19 +111,32 @@ class PeerExpelled:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NodeFenced:
     """This node itself is expelled: it takes and delivers nothing more."""
 
     name: str
-    """Who has said so."""
+    """The name of this node, as that of whoever is expelled in `PeerExpelled`."""
     by: str
     """Who decided it."""
     reason: str
+    told_by: str
+    """Who has said so: the one who decided it, or another peer that follows it."""
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Split:
+    """A peer that is expelled here lives, and has expelled this node as well: both go on apart.
+
+    Restart one of the two to bring them together again.
+    """
+
+    name: str
+
+
+@final
+@dataclass(frozen=True)
 class TooLarge:
     """A payload of a peer was beyond our limit, and was not handed over."""
 
@@ -109,34 +147,36 @@ class TooLarge:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Refused:
     """A peer will not talk to us, or we not to it."""
 
     name: str
-    address: Hashable
+    address: PeerAddress
     reason: str
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Stranger:
     """Somebody who was never introduced has said hello, and strangers are welcome."""
 
     name: str
-    address: Hashable
+    address: PeerAddress
 
 
 Report: TypeAlias = (
     PeerMet
     | PeerRestarted
     | PeerMoved
+    | PathNarrow
     | PeerSilent
     | PeerBack
     | PeerLeft
     | Undeliverable
     | PeerExpelled
     | NodeFenced
+    | Split
     | TooLarge
     | Refused
     | Stranger

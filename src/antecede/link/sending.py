@@ -17,12 +17,22 @@ from antecede.link.kept import Kept, KeptLarge
 from antecede.link.limits import Limits
 from antecede.link.numbering import Numbering, OwnParts
 from antecede.link.parts import LargePayload
+from antecede.link.payloads import PayloadsUnderWay
 from antecede.link.session import ME, Session
 from antecede.wire.frames import FRAME_ROOM
 
 FLUSH_BYTES: Final = 256 << 10
 """So much is not kept until the end of the turn: it leaves at once. A message counts as in a
 receiver's window, so that many small ones do not make a turn long."""
+
+SHARE: Final = 3
+"""One target may have this many times as much in the buffer as is free: three quarters of it, or
+three quarters of what another has left."""
+
+
+def is_spacious(used: i64, limit: i64) -> bool:
+    """Whether nobody can have more than its share, whoever has what is used."""
+    return (SHARE + 1) * used < SHARE * limit
 
 
 @final
@@ -41,6 +51,7 @@ class Sending:
         "_numbering",
         "_oldest",
         "_parts",
+        "_payloads",
         "_process",
         "_surplus",
         "_wholes",
@@ -74,6 +85,7 @@ class Sending:
         self._surplus: i64 = 0
         # By the id of the last part: for whom its payload is, and how large.
         self._wholes: Final[dict[int, tuple[list[int], int]]] = {}
+        self._payloads: Final = PayloadsUnderWay(core.process)
         self._large: LargePayload | None = None
         self._next_sequence: i64 = 1
         # Everybody has delivered what is below this id.
@@ -103,6 +115,44 @@ class Sending:
             and (not to_self or self._inbox.has_room_for_own(self._limits.window))
         )
 
+    def has_room_for(self, contacts: list[Contact], to_self: bool, size: i64) -> bool:
+        """Whether a message of this size may be sent to these peers now.
+
+        Nothing else is sent until the last part of a large one has found room. So it begins only
+        if all of it finds room, or if its targets have nothing else to acknowledge.
+        """
+        if not self.has_room(to_self):
+            return False
+        part_size = self._part_size(contacts)
+        more: i64 = (size - 1) // part_size if size > part_size else 0
+        for contact in contacts:
+            session = contact.session
+            if self.has_share(session, more, size if more > 0 else 0):
+                continue
+            if more == 0 or self._process.owes(session.id) > 0:
+                return False
+        return True
+
+    def has_share(self, session: Session, more: i64 = 0, size: i64 = 0) -> bool:
+        """Whether a peer has less than its share of the buffer, with `more` parts and `size` bytes.
+
+        It may have up to `SHARE` times what is free, so that there is always room for another, and
+        everything if there is no other. Where sizes differ, its bytes are taken to be as large a
+        part of all as its messages are.
+        """
+        if len(self._directory.by_name) < 2:
+            return True
+        limits = self._limits
+        count = self._process.buffered() + more
+        held = self.bytes_held + size
+        if is_spacious(count, limits.send_limit) and is_spacious(held, limits.send_bytes):
+            return True
+        owed = self._process.owes(session.id) + more
+        return owed == 0 or (
+            owed < SHARE * (limits.send_limit - count)
+            and owed * held < SHARE * count * (limits.send_bytes - held)
+        )
+
     def quick_send(self, target: object, payload: object, now_ns: i64) -> i64:
         """Send to one peer if nothing stands in the way: the message's number, or 0 if not.
 
@@ -112,11 +162,11 @@ class Sending:
         if not isinstance(target, str) or not isinstance(payload, bytes):
             return 0
         contact = self._directory.by_name.get(target)
-        if contact is None or self.unwritten > FLUSH_BYTES or not self.has_room():
-            return 0
-        if not self.accepts:
+        if contact is None or self.unwritten > FLUSH_BYTES or not self.accepts:
             return 0
         session = contact.session
+        if not self._is_spacious() and not (self.has_room() and self.has_share(session)):
+            return 0
         if contact.expelled or contact.away or session.is_gone():
             return 0
         if len(payload) > session.largest:
@@ -130,13 +180,10 @@ class Sending:
 
     def send(self, contacts: list[Contact], to_self: bool, payload: bytes, now_ns: i64) -> i64:
         """Send to these peers; the message's number. The caller has seen that there is room."""
-        part_size: i64 = self._limits.part_size
+        part_size = self._part_size(contacts)
         targets: list[int] = [ME] if to_self else []
         for contact in contacts:
             targets.append(contact.session.id)
-            size = contact.session.datagram_size - FRAME_ROOM
-            if size < part_size:
-                part_size = size
         self.sent += 1
         if len(payload) > part_size:
             large = LargePayload(targets, payload, part_size, self._next_sequence)
@@ -144,6 +191,7 @@ class Sending:
             self._wholes[large.sequence] = (list(targets), len(payload))
             first = self._next_sequence
             number = self._numbering.payload(first, large.sequence)
+            self._payloads.add(first, large.sequence, [one for one in targets if one != ME])
             self._count_surplus()
             if self._kept is not None:
                 self._kept.whole(large.sequence, targets, len(payload))
@@ -178,16 +226,46 @@ class Sending:
         """Whether parts of large payloads are among what the core counts as messages."""
         return len(self._parts) > 0 or self._large is not None
 
-    def numbers_owed(self, session: Session) -> list[int]:
-        """The numbers of what a peer has not acknowledged, each once; of what is large, the whole.
+    def messages_buffered(self) -> int:
+        """How many of our messages somebody has not acknowledged.
 
-        Takes a step for every part: for those who ask now and then.
+        The core counts the parts of a large one, and so does the limit of the buffer; an
+        application counts it once.
         """
-        ids = self._process.owed_ids(session.id)
+        count = self._process.buffered()
+        if not self.in_parts():
+            return count
+        large = self._large
+        if large is not None and any(target != ME for target in large.targets):
+            count += large.sequence - self._next_sequence + 1
+        return count - self._payloads.surplus(self._next_sequence)
+
+    def messages_owed(self, session: Session) -> int:
+        """How many of them a peer has not acknowledged."""
+        count = self._process.owes(session.id)
+        if not self.in_parts():
+            return count
         large = self._large
         if large is not None and session.id in large.targets:
-            ids.append(large.sequence)
-        return list(dict.fromkeys(int(self.number_of(sequence)) for sequence in ids))
+            count += large.sequence - self._next_sequence + 1
+        return count - self._payloads.owed_surplus(session.id, self._next_sequence)
+
+    def messages_to(self, target: int, oldest: i64, count: i64) -> int:
+        """How many messages to a peer `count` ids are, the oldest of which is this."""
+        if not self.in_parts():
+            return count
+        large = self._large
+        if large is not None and target in large.targets:
+            count += large.sequence - self._next_sequence + 1
+        return count - self._payloads.surplus_to(target, oldest)
+
+    def messages_since(self, oldest: i64, count: i64) -> int:
+        """How many messages `count` ids are from this one on, whoever they are for."""
+        if not self.in_parts():
+            return count
+        last = self._next_sequence - 1
+        surplus = (last - self.number_of(last)) - (oldest - self.number_of(oldest))
+        return count - surplus if count > surplus else 1
 
     # What survives a crash.
 
@@ -224,6 +302,8 @@ class Sending:
         self._wholes.update(kept.wholes)
         for first, (last, number) in kept.numbers.items():
             self._numbering.recall(first, last, number)
+            if last in self._wholes:
+                self._payloads.add(first, last, [one for one in self._wholes[last][0] if one != ME])
         rest = kept.large()
         if rest is not None:
             skipped = (self._next_sequence - rest.first) * rest.part_size
@@ -249,6 +329,7 @@ class Sending:
 
     def withdraw(self, session: Session, messages: list[int]) -> list[int]:
         """A peer gets nothing more: the numbers of the payloads that `messages` to it end."""
+        self._payloads.forget(session.id)
         whole = [int(self.number_of(last)) for last in messages if last not in self._parts]
         large = self._large
         if large is not None and large.withdraw(session.id):
@@ -277,6 +358,27 @@ class Sending:
     def _count_surplus(self) -> None:
         following = self.last_sequence() + 1
         self._surplus = following - self._numbering.of(following)
+
+    def _is_spacious(self) -> bool:
+        """Whether there is room for a message to anybody, whoever has what is used."""
+        process = self._process
+        count: i64 = process.buffered()
+        held = process.buffered_bytes() + MESSAGE_COST * count
+        return (
+            self._large is None
+            and is_spacious(count, self._limits.send_limit)
+            and is_spacious(held, self._limits.send_bytes)
+            and not process.is_full()
+        )
+
+    def _part_size(self, contacts: list[Contact]) -> i64:
+        """The largest message to these peers that is not cut into parts."""
+        part_size: i64 = self._limits.part_size
+        for contact in contacts:
+            size = contact.session.datagram_size - FRAME_ROOM
+            if size < part_size:
+                part_size = size
+        return part_size
 
     def _submit(self, targets: list[int], payload: bytes, now_ns: i64) -> i64:
         sequence = self._next_sequence

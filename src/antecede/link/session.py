@@ -13,6 +13,7 @@ from mypy_extensions import i64
 from antecede.core.process import NEVER_NS
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
+from antecede.link.kept import MET_SINCE
 from antecede.link.names import Speech
 from antecede.link.outgoing import Outgoing
 from antecede.link.parts import Assembly, Pieces
@@ -29,9 +30,13 @@ from antecede.wire.frames import FRAME_ROOM
 ME: Final = 0
 """This node's id in its own core; the sessions with its peers are 1, 2, 3, …"""
 
-UNLIMITED: Final = -1
+UNLIMITED: Final = 1 << 62
 ADDRESS_FACTOR: Final = 3
 """To an address where a peer has not answered yet goes at most so many times what came from it."""
+
+TOKENS_MOST: Final = 16
+"""Tokens that are remembered because their session has begun anew. A process that still has one of
+them lives beside the one that has come back."""
 
 MOVES_NS: Final = 1_000_000_000
 """That a peer has moved is told at most this often."""
@@ -46,6 +51,7 @@ BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
 NOTICES_SENT: Final = 8
 SUSPECTS_SENT: Final = 16
+RESPONSE_SENT: Final = 32
 """Control of the link in a datagram that left, as bits; what is lost of it is sent again."""
 
 
@@ -59,12 +65,12 @@ class Session:
         "_most",
         "_moved_ns",
         "_probing",
-        "_proof_from",
-        "_proven_address",
+        "_response",
         "_timer_ns",
         "_too_large",
         "address",
         "assembly",
+        "challenge",
         "credit",
         "datagrams_out",
         "id",
@@ -82,11 +88,15 @@ class Session:
         "payload_limit",
         "pieces",
         "ping_due",
+        "proven_address",
         "receipts",
         "receiving_seal",
         "repeated",
+        "replaced_tokens",
+        "response_due",
         "rows",
         "seal",
+        "sent_before",
         "speech",
         "standing",
         "suspects",
@@ -94,6 +104,7 @@ class Session:
         "suspicions_due",
         "token_in",
         "token_out",
+        "told_of_expulsion",
         "unnoted",
         "written_name",
     )
@@ -120,23 +131,27 @@ class Session:
         self.assembly: Final = Assembly()
         self.pieces: Final = Pieces()
         self.rows: Final = rows
-        # Whom the two sides mean by numbers, where packets name others.
         self.speech: Final = speech
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
-        # Whether it has a journal, and may come back as the same incarnation.
+        # Whether it has a journal, and until it is met, how far our ids had got before a crash.
         self.keeps = False
+        self.sent_before: i64 = 0
         self.token_in: i64 = 0
         self.token_out: i64 = 0
+        self.replaced_tokens: list[int] = []
         self.address: object = None
         self._fixed_address = False
         self._moved_ns: i64 = -MOVES_NS
         self._too_large: Final = Allowance(TOO_LARGE_AT_ONCE, TOO_LARGE_NS)
-        # Where the peer has answered from. At another address so many bytes may go to it until a
-        # datagram from this number on is acknowledged; UNLIMITED: it is there.
-        self._proven_address: object = None
+        # Where the peer has answered from. To another address this many bytes may go until it has
+        # repeated the challenge that went there; UNLIMITED: it is there.
+        self.proven_address: object = None
         self._allowance: i64 = UNLIMITED
-        self._proof_from: i64 = 0
+        self.challenge: i64 = 0
+        # The last challenge of the peer, and whether the response to it is to leave.
+        self._response: i64 = 0
+        self.response_due = False
         # What its datagrams are sealed with, and, where both sides had said hello at once, what
         # the peer seals with instead. None: nothing is sealed.
         self.seal: Seal | None = None
@@ -146,7 +161,7 @@ class Session:
         self.payload_limit: i64 = payload_limit
         self.ping_due = False
         self._probing = False
-        # Whether it waits to be written to, when the pace allows more, and when it is looked at.
+        # Whether to write to it, when the pace allows more, and when it is looked at.
         self.marked = False
         self.paced_ns: i64 = NEVER_NS
         self._timer_ns: i64 = NEVER_NS
@@ -157,10 +172,11 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
-        # Whom it says that it suspects, in which list of its, and whether ours is due.
+        # Whom it suspects, in which list of its, and whether ours is due.
         self.suspects: list[Tombstone] = []
         self.suspects_version: i64 = 0
         self.suspicions_due = False
+        self.told_of_expulsion = False
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 
@@ -214,11 +230,12 @@ class Session:
     ) -> None:
         """The peer is known: from now on datagrams can leave."""
         self.seal = seal
+        self.sent_before = MET_SINCE
         self.incarnation = incarnation
         self.token_in = token_in
         self.token_out = token_out
         self.address = address
-        self._proven_address = address
+        self.proven_address = address
         self._fixed_address = fixed_address
         self.standing.meet(now_ns)
         self.last_sent_ns = now_ns
@@ -240,12 +257,17 @@ class Session:
         Numbers, acknowledgements, credit and keys begin anew; what is ordered and delivered goes
         on.
         """
+        if self.token_in != 0:
+            self.replaced_tokens.append(int(self.token_in))
+            del self.replaced_tokens[:-TOKENS_MOST]
         self.receipts = Receipts()
         self.credit = self.credit.successor()
         self.outgoing = self.outgoing.successor(self.credit)
         self.standing = self.standing.successor()
         self.receiving_seal = None
         self._allowance = UNLIMITED
+        self.challenge = 0
+        self.response_due = False
         self._probing = False
         self.paced_ns = NEVER_NS
         self.noting = []
@@ -271,13 +293,38 @@ class Session:
         if number <= self.receipts.numbers.largest:
             return False
         self.address = address
-        if address == self._proven_address:
-            self._allowance = UNLIMITED
-        else:
-            self._allowance = 0
-            self._proof_from = self.path.next_number()
-            self.ping_due = True
+        self.challenge = 0
+        self._allowance = UNLIMITED if address == self.proven_address else 0
         return True
+
+    def is_unproven(self) -> bool:
+        """Whether the peer seems to be where it has not answered from."""
+        return self._allowance != UNLIMITED
+
+    def challenge_with(self, number: i64) -> None:
+        """Only who receives at the peer's address can repeat this number, which nobody knows.
+
+        Acknowledgements are no proof: numbers of datagrams can be guessed.
+        """
+        self.challenge = number
+        self.ping_due = True
+
+    def is_challenged(self, number: i64) -> None:
+        """The peer wants this number repeated, to know that we are where we seem to be."""
+        self._response = number
+        self.response_due = True
+
+    def responds(self, number: i64) -> None:
+        """The peer repeats a number: it is where it seems to be, if that is the right one."""
+        if number == self.challenge != 0:
+            self.challenge = 0
+            self._allowance = UNLIMITED
+            self.proven_address = self.address
+
+    def take_response(self) -> i64:
+        """The response is written."""
+        self.response_due = False
+        return self._response
 
     def tells_move(self, now_ns: i64) -> bool:
         """Whether it is worth telling that the peer has moved: one that does it all the time is
@@ -302,9 +349,6 @@ class Session:
         """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
         path.acknowledged(acked, delay_ns, now_ns)
-        if self._allowance != UNLIMITED and acked.lasts[0] >= self._proof_from:
-            self._allowance = UNLIMITED
-            self._proven_address = self.address
         if self.speech is not None and path.flight.settled_names:
             self.speech.understood_by_peer(path.flight.settled_names)
         if path.flight.settled_controls & BYE_SENT:
@@ -316,7 +360,7 @@ class Session:
 
         If a probe is wanted: the datagram whose messages it should repeat, if there is one.
         """
-        self.path.expire(now_ns)
+        self.path.expire(now_ns, self.standing.heard_ns)
         self._repeat_lost_control()
         if not self.path.take_probe():
             return None
@@ -380,11 +424,13 @@ class Session:
     def wants_to_write(self, now_ns: i64) -> bool:
         """Whether anything waits that may leave now."""
         standing = self.standing
-        if standing.phase != MET or self._allowance == 0:
+        if standing.phase != MET or self._allowance <= 0:
             return False
+        if self.path.is_clogged():
+            return self.ping_due
         if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
             return True
-        if self.notices_due or self.noting or self.suspicions_due:
+        if self.notices_due or self.noting or self.suspicions_due or self.response_due:
             return True
         if self.receipts.ack_at_ns <= now_ns or self.outgoing.has_control():
             return True
@@ -392,15 +438,21 @@ class Session:
 
     def may_send_messages(self, now_ns: i64) -> bool:
         """Whether messages wait, and window, pace and credit let them leave."""
-        if not self.outgoing.has_messages() or 0 <= self._allowance < self.datagram_size:
+        if self._allowance < self.datagram_size or not self.outgoing.has_messages():
             return False
-        if self._probing or self.path.flight.size == 0:
+        if self._probing:
+            return True
+        if self.path.is_held(now_ns):
+            return False
+        if self.path.flight.size == 0:
             return True
         return self.path.room(now_ns) >= self.datagram_size
 
     def size_to_try(self, now_ns: i64) -> i64:
         """The size of a datagram that should find out whether it comes through, or 0."""
-        return self.path.sizes.trial(now_ns) if self.standing.phase == MET else 0
+        if self.standing.phase != MET or self._allowance != UNLIMITED:
+            return 0
+        return self.path.sizes.trial(now_ns)
 
     def take_ping(self) -> bool:
         """Whether a ping is to be written."""
@@ -412,7 +464,7 @@ class Session:
         """A datagram has left."""
         self.path.departed(sent, now_ns)
         if self._allowance != UNLIMITED:
-            self._allowance = max(0, self._allowance - sent.size)
+            self._allowance -= sent.size
         self.last_sent_ns = now_ns
         self.datagrams_out += 1
         if sent.again is not None:
@@ -424,7 +476,10 @@ class Session:
         """Everything that may leave now has left."""
         self._probing = False
         self.paced_ns = NEVER_NS
-        if self.standing.phase == MET and self.outgoing.has_messages():
+        if self.standing.phase != MET or not self.outgoing.has_messages():
+            return
+        # If it is not the pace that holds messages back, time alone does not let them go.
+        if self._allowance >= self.datagram_size and not self.path.is_clogged():
             self.paced_ns = self.path.paced_until_ns(now_ns)
 
     def mark(self) -> bool:
@@ -482,6 +537,8 @@ class Session:
                 self.repeat_notices()
             if sent.controls & SUSPECTS_SENT:
                 self.suspicions_due = True
+            if sent.controls & RESPONSE_SENT:
+                self.response_due = True
             if sent.controls & RELEASE_SENT:
                 self.standing.repeat_release()
             if sent.controls & BYE_SENT:

@@ -106,10 +106,18 @@ class Survival:
             if session.incarnation == 0:
                 # One that was added since is not among what was restored.
                 self._core.introduce(session.id, session.name)
+            self._limit_numbers(session)
             delivered, _ = self._process.expected(session.id)
             session.credit.last = delivered
             session.assembly.delivered_up_to(delivered)
         self._sending.resume(now_ns)
+
+    def _limit_numbers(self, session: Session) -> None:
+        """A peer that is met again cannot have delivered more than had left for it."""
+        known = None if self._kept is None else self._kept.peer_called(session.name)
+        if self._kept is not None and known is not None and known.id == session.id:
+            sent = self._process.submitted_to(session.id)
+            session.sent_before = self._kept.not_met_since(known, sent)
 
 
 def marks_of(contact: Contact) -> i64:

@@ -19,6 +19,14 @@ class Tokens:
         """A number for a new life of a node: higher than those of its lives before."""
         return self.fresh()
 
+    def above(self, lowest: int) -> int:
+        """A number for a new life that is higher than this one, which a peer has named.
+
+        0 if no clock can have been so far ahead: nobody may push numbers to the end of their range.
+        """
+        number = self.incarnation()
+        return number if number > lowest else lowest + 1
+
 
 @final
 class RecalledTokens:

@@ -7,7 +7,7 @@ between the control of the link and that of the core.
 
 from typing import Final, final
 
-from librt.strings import BytesWriter
+from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.fact_packets import without_watermarks
@@ -18,11 +18,13 @@ from antecede.link.numbering import OwnParts
 from antecede.link.outgoing import sequence_of
 from antecede.link.parts import CutFrame
 from antecede.link.path.flight import Sent
+from antecede.link.sealing import SEAL_BYTES
 from antecede.link.session import (
     BYE_SENT,
     CREDIT_SENT,
     NOTICES_SENT,
     RELEASE_SENT,
+    RESPONSE_SENT,
     SUSPECTS_SENT,
     Session,
 )
@@ -37,12 +39,14 @@ from antecede.wire.fence import (
 )
 from antecede.wire.frames import (
     BYE,
+    CHALLENGE,
     CREDIT,
     FRAME_ROOM,
     HEADER_MOST,
     NO_KEY,
     NOTED,
     NOTICES,
+    NUMBER_AT,
     NUMBERED,
     NUMBERS,
     PACKETS_MOST,
@@ -50,18 +54,24 @@ from antecede.wire.frames import (
     PIECE,
     PING,
     RELEASE,
+    RESPONSE,
     STOPPED,
     SUSPECTS,
     write_frame,
     write_header,
 )
-from antecede.wire.greeting import UNKNOWN_SIZE
+from antecede.wire.greeting import UNKNOWN_SIZE, cut_text
 from antecede.wire.hybrid import write_message
 from antecede.wire.naming import write_names
-from antecede.wire.varint import write_varint
+from antecede.wire.varint import varint_size, write_varint
 
 PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
+
+SEALED_PING: Final = 96
+"""Bytes behind the header of a sealed datagram with a ping or a bye, at least: as large may be the
+answer that its sender is expelled, and no answer is larger than what it answers. Without keys the
+sender would say hello, and be told then; a node whose key was withdrawn is not heard any more."""
 
 CONTROL_ROOM: Final = 192
 """Bytes that control of the core takes at most, names aside."""
@@ -103,6 +113,7 @@ class DatagramWriter:
         "_size",
         "_surplus",
         "_suspicions",
+        "_wants_answer",
         "_writer",
     )
 
@@ -130,6 +141,8 @@ class DatagramWriter:
         self._size: i64 = 0
         # By how much the ids of its last messages are larger than their numbers.
         self._surplus: i64 = 0
+        # Whether a ping or a bye is in the datagram.
+        self._wants_answer = False
 
     def write(self, session: Session, now_ns: i64) -> None:
         """Put everything that may leave now into datagrams."""
@@ -156,6 +169,7 @@ class DatagramWriter:
         writer = self._writer
         writer.truncate(0)
         write_header(writer, session.token_out, sent.number, mark)
+        self._wants_answer = False
         self._room = session.datagram_size
         if seal is not None:
             # Apart: the cipher wants it so, and cutting it off later would be another copy.
@@ -170,6 +184,8 @@ class DatagramWriter:
         if seal is None and len(self._writer) < UNKNOWN_SIZE:
             # Or a peer that has restarted could not tell us so: no answer is larger than that.
             self._writer.write(bytes(UNKNOWN_SIZE - len(self._writer)))
+        if seal is not None and self._wants_answer and len(self._writer) < SEALED_PING:
+            self._writer.write(bytes(SEALED_PING - len(self._writer)))
         data = self._writer.getvalue()
         if seal is not None:
             data = seal.sealed(self._header, data, sent.number)
@@ -200,7 +216,7 @@ class DatagramWriter:
         answerable = sent.permit > 0 or sent.has_messages()
         datagram = Datagram(session.address, self._finished(session, sent), answerable)
         self._out.append(datagram)
-        if session.is_leaving() and path.probes > 0:
+        if session.is_leaving() and path.probes > 0 and not session.is_unproven():
             # Soon nobody will be here to repeat it.
             self._out.extend([datagram] * (LEAVING_COPIES - 1))
         session.sent(sent, now_ns)
@@ -214,6 +230,7 @@ class DatagramWriter:
         if standing.bye_due:
             write_frame(writer, BYE, standing.take_bye())
             sent.controls |= BYE_SENT
+            self._wants_answer = True
         if standing.release_due:
             standing.take_release()
             writer.append(u8(RELEASE))
@@ -221,6 +238,14 @@ class DatagramWriter:
         if session.take_ping():
             writer.append(u8(PING))
             sent.eliciting = True
+            self._wants_answer = True
+            if session.challenge != 0:
+                writer.append(u8(CHALLENGE))
+                write_i64_le(writer, session.challenge)
+        if session.response_due:
+            writer.append(u8(RESPONSE))
+            write_i64_le(writer, session.take_response())
+            sent.controls |= RESPONSE_SENT
         if session.suspicions_due:
             session.suspicions_due = False
             write_frame(writer, SUSPECTS, self._suspicions.version)
@@ -247,13 +272,18 @@ class DatagramWriter:
             session.noting = fences.others(session.noting, stones)
 
     def write_expulsion(
-        self, session: Session, stone: Tombstone, address: object, now_ns: i64
+        self, session: Session, stone: Tombstone, address: object, size: i64, now_ns: i64
     ) -> None:
-        """Tell a peer that it is expelled itself; it will be told again if it goes on."""
+        """Tell a peer, in at most `size` bytes, that it is expelled itself.
+
+        It will be told again if it goes on.
+        """
         sent = Sent(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
-        write_stones(self._writer, NOTICES, [stone], True)
+        said = shortened(stone, room_for_news(session, size))
+        write_stones(self._writer, NOTICES, [said], True)
         self._out.append(Datagram(address, self._finished(session, sent)))
+        session.sent(sent, now_ns)
 
     def _write_control(self, session: Session, sent: Sent, now_ns: i64) -> None:
         """Append what the core has to say beside messages."""
@@ -471,3 +501,18 @@ def fitting(stones: list[Tombstone], room: i64) -> list[Tombstone]:
         if len(chosen) == STONES_MOST:
             break
     return chosen
+
+
+def room_for_news(session: Session, size: i64) -> i64:
+    """The bytes that are left for news in the next datagram of a session, if it has this size."""
+    number = session.path.next_number()
+    size -= NUMBER_AT + varint_size(number) + varint_size(number - session.path.oldest_number())
+    return size if session.seal is None else size - SEAL_BYTES
+
+
+def shortened(stone: Tombstone, room: i64) -> Tombstone:
+    """The news with as many of its words as there is room for; there is room for the rest."""
+    room -= stones_size([Tombstone(stone.name, stone.incarnation, "", "")])
+    by = stone.by if len(stone.by.encode()) <= room else ""
+    room -= len(by.encode())
+    return Tombstone(stone.name, stone.incarnation, by, cut_text(stone.reason, room))

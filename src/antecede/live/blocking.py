@@ -18,10 +18,12 @@ import atexit
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, Self, TypeAlias, TypeVar, Unpack, cast
 
@@ -29,10 +31,13 @@ from antecede.core.errors import AntecedeError, LocalError
 from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, Refused, Report, Stranger
 from antecede.live.addresses import Address
-from antecede.live.errors import NodeClosed, Stranded
+from antecede.live.callbacks import Callbacks
+from antecede.live.deliveries import beside_a_handler
+from antecede.live.errors import NodeClosed, Stranded, TimedOut, WrongProcess
 from antecede.live.explaining import Explanation
+from antecede.live.leaving import Linger
 from antecede.live.listeners import Listener
-from antecede.live.node import Linger, Node
+from antecede.live.node import Node
 from antecede.live.opening import Config, Opening, given_settings
 from antecede.live.settings import (
     AddressLike,
@@ -44,6 +49,7 @@ from antecede.live.settings import (
     gather_settings,
 )
 from antecede.live.stats import Health, Stats
+from antecede.live.targets import Payload, payload_bytes
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
@@ -148,7 +154,9 @@ class Caller:
 class LoopThread:
     """Runs a loop until it is stopped; a daemon, so that it never keeps a program from ending."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, node: str = "") -> None:
+        self._name: Final = node
+        self._pid: Final = os.getpid()
         self._loop: Final = asyncio.new_event_loop()
         self._seats: Final[list[Seat]] = []
         self._own: Final = threading.local()
@@ -168,6 +176,8 @@ class LoopThread:
                 "this would wait for itself: call a blocking node from a thread of your own, not "
                 "from code that runs in its loop"
             )
+        if os.getpid() != self._pid:
+            raise WrongProcess(self._name)  # There is no thread that would answer.
         caller = self._caller()
         request = Request(work)
         self._schedule(caller.ask, request, self._seats)
@@ -244,7 +254,8 @@ class Announcer:
     """Calls listeners in a thread of its own, one event after the other."""
 
     def __init__(self, name: str) -> None:
-        self._name: Final = name
+        self.callbacks = Callbacks(name)
+        """Counts listeners that fail; from the opening of the node on those of the node."""
         self._events: Final[SimpleQueue[tuple[Listener, Report] | None]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -273,8 +284,8 @@ class Announcer:
             listener, report = event
             try:
                 listener(report)
-            except Exception:
-                log.exception("%s: an event listener failed for %r", self._name, report)
+            except BaseException:  # It would end this thread, and nobody would notice.
+                self.callbacks.has_failed(f"an event listener, called with {report!r},")
 
 
 class BlockingNode:
@@ -283,20 +294,23 @@ class BlockingNode:
     def __init__(self, settings: Settings, on_event: Listener | None = None) -> None:
         self._announcer: Final = Announcer(settings.name)
         told = None if on_event is None else self._announcer.telling(on_event)
-        self._loop: Final = LoopThread("antecede-node")
+        self._loop: Final = LoopThread("antecede-node", settings.name)
         try:
             self._node: Final = self._loop.call(lambda: opened(Opening(settings, told)))
         except BaseException:
             self._loop.stop()
             self._announcer.stop()
             raise
+        self._announcer.callbacks = self._node._callbacks
         # With a journal: what each thread took last, unless it confirms by itself.
         self._in_hand: Final = threading.local()
         self._confirms: Final = settings.journal is not None and settings.confirm == "next"
         if settings.journal is not None:
             self._in_loop(lambda node: node.journal.serve_threads())
-        self._reading: Final = threading.Lock()
+        # What came with a message that somebody asked for; filled in the loop, emptied anywhere.
         self._read: Final[deque[InboundMessage]] = deque()
+        # How many threads wait in the loop for a message: changed there.
+        self._waiting = 0
         self._handler: threading.Thread | None = None
         self._closing: Final = threading.Lock()
         self._closed = False
@@ -304,6 +318,10 @@ class BlockingNode:
         atexit.register(self._close_at_exit)
 
     # Who this is.
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return f"<BlockingNode {self.name!r} at {self.address}, {state}>"
 
     @property
     def settings(self) -> Settings:
@@ -368,33 +386,72 @@ class BlockingNode:
 
     # Sending.
 
-    def send(self, target: str | Sequence[str], payload: bytes) -> int:
+    def send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Send to one peer or, as one message, to several; the message's id. Waits for room."""
-        return self._call(lambda node: node.send(target, payload))
+        copied = payload_bytes(payload)
+        return self._call(lambda node: node.send(target, copied))
 
-    def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
+    def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `send`, but `BufferFull` where that would wait."""
-        return self._in_loop(lambda node: node.try_send(target, payload))
+        copied = payload_bytes(payload)
+        return self._in_loop(lambda node: node.try_send(target, copied))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything sent so far has been delivered; `TimedOut` names who has not."""
+        """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
+
+        `TimedOut` names who has not got it; `Undelivered` if messages had to be given up.
+        """
         self._call(lambda node: node.flush(timeout))
 
     # Receiving.
 
     def receive(self, timeout: float | None = None) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        self._check_asker()
         self._confirm_in_hand()
         message = self._next(timeout)
         if self._confirms:
             self._in_hand.messages = [message]
         return message
 
+    def _check_asker(self) -> None:
+        if self._handler is not None and self._handler is not threading.current_thread():
+            raise LocalError(beside_a_handler(self.name))
+
     def _next(self, timeout: float | None) -> InboundMessage:
-        with self._reading:
-            if not self._read:
-                self._read.extend(self._call(lambda node: take(node, timeout)))
-            return self._read.popleft()
+        """The next message: no thread holds up another while it waits for one."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            with suppress(IndexError):
+                return self._read.popleft()
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                message = self._call(partial(self._take, timeout=left))
+            except NodeClosed:
+                if not self._read:  # Whoever closed it has left here what nobody had read.
+                    raise
+            except TimedOut as error:
+                raise TimedOut(error.action, timeout or 0.0, error.waiting_for) from None
+            else:
+                if message is not None:
+                    return message
+
+    async def _take(self, node: Node, timeout: float | None) -> InboundMessage | None:
+        """In the loop: the next message, and those that can be had with it at no cost.
+
+        None if another thread has brought some meanwhile. If others wait, nothing but the message
+        is taken: what is brought here they would not see.
+        """
+        if self._read:
+            return None
+        self._waiting += 1
+        try:
+            message = await node.receive(timeout)
+        finally:
+            self._waiting -= 1
+        if self._waiting == 0:
+            self._read.extend(node.receive_ready())
+        return message
 
     def _confirm_in_hand(self) -> None:
         """Who asks for more is done with what it took before."""
@@ -405,6 +462,7 @@ class BlockingNode:
 
     def receive_ready(self) -> list[InboundMessage]:
         """Messages that are there already, in order; empty if none are. Never waits for one."""
+        self._check_asker()
         self._confirm_in_hand()
         ready = self._all_ready()
         if self._confirms:
@@ -412,12 +470,16 @@ class BlockingNode:
         return ready
 
     def _all_ready(self) -> list[InboundMessage]:
-        with self._reading:
-            ready = [*self._read]
-            self._read.clear()
-            with suppress(NodeClosed):
-                ready.extend(self._in_loop(lambda node: node.receive_ready()))
-            return ready
+        with suppress(NodeClosed):
+            return self._in_loop(lambda node: [*self._take_read(), *node.receive_ready()])
+        return self._take_read()
+
+    def _take_read(self) -> list[InboundMessage]:
+        taken = []
+        with suppress(IndexError):
+            while True:
+                taken.append(self._read.popleft())
+        return taken
 
     def __iter__(self) -> Iterator[InboundMessage]:
         return self
@@ -466,6 +528,8 @@ class BlockingNode:
 
         What was delivered and not yet read can still be read.
         """
+        if os.getpid() != self._pid:
+            raise WrongProcess(self.name)
         with self._closing:
             if self._closed:
                 return
@@ -502,9 +566,8 @@ class BlockingNode:
 
     def _keep_unread(self) -> None:
         """Fetch what a closed node still has, before its loop ends."""
-        with self._reading, suppress(NodeClosed):
-            while True:
-                self._read.extend(self._call(lambda node: take(node, None)))
+        with suppress(NodeClosed):
+            self._in_loop(lambda node: self._read.extend(node.receive_ready()))
 
     def _in_loop(self, work: Callable[[Node], T]) -> T:
         async def at_once(node: Node) -> T:
@@ -518,10 +581,13 @@ class BlockingNode:
                 message = self._next(None)
                 try:
                     handler(message)
-                except Exception:
+                except BaseException:  # It would end this thread, and nobody would notice.
                     log.exception("%s: the message handler failed for %r", self.name, message)
+                    with suppress(NodeClosed):
+                        self._in_loop(lambda node: node._deliveries.count_failure())
                 else:
-                    message.done()
+                    if self.settings.confirm == "next":
+                        message.done()
 
     def _close_at_exit(self) -> None:
         if os.getpid() != self._pid:
@@ -562,8 +628,3 @@ class BlockingJournal:
 async def opened(opening: Opening) -> Node:
     """The node of this opening."""
     return await opening
-
-
-async def take(node: Node, timeout: float | None) -> list[InboundMessage]:
-    """The next message, and those that can be had with it at no cost."""
-    return [await node.receive(timeout), *node.receive_ready()]

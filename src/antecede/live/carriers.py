@@ -4,7 +4,7 @@ import asyncio
 import socket
 
 from antecede.live.addresses import Address, CarriedAddress, is_name
-from antecede.live.errors import CannotBind
+from antecede.live.errors import CannotBind, MissingExtra
 from antecede.live.lookups import look_up
 from antecede.live.security.choosing import stays_local
 from antecede.live.settings import Settings
@@ -23,6 +23,7 @@ async def open_transport(settings: Settings) -> Transport:
         await tcp.listen(bind)
         return tcp
     if carrier == "nats":
+        ensure_nats()
         from antecede.live.over_nats import NatsTransport
 
         broker = NatsTransport(loop, settings.name, settings.mtu, local_only)
@@ -36,6 +37,14 @@ async def open_transport(settings: Settings) -> Transport:
         stay_awake=settings.stay_awake,
         local_only=local_only,
     )
+
+
+def ensure_nats() -> None:
+    """Say what to install if the client of the broker is missing."""
+    try:
+        import nats  # noqa: F401 - only whether it is there
+    except ModuleNotFoundError:
+        raise MissingExtra("nats") from None
 
 
 async def numeric_address(bind: Address) -> Address:

@@ -11,13 +11,13 @@ types), or anything else that has the two methods of a `Codec`:
 """
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from antecede.core.errors import LocalError
-from antecede.link.inbound import InboundMessage
+from antecede.link.inbound import DONE, InboundMessage
 from antecede.live.errors import BadConfiguration, BadPayload
 from antecede.live.node import Node
 
@@ -69,8 +69,9 @@ class MsgspecCodec(Generic[T]):
         return value
 
 
-def nothing_to_confirm() -> None:
+def nothing_to_confirm() -> Awaitable[None]:
     """A message that came from nowhere."""
+    return DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +83,10 @@ class TypedMessage(Generic[T]):
     value: T
     again: bool = False
     """Whether it may have been handed over before, by a process that crashed."""
-    done: Callable[[], None] = field(default=nothing_to_confirm, repr=False, compare=False)
-    """Confirms it, where there is a journal."""
+    done: Callable[[], Awaitable[None]] = field(
+        default=nothing_to_confirm, repr=False, compare=False
+    )
+    """Confirms it, where there is a journal; awaited, it waits until that is on disk."""
 
 
 class TypedNode(Generic[T]):
@@ -101,15 +104,18 @@ class TypedNode(Generic[T]):
         """Like `Node.try_send`; `LocalError` if the value cannot be encoded."""
         return self.node.try_send(target, self._encoded(value))
 
-    async def receive(self, timeout: float | None = None) -> TypedMessage[T]:
+    def receive(self, timeout: float | None = None) -> Coroutine[None, None, TypedMessage[T]]:
         """Like `Node.receive`; `BadPayload` for a message that cannot be decoded, once."""
-        return self._decoded(await self.node.receive(timeout))
+        return self._received(self.node.receive(timeout))
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> TypedMessage[T]:
-        return self._decoded(await anext(self.node))
+    def __anext__(self) -> Coroutine[None, None, TypedMessage[T]]:
+        return self._received(anext(self.node))
+
+    async def _received(self, asked: Awaitable[InboundMessage]) -> TypedMessage[T]:
+        return self._decoded(await asked)
 
     def on_message(self, handler: Callable[[TypedMessage[T]], Awaitable[None] | None]) -> None:
         """Like `Node.on_message`; what cannot be decoded is logged, and the next message comes."""

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Self, TypeAlias
-from weakref import WeakKeyDictionary
 
 from antecede.core.errors import LocalError
 from antecede.link.credit import MESSAGE_COST
@@ -20,6 +19,8 @@ from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import Handling, InboundMessage
 from antecede.link.kept import Kept
 from antecede.link.notation import messages_text
+from antecede.live.callbacks import EXITS, is_ending
+from antecede.live.confirming import Confirming, InHand
 from antecede.live.errors import NodeClosed
 from antecede.live.waiting import Notifier, one_turn
 
@@ -29,6 +30,14 @@ TURN_MESSAGES: Final = 256
 Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
 
 log = logging.getLogger(__name__)
+
+
+def beside_a_handler(name: str) -> str:
+    """Why nobody else may receive."""
+    return (
+        f"{name} has a message handler, which gets every message: receive there, or do not call "
+        "on_message()"
+    )
 
 
 class Deliveries:
@@ -41,17 +50,15 @@ class Deliveries:
         consumed: Callable[[], None],
         kept: Kept | None = None,
     ) -> None:
-        # With a journal: what each task has in hand, and who knows the same of a plain function.
-        self._handling: Final = None if kept is None else kept.handling
-        self._in_hand: WeakKeyDictionary[asyncio.Task[object], list[InboundMessage]]
-        self._in_hand = WeakKeyDictionary()
-        self.confirms_by_asking = True
-        """Whether who asks for the next message is done with the one before."""
         self._name: Final = name
         self._endpoint: Final = endpoint
         # To be called when messages were taken: their senders get credit for them.
         self._consumed: Final = consumed
         self._loop: Final = asyncio.get_running_loop()
+        self.confirming: Final = (
+            None if kept is None else Confirming(name, kept.handling, self._loop)
+        )
+        """With a journal: what is confirmed, and when."""
         # Both are in reverse order, so that the next message is popped from the end.
         self._ready: list[InboundMessage] = []
         self._later: list[InboundMessage] = []
@@ -61,6 +68,8 @@ class Deliveries:
         self._consumer: asyncio.Task[object] | None = None
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
+        # Whether a plain function is being called now.
+        self._calling = False
         # Tasks on their way to the next message, asleep or just woken.
         self._seekers = 0
         self._ended = False
@@ -72,54 +81,37 @@ class Deliveries:
         return self
 
     async def __anext__(self) -> InboundMessage:
-        if self._handling is not None:
-            return await self._next_kept()
+        if self.confirming is not None:
+            return await self.next_kept(self.confirming, self.confirming.ask())
         if self._ready or await self._refill(None):
             return self._ready.pop()
         raise StopAsyncIteration
 
-    async def _next_kept(self) -> InboundMessage:
+    async def next_kept(self, confirming: Confirming, asked: InHand | None) -> InboundMessage:
         """The next message, where the one before is confirmed by that."""
-        self._confirm_in_hand()
         if self._ready or await self._refill(None):
-            return self._handed([self._ready.pop()])[0]
+            message = self._ready.pop()
+            confirming.hand(asked, [message])
+            return message
         raise StopAsyncIteration
 
-    def _confirm_in_hand(self) -> None:
-        task = asyncio.current_task(self._loop)
-        if self.confirms_by_asking and task is not None:
-            for message in self._in_hand.pop(task, ()):
-                message.done()
-
-    def _handed(self, messages: list[InboundMessage]) -> list[InboundMessage]:
-        """These are handed over now."""
-        task = asyncio.current_task(self._loop)
-        if messages and task is not None:
-            self._in_hand[task] = messages
-        return messages
-
-    def in_hand(self) -> int:
-        """The number of the message that whoever asks is handling, or 0."""
-        task = asyncio.current_task(self._loop)
-        if task is None:
-            called_with = None if self._handling is None else self._handling.in_hand
-            return 0 if called_with is None else called_with.number
-        messages = self._in_hand.get(task)
-        return messages[-1].number if messages else 0
-
-    async def next_message(self, timeout: float | None) -> InboundMessage:
+    async def next_message(
+        self, timeout: float | None, asked: InHand | None = None
+    ) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
-        if self._handling is not None:
-            self._confirm_in_hand()
+        self.check_asker()
         if self._ready or await self._refill(timeout):
-            return self._handed([self._ready.pop()])[0] if self._handling else self._ready.pop()
+            message = self._ready.pop()
+            if self.confirming is not None:
+                self.confirming.hand(asked, [message])
+            return message
         raise NodeClosed(self._name)
 
     def take_ready(self) -> list[InboundMessage]:
         """Everything that is there already, in order."""
+        self.check_asker()
         self._consumer = asyncio.current_task(self._loop)
-        if self._handling is not None:
-            self._confirm_in_hand()
+        asked = None if self.confirming is None else self.confirming.ask()
         taken = self._ready[::-1]
         taken.extend(reversed(self._later))
         self._ready = []
@@ -128,7 +120,9 @@ class Deliveries:
         taken.extend(reversed(self._later))
         self._later = []
         self._caught_up()
-        return self._handed(taken) if self._handling is not None else taken
+        if self.confirming is not None:
+            self.confirming.hand(asked, taken)
+        return taken
 
     def take_ahead(self, limit: int) -> bool:
         """Take what has come although nobody asks for it yet, so that its senders get credit.
@@ -160,8 +154,24 @@ class Deliveries:
         if self._handler is not None or self._handler_task is not None:
             raise LocalError("there is a handler already: one ordered point of delivery per node")
         self._handler = handler
-        self.confirms_by_asking = False
+        if self.confirming is not None:
+            self.confirming.by_asking = False
         self._loop.call_soon(self._call, handler)
+        self._news.notify()  # Whoever waits for a message is told that the handler gets it.
+
+    def check_asker(self) -> None:
+        """`LocalError` if a handler gets the messages, unless it is the handler who asks."""
+        if self._handler is None and self._handler_task is None:
+            return
+        if self._calling:
+            return
+        task = asyncio.current_task(self._loop)
+        if task is None or task is not self._handler_task:
+            raise LocalError(beside_a_handler(self._name))
+
+    def count_failure(self) -> None:
+        """A handler has failed; it was logged."""
+        self.failures += 1
 
     def hand_over(self) -> bool:
         """There are new messages: the handler is called, or a waiting task goes on, at once.
@@ -200,6 +210,8 @@ class Deliveries:
     def end(self) -> None:
         """No more will come."""
         self._ended = True
+        if self.confirming is not None:
+            self.confirming.end()
         unread = self.unread()
         if unread and not self._seekers and self._handler is None and self._handler_task is None:
             left = messages_text(unread)
@@ -211,6 +223,8 @@ class Deliveries:
         task = self._handler_task
         if task is not None and task is asyncio.current_task(self._loop):
             return  # The handler itself waits here; what is left comes when it returns.
+        if task is None and self._handler is None:
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._handler is not None and self.unread():
@@ -236,11 +250,11 @@ class Deliveries:
         self._seekers += 1
         try:
             if self._later:
-                await one_turn()
-            elif timeout is None:
+                await one_turn()  # Another task may take all of it meanwhile.
+            if timeout is None:
                 while not self._has_news():
                     await self._news.wait()
-            elif not self._endpoint.inbox.messages:
+            elif not self._has_news():
                 await self._news.wait_until(self._has_news, timeout, "receive", str)
         finally:
             self._seekers -= 1
@@ -256,6 +270,7 @@ class Deliveries:
         return bool(self._ready)
 
     def _has_news(self) -> bool:
+        self.check_asker()
         if self._endpoint.inbox.messages or self._later or self._ready or self._ended:
             return True
         return self._is_over()
@@ -275,32 +290,39 @@ class Deliveries:
         if self._handler is None:
             return  # It has turned out not to be one since this call was planned.
         self._take()
-        if self._handling is not None:
-            self._call_kept(handler, self._handling)
-        else:
-            for _ in range(TURN_MESSAGES):
-                if not self._later:
-                    break
-                message = self._later.pop()
-                if self._is_awaited(handler, message, self._handled(handler, message)):
-                    return
-        if self._handler is None:
-            return
-        if self._later or self._endpoint.inbox.messages:
-            self._loop.call_soon(self._call, handler)
+        nested, self._calling = self._calling, True
+        try:
+            if self.confirming is not None:
+                self._call_kept(handler, self.confirming.handling, self.confirming.by_returning)
+            else:
+                self._call_with_each(handler)
+        finally:
+            self._calling = nested
+            if self._handler is not None and (self._later or self._endpoint.inbox.messages):
+                self._loop.call_soon(self._call, handler)
 
-    def _call_kept(self, handler: Handler, handling: Handling) -> None:
-        """The same with a journal: what a plain function has returned from is confirmed."""
+    def _call_with_each(self, handler: Handler) -> None:
+        for _ in range(TURN_MESSAGES):
+            if not self._later:
+                return
+            message = self._later.pop()
+            if self._is_awaited(handler, message, self._handled(handler, message)):
+                return
+
+    def _call_kept(self, handler: Handler, handling: Handling, confirms: bool) -> None:
+        """The same with a journal, where what a plain function has returned from is confirmed."""
         last = len(self._later) - TURN_MESSAGES
         while self._handler is not None and (left := len(self._later) - max(0, last)) > 0:
             try:
-                result = handling.hand_over(self._later, handler, left)
-            except (Exception, asyncio.CancelledError):
+                result = handling.hand_over(self._later, handler, left, confirms)
+            except EXITS:
+                raise
+            except BaseException:
                 self._has_failed(handling.in_hand)
                 continue
             message = handling.in_hand
             if message is not None and not self._is_awaited(handler, message, result):
-                message.done()
+                self._has_returned(message)
         handling.in_hand = None
 
     def _is_awaited(self, handler: Handler, message: InboundMessage, result: object) -> bool:
@@ -316,7 +338,8 @@ class Deliveries:
     ) -> None:
         """Call `handler` with every message, and wait for it; `result` is still to be awaited."""
         self._consumer = asyncio.current_task(self._loop)
-        self._handed([first])
+        if self.confirming is not None:
+            self.confirming.hand(None, [first])
         await self._finished(first, result)
         async for message in self:
             await self._finished(message, self._begun(handler, message))
@@ -325,18 +348,22 @@ class Deliveries:
         """Call `handler` once; if it leaves nothing to be awaited, that was all."""
         try:
             result = handler(message)
-        except (Exception, asyncio.CancelledError):
+        except EXITS:
+            raise
+        except BaseException:
             self._has_failed(message)
             return None
         if result is None or not inspect.isawaitable(result):
-            message.done()
+            self._has_returned(message)
             return None
         return result
 
     def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
         try:
             return handler(message)
-        except (Exception, asyncio.CancelledError):
+        except EXITS:
+            raise
+        except BaseException:
             self._has_failed(message)
             return None
 
@@ -349,11 +376,16 @@ class Deliveries:
             return
         try:
             await result
-        except (Exception, asyncio.CancelledError):
-            task = asyncio.current_task(self._loop)
-            if task is not None and task.cancelling():
+        except EXITS:
+            raise
+        except BaseException:
+            if is_ending(self._handler_task):
                 raise  # It is the loop that ends, not something that the handler waited for.
-            self.failures += 1
-            log.exception("%s: the message handler failed", self._name)
+            self._has_failed(message)
         else:
-            message.done()
+            self._has_returned(message)
+
+    def _has_returned(self, message: InboundMessage) -> None:
+        """The handler is done with this one."""
+        if self.confirming is not None and self.confirming.by_returning:
+            self.confirming.handling.confirm_here(message.number)

@@ -25,6 +25,7 @@ from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.live.addresses import parse_text
+from antecede.live.callbacks import EXITS, is_ending
 from antecede.live.errors import BadConfiguration
 from antecede.live.node import Node
 from antecede.live.peers import Peer, PeerLike, read_peer
@@ -115,6 +116,8 @@ class Discovery:
         self._told: set[str] = set()
         self._said: set[str] = set()
         self._task: asyncio.Task[None] | None = None
+        self.failures = 0
+        """How often the source has failed, or answered nonsense, since the beginning."""
 
     async def __aenter__(self) -> Self:
         await self.look()
@@ -130,11 +133,18 @@ class Discovery:
     async def look(self) -> None:
         """Ask the source once, and follow it; one that fails is asked again later."""
         self._told, self._said = self._said, set()
+        asker = asyncio.current_task()
         try:
             answer = self._source()
             found = await answer if inspect.isawaitable(answer) else answer
-        except (OSError, LocalError, ValueError) as error:
-            self._say(f"cannot find out who there is: {error}")
+            if not isinstance(found, Mapping):
+                raise LocalError(f"the source has answered {found!r}; it must be a mapping")
+        except EXITS:
+            raise
+        except BaseException as error:  # Whatever it raises: a source is other people's program.
+            if not isinstance(error, Exception) and is_ending(asker):
+                raise
+            self._has_failed(error)
             return
         for name, value in found.items():
             try:
@@ -142,7 +152,18 @@ class Discovery:
             except LocalError as error:
                 self._say(f"{name} cannot be introduced: {error}")
         for name in [name for name in self._followed if name not in found]:
-            await self._miss(name)
+            try:
+                await self._miss(name)
+            except LocalError as error:
+                self._say(f"{name} cannot be forgotten: {error}")
+
+    def _has_failed(self, error: BaseException) -> None:
+        """Warn of a source that fails; of what nobody expects to fail, with where it did."""
+        self.failures += 1
+        self._node._callbacks.failures += 1
+        expected = isinstance(error, OSError | LocalError | ValueError) and str(error)
+        reason = str(error) if expected else f"{type(error).__name__}: {error}".rstrip(": ")
+        self._say(f"cannot find out who there is: {reason}", None if expected else error)
 
     def _welcome(self, name: str, peer: Peer) -> None:
         self._missing_since.pop(name, None)
@@ -198,10 +219,18 @@ class Discovery:
         while not self._node.closed:
             await asyncio.sleep(self._every)
             if not self._node.closed:
-                await self.look()
+                await self._look_whatever_happens()
 
-    def _say(self, sentence: str) -> None:
+    async def _look_whatever_happens(self) -> None:
+        """One look that fails is not the last one."""
+        try:
+            await self.look()
+        except Exception:
+            if not self._node.closed:
+                self._node._callbacks.has_failed("following the discovery source")
+
+    def _say(self, sentence: str, error: BaseException | None = None) -> None:
         """Warn once of what goes on being wrong."""
         if sentence not in self._told:
-            log.warning("%s: %s; trying again", self._node.name, sentence)
+            log.warning("%s: %s; trying again", self._node.name, sentence, exc_info=error)
         self._said.add(sentence)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError, near_miss
+from antecede.installing import EXTRAS, missing_sentence
 from antecede.link.notation import duration_text, size_text
 from antecede.link.reports import NodeFenced
 from antecede.trace.datasets import listing
@@ -21,6 +22,7 @@ __all__ = [
     "CannotBind",
     "KeyNeeded",
     "LocalError",
+    "MissingExtra",
     "NodeClosed",
     "PayloadTooLarge",
     "PeerGone",
@@ -30,6 +32,8 @@ __all__ = [
     "Undelivered",
     "UnknownPeer",
     "WouldDeadlock",
+    "WrongProcess",
+    "WrongThread",
 ]
 
 KEY_REMEDY: Final = (
@@ -38,6 +42,9 @@ KEY_REMEDY: Final = (
     "one key for all with cluster_key=FILE or --cluster-key FILE; or let anybody read and forge "
     "messages with insecure=True or --insecure"
 )
+
+GONE: Final = "it has left, was restarted or expelled"
+"""Why messages are undeliverable, if nothing else is known."""
 
 
 class BadConfiguration(LocalError):  # noqa: N818 - reads as what it is
@@ -53,6 +60,18 @@ class KeyNeeded(BadConfiguration):
 
     def __str__(self) -> str:
         return f"{self.reason}, and {KEY_REMEDY}"
+
+
+class MissingExtra(BadConfiguration, ImportError):  # noqa: N818 - reads as what it is
+    """Something was asked for that needs a package which a plain install does not have."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(package)
+        self.package = package
+        self.extra = EXTRAS[package]
+
+    def __str__(self) -> str:
+        return str(missing_sentence(self.package))
 
 
 class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
@@ -167,6 +186,35 @@ class BadPayload(RemoteError):  # noqa: N818 - reads as what it is
         )
 
 
+class WrongThread(LocalError):  # noqa: N818 - reads as what it is
+    """A node was called in another thread than that of its loop."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.name!r} belongs to the thread that opened it: call it there, for instance "
+            "with asyncio.run_coroutine_threadsafe(node.send(...), loop), or open it with "
+            "antecede.blocking, whose nodes any thread may call"
+        )
+
+
+class WrongProcess(LocalError):  # noqa: N818 - reads as what it is
+    """A node was called in a process that was forked after it was opened."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.name!r} belongs to the process that opened it, and this one was forked "
+            "from that: open a node of another name here, or fork before a node is opened"
+        )
+
+
 class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
     """Something did not happen in the time it was given; nothing was lost, waiting may go on."""
 
@@ -203,17 +251,25 @@ class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
 
 
 class Undelivered(AntecedeError):  # noqa: N818 - reads as what it is
-    """Messages that will never be delivered, because the peers they were for are gone."""
+    """Messages that will never be delivered: their targets are gone, or do not take them."""
 
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        super().__init__(dict(counts))
+    def __init__(self, counts: Mapping[str, int], reasons: Mapping[str, str] | None = None) -> None:
+        super().__init__(dict(counts), dict(reasons or {}))
         self.counts = dict(counts)
+        self.reasons = dict(reasons or {})
+        """By target: why."""
 
     def __str__(self) -> str:
-        lost = ", ".join(f"{count:,} to {name!r}" for name, count in self.counts.items())
+        reasons = {name: self.reasons.get(name, GONE) for name in self.counts}
+        all_gone = all(reason == GONE for reason in reasons.values())
+        lost = ", ".join(
+            f"{count:,} to {name!r}" + ("" if all_gone else f" ({reasons[name]})")
+            for name, count in self.counts.items()
+        )
+        why = "Their targets have left, or were restarted or expelled; the" if all_gone else "The"
         return (
-            f"messages can no longer be delivered: {lost}. Their targets have left or were "
-            "restarted; the event Undeliverable names each message, to be sent again if it matters"
+            f"messages can no longer be delivered: {lost}. {why} event Undeliverable names each "
+            "message, to be sent again if it matters"
         )
 
 
@@ -240,4 +296,7 @@ def written_seconds(seconds: float) -> str:
 def fenced_sentence(name: str, fenced: NodeFenced) -> str:
     """What a node says that others go on without."""
     why = f": {fenced.reason}" if fenced.reason else ""
-    return f"{name} was expelled by {fenced.by}{why}; open a new node to rejoin"
+    if fenced.by == name:
+        return f"{name} must not go on{why}; open it again, and a new life begins"
+    by = f" by {fenced.by}" if fenced.by else ""
+    return f"{name} was expelled{by}{why}; open a new node to rejoin"

@@ -14,6 +14,7 @@ from antecede.core.errors import LocalError
 from antecede.link.endpoint import Endpoint
 from antecede.link.session import Session
 from antecede.link.suspicions import suspecting
+from antecede.live.callbacks import EXITS, Callbacks
 from antecede.live.setting_rules import NS_PER_SECOND, Rule, seconds_of
 
 LOOKS_PER_SILENCE: Final = 8
@@ -127,10 +128,15 @@ POLICY: Final = Rule(read_policy, "manual, after:30s, quorum:30s, or an Expulsio
 class Expelling:
     """Asks the policy of one node, now and then, and does what it says."""
 
-    def __init__(self, policy: ExpulsionPolicy, endpoint: Endpoint, name: str) -> None:
+    def __init__(
+        self, policy: ExpulsionPolicy, endpoint: Endpoint, name: str, callbacks: Callbacks
+    ) -> None:
         self._policy: Final = policy
         self._endpoint: Final = endpoint
         self._name: Final = name
+        self._callbacks: Final = callbacks
+        self.failure = ""
+        """What the policy raised when it was asked last; empty if it answered."""
         never = isinf(policy.silence)
         self._silence_ns: Final = 0 if never else round(policy.silence * NS_PER_SECOND)
         self._look_at_ns = 0
@@ -152,8 +158,23 @@ class Expelling:
                 suspected_by=(self._name, *suspecting(session, named)),
                 members=1 + len(named),
             )
-            if reason := self._policy.verdict(peer):
+            if reason := self._verdict(peer):
                 endpoint.expel(session.name, reason, now_ns)
+
+    def _verdict(self, peer: SilentPeer) -> str:
+        """What the policy says; nothing if it fails: a peer is not expelled by mistake."""
+        try:
+            reason = self._policy.verdict(peer) or ""
+            if not isinstance(reason, str):
+                raise TypeError(f"a verdict is a text, not {reason!r}")
+        except EXITS:
+            raise
+        except BaseException as error:
+            self.failure = f"{type(error).__name__}: {error}"
+            self._callbacks.has_failed(f"the expulsion policy, asked about {peer.name!r},")
+            return ""
+        self.failure = ""
+        return reason
 
     def _silent_ns(self, session: Session, now_ns: int) -> int:
         """How long a peer has owed an answer, if that is long enough to suspect it; or 0."""

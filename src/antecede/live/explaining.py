@@ -2,27 +2,64 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from antecede.core.process import OWNERS_NAMED, PermitsOwed
+from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import duration_text, messages_text
 from antecede.link.session import Session
+from antecede.trace.datasets import listing
 
-SHOWN = 20
-"""Held-back messages told one by one; of the rest only the number."""
+SHOWN: Final = 20
+"""Targets of messages that are held back told one by one; of the rest only the number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    """The permits that a peer owes, for which messages of ours wait."""
+
+    name: str
+    first: int
+    """The first of its messages whose permit is missing."""
+    last: int
+    waiting: int
+    """How many of our messages wait for it, or for one that does; never more than there are."""
+    silent: bool
+    gone: bool
+    """Whether its incarnation has ended: nobody can give these permits any more."""
+
+    def __str__(self) -> str:
+        return f"{self.name} for its {range_text(self.first, self.last)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A message that may not leave yet for one of its targets."""
+    """Messages that may not leave yet for one of their targets."""
 
-    sequence: int
     target: str
-    missing: tuple[tuple[str, int], ...]
-    """The permits it waits for: who owes each, and for which of that peer's messages."""
+    first: int
+    last: int
+    count: int
+    """How many there are: not every message from the first to the last need be for this target."""
+    missing: tuple[Owed, ...]
+    """Who owes the permits that they wait for, the longest awaited first; at most eight."""
 
     def __str__(self) -> str:
-        owed = ", ".join(f"{name} for its message {sequence}" for name, sequence in self.missing)
-        return f"message {self.sequence} to {self.target} waits for a permit of {owed}"
+        one_permit = len(self.missing) == 1 and self.missing[0].first == self.missing[0].last
+        owed = ", ".join(str(permits) for permits in self.missing)
+        others = " and perhaps others" if len(self.missing) == OWNERS_NAMED else ""
+        what = f"message {self.first:,} to {self.target} waits"
+        if self.count > 1:
+            what = (
+                f"{self.count:,} messages to {self.target}, {self.first:,} to {self.last:,}, wait"
+            )
+        return f"{what} for {'a permit' if one_permit else 'permits'} of {owed}{others}"
+
+
+def range_text(first: int, last: int) -> str:
+    """Messages by their numbers."""
+    return f"message {first:,}" if first == last else f"messages {first:,} to {last:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +83,9 @@ class PeerState:
     out_of_credit: bool
     """Whether it does not take more because its own application is slow."""
     refusal: str
-    """Why it, or we, will not talk; empty if nobody refuses."""
+    """Why it will not talk to us; empty if it does not refuse."""
+    objection: str
+    """Why we do not talk to it, such as another key than the one we know; empty if nothing is."""
     early_in_parts: bool = False
     """Whether there are such among those that wait here."""
 
@@ -55,6 +94,8 @@ class PeerState:
         said: list[str] = []
         if self.refusal:
             said.append(f"{self.name} refuses: {self.refusal}")
+        elif self.objection:
+            said.append(f"no talk with {self.name}: {self.objection}")
         if not self.met and self.gone:
             return said  # It is expelled, and not back.
         if not self.met:
@@ -88,75 +129,87 @@ class Explanation:
     """Our messages that somebody has not delivered yet."""
     buffered_bytes: int
     held: tuple[Held, ...]
-    """Messages that wait for permits, each once for every target."""
+    """Messages that wait for permits, by target."""
+    owed: tuple[Owed, ...]
+    """The permits that they wait for, by who owes them."""
     peers: tuple[PeerState, ...]
-    dead_owing: tuple[str, ...]
-    """Peers whose last incarnation ended owing permits that nobody can give any more."""
+    unread: int
+    """Messages that were delivered here, and that the application has not read."""
+    held_up: tuple[str, ...]
+    """Peers that may have to wait until it does."""
+
+    @property
+    def dead_owing(self) -> tuple[str, ...]:
+        """Peers whose last incarnation ended owing permits that nobody can give any more."""
+        return tuple(dict.fromkeys(owed.name for owed in self.owed if owed.gone))
 
     def __str__(self) -> str:
-        if not self.buffered and not any(peer.reasons() for peer in self.peers):
-            return "nothing is waiting"
-        are = "is" if self.buffered == 1 else "are"
-        held = f"{messages_text(self.buffered)} ({self.buffered_bytes:,} bytes)"
-        lines = [f"{held} {are} not delivered yet"]
+        lines: list[str] = []
+        if self.buffered:
+            are = "is" if self.buffered == 1 else "are"
+            held = f"{messages_text(self.buffered)} ({self.buffered_bytes:,} bytes)"
+            lines.append(f"{held} {are} not delivered yet")
+        if self.unread:
+            lines.append(unread_text(self.unread, self.held_up))
         lines += [reason for peer in self.peers for reason in peer.reasons()]
         lines += [str(held) for held in self.held[:SHOWN]]
         if len(self.held) > SHOWN:
-            lines.append(f"and {len(self.held) - SHOWN} more messages are held back")
+            lines.append(f"and messages to {len(self.held) - SHOWN:,} more peers are held back")
         lines += [f"{name} ended owing permits; {remedy(name)}" for name in self.dead_owing]
-        return "\n".join(lines)
+        return "\n".join(lines) or "nothing is waiting"
 
 
-def explain(endpoint: Endpoint, now_ns: int) -> Explanation:
-    """What waits at `endpoint` now."""
-    dead: list[str] = []
-    for item in endpoint.held_back():
-        for owner, _ in item.missing:
-            name = endpoint.name_of(owner)
-            if endpoint.is_over(owner) and name not in dead:
-                dead.append(name)
+def unread_text(unread: int, held_up: Sequence[str]) -> str:
+    """That the application has not read what is here for it, and whom that holds up."""
+    said = f"the application has not read {messages_text(unread)}"
+    return f"{said}: held up until it does: {listing(list(held_up))}" if held_up else said
+
+
+def explain(endpoint: Endpoint, now_ns: int, unread: int | None = None) -> Explanation:
+    """What waits at `endpoint` now; `unread` if messages were taken from its inbox and not read."""
     return Explanation(
-        buffered=messages_buffered(endpoint),
+        buffered=endpoint.sending.messages_buffered(),
         buffered_bytes=int(endpoint.sending.bytes_held),
         held=held_messages(endpoint),
+        owed=owed_permits(endpoint),
         peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
-        dead_owing=tuple(dead),
+        unread=len(endpoint.inbox.messages) if unread is None else unread,
+        held_up=tuple(endpoint.inbox.held_up()),
     )
 
 
-def messages_buffered(endpoint: Endpoint) -> int:
-    """How many of our messages somebody has not acknowledged.
-
-    The core counts the parts of a large one, and so does the limit of the buffer; an application
-    counts it once.
-    """
-    if not endpoint.sending.in_parts():
-        return endpoint.buffered()
-    numbers: set[int] = set()
-    for session in endpoint.sessions():
-        numbers.update(endpoint.sending.numbers_owed(session))
-    return len(numbers)
+def owed_permits(endpoint: Endpoint) -> tuple[Owed, ...]:
+    """The permits that messages wait for, by who owes them."""
+    return tuple(owed_by(endpoint, permits) for permits in endpoint.owed_permits())
 
 
-def messages_owed(endpoint: Endpoint, session: Session) -> int:
-    """How many of them a peer has not acknowledged."""
-    sending = endpoint.sending
-    return len(sending.numbers_owed(session)) if sending.in_parts() else endpoint.owes(session)
+def owed_by(endpoint: Endpoint, permits: PermitsOwed) -> Owed:
+    """What the core says of one peer, in names and numbers."""
+    session = endpoint.session_by_id(permits.owner)
+    numbers = None if session is None else session.assembly
+    return Owed(
+        name=endpoint.name_of(permits.owner),
+        first=int(permits.first if numbers is None else numbers.number_of(permits.first)),
+        last=int(permits.last if numbers is None else numbers.number_of(permits.last)),
+        waiting=endpoint.sending.messages_since(permits.since, permits.holds),
+        silent=session is not None and session.standing.silent,
+        gone=session is None,
+    )
 
 
 def held_messages(endpoint: Endpoint) -> tuple[Held, ...]:
-    """Messages that wait for permits; of a large one, its parts together."""
-    missing: dict[tuple[int, str], dict[tuple[str, int], None]] = {}
-    for item in endpoint.held_back():
-        if not item.missing:
-            continue  # Nothing holds it back but that its target has not been met.
-        number = int(endpoint.sending.number_of(item.sequence))
-        owed = missing.setdefault((number, endpoint.name_of(item.target)), {})
-        for owner, sequence in item.missing:
-            owed[endpoint.name_of(owner), endpoint.number_of(owner, sequence)] = None
+    """Messages that wait for permits, by target."""
+    sending = endpoint.sending
     return tuple(
-        Held(sequence=number, target=target, missing=tuple(owed))
-        for (number, target), owed in missing.items()
+        Held(
+            target=endpoint.name_of(item.target),
+            first=int(sending.number_of(item.first)),
+            last=int(sending.number_of(item.last)),
+            count=sending.messages_to(item.target, item.first, item.count),
+            missing=tuple(owed_by(endpoint, permits) for permits in item.missing),
+        )
+        for item in endpoint.held_back()
+        if item.missing  # Otherwise nothing holds it back but that its target has not been met.
     )
 
 
@@ -167,39 +220,50 @@ def remedy(name: str) -> str:
 
 def blocked_by(endpoint: Endpoint) -> list[str]:
     """What waits for peers that are silent or gone, and how to go on without them."""
-    waiting: dict[str, set[tuple[int, int]]] = {}
-    for item in endpoint.held_back():
-        for owner, _ in item.missing:
-            if endpoint.is_over(owner) or endpoint.is_silent(owner):
-                message = int(endpoint.sending.number_of(item.sequence)), item.target
-                waiting.setdefault(endpoint.name_of(owner), set()).add(message)
+    owing = [owed for owed in owed_permits(endpoint) if owed.gone or owed.silent]
+    waiting = {owed.name: 0 for owed in owing}
+    for owed in owing:
+        # Of two incarnations of a peer, whichever holds up more.
+        waiting[owed.name] = max(waiting[owed.name], owed.waiting)
     said = [
-        f"{messages_text(len(held))} {'waits' if len(held) == 1 else 'wait'} for permits that "
+        f"{messages_text(count)} {'waits' if count == 1 else 'wait'} for permits that "
         f"{name} owes, which is silent or gone; {remedy(name)}"
-        for name, held in waiting.items()
+        for name, count in waiting.items()
     ]
-    if not endpoint.sending.has_room():
-        for contact in endpoint.directory.by_name.values():
-            session = contact.session
-            count = messages_owed(endpoint, session)
-            if count and (contact.away or session.standing.silent) and contact.name not in waiting:
-                owed, waits = messages_text(count), "waits" if count == 1 else "wait"
-                said.append(
-                    f"the buffer is full, and {owed} in it {waits} for {contact.name}, "
-                    f"which {'has left' if contact.away else 'is silent'}; {remedy(contact.name)}"
-                )
+    for contact in endpoint.directory.by_name.values():
+        if contact.name not in waiting and (reason := fills_the_buffer(endpoint, contact)):
+            said.append(reason)
     return said
+
+
+def fills_the_buffer(endpoint: Endpoint, contact: Contact) -> str:
+    """That what is for a peer who does not answer fills the buffer, or its share; else nothing."""
+    sending, session = endpoint.sending, contact.session
+    count = sending.messages_owed(session)
+    if not count or not (contact.away or session.standing.silent):
+        return ""
+    if sending.has_room() and sending.has_share(session):
+        return ""
+    held, waits = messages_text(count), "waits" if count == 1 else "wait"
+    full = "the share of the buffer that is for one peer" if sending.has_room() else "the buffer"
+    return (
+        f"{full} is full, and {held} in it {waits} for {contact.name}, "
+        f"which {'has left' if contact.away else 'is silent'}; {remedy(contact.name)}"
+    )
 
 
 def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
     """Why peers of these names are not talked to: who refuses, and who was never met."""
     found: list[str] = []
+    wanted = set(names)
     for session in endpoint.sessions():
         contact = endpoint.directory.by_name.get(session.name)
-        if session.name not in names or session.ended or (contact and contact.expelled):
+        if session.name not in wanted or session.ended or (contact and contact.expelled):
             continue
         if contact is not None and contact.refusal:
             found.append(f"{session.name} refuses: {contact.refusal}")
+        elif contact is not None and contact.objection:
+            found.append(f"no talk with {session.name}: {contact.objection}")
         elif not session.met:
             away = contact is not None and contact.away
             state = "has left, and is not back" if away else "has never been met"
@@ -219,10 +283,11 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
         away=contact is not None and contact.away,
         gone=session.ended or (contact is not None and contact.expelled),
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
-        undelivered=messages_owed(endpoint, session),
+        undelivered=endpoint.sending.messages_owed(session),
         early=early,
         after=int(session.assembly.number_of(after)),
         out_of_credit=session.met and session.outgoing.waits_for_credit(),
         refusal="" if contact is None else contact.refusal,
+        objection="" if contact is None else contact.objection,
         early_in_parts=session.assembly.in_parts(),
     )

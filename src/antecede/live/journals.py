@@ -17,7 +17,7 @@ FACTS_ORDER: Final = "hybrid-facts"
 FACTS_SETTINGS: Final = ("facts", "filter_bits", "hops", "watermarks", "exceptions")
 """The settings that concern this protocol only, and are called as it calls them."""
 
-KEPT_ORDERS: Final = ("hybrid", "hybrid-sps", "hybrid-csps", FACTS_ORDER)
+KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps", FACTS_ORDER)
 """The protocols whose state can be written down."""
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,10 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
         raise
     if journal.torn_bytes:
         log.warning(
-            "%s: the last %d bytes of the journal were of a write that a crash interrupted; "
-            "nothing that anybody was told is lost",
+            "%s: the last %d bytes of the journal are of a commit that was not finished, and are "
+            "cut off. If a crash interrupted the write, nobody had been told of it. If the file "
+            "was cut off later, commits may be missing: the first peer that had seen them says so, "
+            "and then this node stops",
             settings.name,
             journal.torn_bytes,
         )
@@ -90,7 +92,7 @@ def read_kept(
         )
     if kept.ended:
         log.info("%s begins a new life: %s", settings.name, kept.ended)
-        kept.begin_anew(tokens.incarnation())
+        kept.begin_anew(max(tokens.incarnation(), int(kept.incarnation) + 1))
         core = []
     return kept, core
 
@@ -98,7 +100,7 @@ def read_kept(
 def order_kept(settings: Settings) -> str:
     """The order, and of `hybrid-facts` all that its records depend on: they are calls."""
     if settings.order != FACTS_ORDER:
-        return settings.order
+        return settings.protocol
     names = (*FACTS_SETTINGS, "stalled_after")
     said = ", ".join(f"{name} {getattr(settings, name)}" for name in names)
     return f"{settings.order} ({said})"

@@ -3,15 +3,18 @@
 Every line that comes in asks for one message to be sent, and is answered by one line; what is
 delivered is a line too, and so is what a script should know about the peers. A line that makes no
 sense is answered with an error, and the node goes on. There are limits to what is read ahead, and
-to what waits to leave.
+to what waits to leave. Both ways it is JSON in UTF-8, whatever the locale: where that is another
+encoding, what is not ASCII is escaped.
 """
 
 import asyncio
 import base64
 import binascii
+import codecs
 import io
 import json
 import logging
+import math
 import signal
 import sys
 import threading
@@ -29,8 +32,9 @@ from antecede.link.notation import duration_text
 from antecede.link.reports import Report
 from antecede.live.addresses import Address
 from antecede.live.errors import Stranded, fenced_sentence
+from antecede.live.leaving import Linger
 from antecede.live.metrics import serve_metrics
-from antecede.live.node import Linger, Node
+from antecede.live.node import Node
 from antecede.live.opening import Opening
 from antecede.live.settings import Settings
 
@@ -125,12 +129,13 @@ class OutputLines:
 
     def __init__(self, sink: TextIO, on_failure: Callable[[], None]) -> None:
         self._sink = sink
+        self._escapes = not is_utf8(sink)
         self._on_failure = on_failure
         self.failure: str | None = None
         """Why nothing more is written, or None."""
         self._waiting: list[str] = []
         # To be called when the lines before are written.
-        self._then: list[Callable[[], None]] = []
+        self._then: list[Callable[[], object]] = []
         self.dropped = 0
         """Records that were not written since the last one that was."""
         self._wanted = asyncio.Event()
@@ -148,10 +153,10 @@ class OutputLines:
             self.dropped = 0
         self.put(record)
 
-    def put(self, record: dict[str, object], then: Callable[[], None] | None = None) -> None:
+    def put(self, record: dict[str, object], then: Callable[[], object] | None = None) -> None:
         """Write a record, soon; do `then` once it is written."""
         if self.failure is None:
-            self._waiting.append(json.dumps(record, ensure_ascii=False))
+            self._waiting.append(json_line(record, escape=self._escapes))
             if then is not None:
                 self._then.append(then)
             self._wanted.set()
@@ -198,8 +203,28 @@ class OutputLines:
         self._sink.flush()
 
 
+def is_utf8(sink: TextIO) -> bool:
+    """Whether text leaves as UTF-8, which JSON is in."""
+    encoding = getattr(sink, "encoding", None)
+    return encoding is None or codecs.lookup(encoding).name == "utf-8"
+
+
+def json_line(record: dict[str, object], *, escape: bool) -> str:
+    """A record as JSON; half a surrogate pair, which no encoding has, is always escaped."""
+    line = json.dumps(record, ensure_ascii=escape, allow_nan=False, default=str)
+    if not line.isascii():
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            return json.dumps(record, allow_nan=False, default=str)
+    return line
+
+
 FURTHER_BYTES: Final = 1 << 16
 """What a line may have besides its payload."""
+
+ID_DEPTH_MAX: Final = 64
+"""How deep an id may be nested: it must be written again, from deeper in the program."""
 
 NOTICE_SECONDS: Final = 1.0
 """Who leaves is told after this time what it still waits for."""
@@ -210,12 +235,14 @@ EVENTS: Final = {
     reports.PeerMet: "met",
     reports.PeerRestarted: "restarted",
     reports.PeerMoved: "moved",
+    reports.PathNarrow: "narrow",
     reports.PeerSilent: "silent",
     reports.PeerBack: "back",
     reports.PeerLeft: "left",
     reports.Undeliverable: "undeliverable",
     reports.PeerExpelled: "expelled",
     reports.NodeFenced: "fenced",
+    reports.Split: "split",
     reports.TooLarge: "too_large",
     reports.Refused: "refused",
     reports.Stranger: "stranger",
@@ -298,7 +325,7 @@ async def serve_lines(
         await output.end()
     if output.failure is not None:
         raise OutputFailed(output.failure)
-    node.check_journal()
+    node._check_journal()
     if node.fenced is not None:
         raise Fenced(fenced_sentence(node.name, node.fenced))
 
@@ -340,9 +367,9 @@ async def drain(node: Node, answering: asyncio.Task[None], linger: Linger) -> No
     deadline = loop.time() + node.settings.linger
     notice = loop.call_later(NOTICE_SECONDS, say_what_is_awaited, node)
     await asyncio.wait([answering], timeout=node.settings.linger)
-    if node.closed and node.stranded():  # There was a second signal meanwhile.
-        names = node.stranded()
-        raise Stranded(names, node.settings.linger, node.obstacles(names))
+    if node.closed and node._stranded():  # There was a second signal meanwhile.
+        names = node._stranded()
+        raise Stranded(names, node.settings.linger, node._obstacles(names))
     try:
         await node.close(max(0.0, deadline - loop.time()), linger)
     except Stranded as error:
@@ -353,7 +380,7 @@ async def drain(node: Node, answering: asyncio.Task[None], linger: Linger) -> No
 
 def say_what_is_awaited(node: Node) -> None:
     """Nobody should sit before a silent terminal."""
-    known = node.obstacles(node.peers) or ["not everybody has said bye"]
+    known = node._obstacles(node.peers) or ["not everybody has said bye"]
     patience = duration_text(node.settings.linger * 1e9)
     log.warning(
         "%s leaves within %s: %s; a signal ends the wait", node.name, patience, "; ".join(known)
@@ -365,8 +392,17 @@ async def answer_lines(node: Node, lines: InputLines, output: OutputLines) -> No
     while line := await lines.next_line():
         record = await answer(node, line)
         if record is not None:
-            node.when_kept(partial(output.put, record))
+            when_on_disk(node, partial(output.put, record))
         await output.room()
+
+
+def when_on_disk(node: Node, action: Callable[[], None]) -> None:
+    """Do this once everything done so far is on disk; at once without a journal."""
+    if node._keeper is None:
+        action()
+    else:
+        node._keeper.when_kept(action)
+        node._plan_flush()
 
 
 async def answer(node: Node, line: bytes) -> dict[str, object] | None:
@@ -393,6 +429,10 @@ async def expel(node: Node, request: dict[str, object]) -> dict[str, object] | N
     if not isinstance(name, str) or not isinstance(reason, str):
         raise BadLine('"expel" is the name of a peer, and "reason" a text', identity)
     try:
+        reason.encode()
+    except UnicodeEncodeError as error:
+        raise BadLine(f'"reason" cannot be encoded: {error.reason}', identity) from None
+    try:
         await node.expel(name, reason)
     except LocalError as error:
         return failure(error, identity)
@@ -415,14 +455,34 @@ def failure(error: AntecedeError, identity: object) -> dict[str, object]:
 def read_object(line: bytes) -> dict[str, object]:
     """The JSON object that a line is."""
     try:
-        request = json.loads(line.decode().strip(), parse_constant=refuse_constant)
+        request = json.loads(
+            line.decode().strip(), parse_constant=refuse_constant, parse_float=finite_number
+        )
     except UnicodeDecodeError as error:
         raise BadLine(f"not a JSON line: it is not UTF-8 from byte {error.start + 1} on") from None
     except (ValueError, RecursionError) as error:
         raise BadLine(f"not a JSON line: {error}") from None
     if not isinstance(request, dict):
         raise BadLine('a line is an object such as {"to": ["bob"], "text": "hello"}')
+    if depth_exceeds(request.get("id"), ID_DEPTH_MAX):
+        raise BadLine(f'"id" is nested deeper than {ID_DEPTH_MAX}; it could not be answered')
     return request
+
+
+def depth_exceeds(value: object, limit: int) -> bool:
+    """Whether lists and objects are nested deeper than that."""
+    layer = [value]
+    for _ in range(limit + 1):
+        within: list[object] = []
+        for one in layer:
+            if isinstance(one, dict):
+                within += one.values()
+            elif isinstance(one, list):
+                within += one
+        if not within:
+            return False
+        layer = within
+    return True
 
 
 def read_request(request: dict[str, object]) -> tuple[list[str], bytes, object]:
@@ -436,6 +496,14 @@ def read_request(request: dict[str, object]) -> tuple[list[str], bytes, object]:
     if not targets:
         raise BadLine('"to" is empty: a message needs at least one target', identity)
     return targets, read_payload(request, identity), identity
+
+
+def finite_number(text: str) -> float:
+    """Python's `json` would read 1e999 as infinity, too."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is larger than any number here")
+    return number
 
 
 def refuse_constant(name: str) -> object:
@@ -492,6 +560,9 @@ def write_event(report: Report, output: OutputLines) -> None:
 def event_record(report: Report) -> dict[str, object]:
     """What a script should know about a peer, as a record."""
     fields = asdict(report)
+    if isinstance(report, reports.NodeFenced):
+        # Every line has a peer: here the one that said so. The node itself is no peer of its own.
+        fields["node"], fields["name"] = fields["name"], fields.pop("told_by")
     record: dict[str, object] = {"event": EVENTS[type(report)], "peer": fields.pop("name")}
     record.update({key: value for key, value in fields.items() if value is not None})
     return record

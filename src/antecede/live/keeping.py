@@ -23,15 +23,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
+from threading import get_ident
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from antecede.core.errors import AntecedeError, LocalError
-from antecede.journal.errors import JournalFailed, JournalFull
+from antecede.journal.errors import JournalFailed, JournalFull, JournalUnavailable
 from antecede.journal.journal import Journal
 from antecede.link.endpoint import Endpoint
+from antecede.link.inbound import DONE
 from antecede.link.kept import Kept
 from antecede.link.reports import Report
 from antecede.link.writer import Datagram
+from antecede.live.callbacks import EXITS, Callbacks
+from antecede.live.confirming import Confirming
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import NodeClosed
 from antecede.live.transport import Transport
@@ -118,7 +122,7 @@ class Committer:
             return
         try:
             result: str | Exception = work()
-        except AntecedeError as error:
+        except Exception as error:  # As in the thread: who waits for the write must be answered.
             result = error
         then(result)
 
@@ -204,6 +208,7 @@ class Parts:
     transport: Transport
     deliveries: Deliveries
     progress: Notifier
+    callbacks: Callbacks
     tell: Callable[[list[Report]], None]
     """Tells the application what happened."""
     stop: Callable[[], None]
@@ -277,7 +282,17 @@ class Keeper:
     def _strike_out(self, losses: list[int]) -> None:
         """When the application has what it was told, it need not be told again after a crash."""
         if losses:
-            self.after_telling(partial(self.kept.told, losses))
+            self._call(partial(self.after_telling, partial(self.kept.told, losses)))
+
+    def _call(self, action: Callable[[], None]) -> None:
+        """Do what the application has asked for; if that fails, the journal goes on."""
+        assert self._node is not None, "it has begun"
+        try:
+            action()
+        except EXITS:
+            raise
+        except BaseException:
+            self._node.callbacks.has_failed("what was to be done when something is on disk")
 
     # What the node asks.
 
@@ -378,7 +393,12 @@ class Keeper:
             log.error("%s", error)
         finally:
             self._journal.close()
+            self.kept.handling.end(NeverOnDisk(self.kept.name, self.failed))
             self._shown.notify()
+
+    def leave_to_parent(self) -> None:
+        """This process was forked: the journal is the parent's."""
+        self._closed = True
 
     # Writing, inside.
 
@@ -396,7 +416,7 @@ class Keeper:
         group.losses = self.kept.untold.take_fresh()
         group.deliveries = endpoint.inbox.unsettled()
         survival = endpoint.survival
-        if self._journal.outgrown():
+        if self._journal.outgrown() and self._journal.prepare():
             group.snapshot = survival.snapshot()
         else:
             group.body = self._later + survival.changes()
@@ -438,9 +458,12 @@ class Keeper:
             self._could_not(JournalFailed(f"the journal cannot be written: {result!r}"))
 
     def _could_not(self, error: AntecedeError) -> None:
+        if isinstance(error, JournalUnavailable):
+            # Nothing has changed, as if there were no room; and it may pass as that does.
+            error = JournalFull(str(error))
         if isinstance(error, JournalFull):
             if self.full is None:
-                log.error("%s; nothing is accepted until there is", error)
+                log.error("%s; nothing is accepted until that is over", error)
             self._become(error)
             self._loop.call_later(FULL_SECONDS, self._try_again)
             self._shown.notify()
@@ -463,7 +486,7 @@ class Keeper:
         """The same again; or everything, if that takes less room than what is there."""
         if self._closed or self._writing is None or self._node is None:
             return
-        if self._journal.would_shrink():
+        if self._journal.would_shrink() and self._journal.prepare():
             self._writing.snapshot = self._node.endpoint.survival.snapshot()
         self._attempt()
 
@@ -491,7 +514,7 @@ class Keeper:
         if group.datagrams:
             node.transport.send(group.datagrams)
         for action in group.then:
-            action()
+            self._call(action)
         if group.reports:
             node.tell(group.reports)
             self._strike_out(group.losses)
@@ -511,14 +534,28 @@ VALUE_BYTES_MAX: Final = 1 << 20
 """What is kept here is written again whenever the journal is: positions, not data."""
 
 
-class Done:
-    """May be awaited, and need not."""
+class OnDisk:
+    """Awaited, it ends when everything that has happened until then is on disk."""
+
+    def __init__(self, keeper: Keeper, plan: Callable[[], None]) -> None:
+        self._keeper: Final = keeper
+        self._plan: Final = plan
+
+    def __await__(self) -> Generator[None, None, None]:
+        self._plan()
+        return self._keeper.kept_so_far().__await__()
+
+
+class NeverOnDisk:
+    """The same when the journal is closed: awaited, it says so. It does not hold the node."""
+
+    def __init__(self, name: str, failed: AntecedeError | None) -> None:
+        self._name: Final = name
+        self._failed: Final = failed
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
-
-
-DONE: Final = Done()
+        raise self._failed or NodeClosed(self._name)
 
 
 class AppJournal:
@@ -528,10 +565,14 @@ class AppJournal:
     the same commit as the confirmation of that message: after a crash either both count or neither.
     """
 
-    def __init__(self, keeper: Keeper, deliveries: Deliveries, plan: Callable[[], None]) -> None:
+    def __init__(self, keeper: Keeper, confirming: Confirming, plan: Callable[[], None]) -> None:
         self._keeper: Final = keeper
         self._kept: Final = keeper.kept.handling
-        self._deliveries: Final = deliveries
+        self._kept.on_disk = OnDisk(keeper, plan)
+        self._kept.pass_on = self._confirm_anywhere
+        self._owner: Final = get_ident()
+        self._loop: Final = asyncio.get_running_loop()
+        self._confirming: Final = confirming
         # To be called when there is something to write.
         self._plan: Final = plan
 
@@ -545,14 +586,14 @@ class AppJournal:
         if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
             raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
         self._keeper.check()
-        self._kept.put(key, value, self._deliveries.in_hand())
+        self._kept.put(key, value, self._confirming.number_in_hand())
         return DONE
 
     def remove(self, key: str) -> Awaitable[None]:
         """Keep nothing under `key` any more."""
         self._keeper.check()
         if self._kept.value(key) is not None:
-            self._kept.put(key, None, self._deliveries.in_hand())
+            self._kept.put(key, None, self._confirming.number_in_hand())
         return DONE
 
     def get(self, key: str, default: bytes | None = None) -> bytes | None:
@@ -572,15 +613,16 @@ class AppJournal:
         self._keeper.after_telling = after
 
     def serve_threads(self) -> None:
-        """From now on messages are confirmed by hand, and from any thread."""
-        self._deliveries.confirms_by_asking = False
-        loop = asyncio.get_running_loop()
+        """From now on messages are confirmed by hand."""
+        self._confirming.by_asking = False
 
-        def pass_on(number: int) -> None:
+    def _confirm_anywhere(self, number: int) -> None:
+        """`done()` was called, perhaps by a thread that does the work of a handler."""
+        if get_ident() == self._owner:
+            self._kept.confirm_here(number)
+        else:
             with suppress(RuntimeError):  # The loop has ended: it comes again.
-                loop.call_soon_threadsafe(self._kept.confirm_here, number)
-
-        self._kept.pass_on = pass_on
+                self._loop.call_soon_threadsafe(self._kept.confirm_here, number)
 
     async def sync(self) -> None:
         """Wait until everything that has been sent, confirmed or put so far is on disk.

@@ -4,7 +4,18 @@ import logging
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from antecede.link.reports import Refused, Report, Undeliverable
+from antecede.link.notation import messages_text
+from antecede.link.reports import (
+    NodeFenced,
+    PathNarrow,
+    PeerExpelled,
+    Refused,
+    Report,
+    Split,
+    Undeliverable,
+)
+from antecede.live.callbacks import EXITS, Callbacks
+from antecede.live.errors import GONE, Undelivered, fenced_sentence
 
 Listener: TypeAlias = Callable[[Report], None]
 
@@ -14,39 +25,58 @@ log = logging.getLogger(__name__)
 class Listeners:
     """The listeners of one node, and its books of what is undeliverable."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, callbacks: Callbacks) -> None:
         self._name: Final = name
+        self._callbacks: Final = callbacks
         self._listeners: list[Listener] = []
         self.undeliverable: Final[dict[str, int]] = {}
         """How many messages to each peer have been given up."""
         self._untold: dict[str, int] = {}
+        self._reasons: dict[str, dict[str, None]] = {}
 
     def add(self, listener: Listener) -> None:
         """Tell this one, too."""
         self._listeners.append(listener)
 
-    def take_untold(self) -> dict[str, int]:
-        """What has been given up since this was asked last, by peer."""
+    def take_undelivered(self) -> Undelivered | None:
+        """What has been given up since this was asked last, to be raised."""
         untold, self._untold = self._untold, {}
-        return untold
+        reasons, self._reasons = self._reasons, {}
+        said = {name: "; ".join(of_peer) for name, of_peer in reasons.items()}
+        return Undelivered(untold, said) if untold else None
 
     def tell(self, report: Report) -> None:
         """Log a report and tell everybody; one who fails does not stop the others."""
         if isinstance(report, Undeliverable):
-            self._count(report.name, len(report.sequences))
+            self._count(report.name, len(report.sequences), report.reason)
         elif isinstance(report, Refused):
             # Somebody has to mend a configuration: it is told once, and nothing happens until then.
             log.warning("%s: no talk with %s: %s", self._name, report.name, report.reason)
+        elif isinstance(report, Split):
+            # Only people can mend it.
+            log.warning(
+                "%s: split from %s: each has expelled the other; restart one of the two",
+                self._name,
+                report.name,
+            )
+        elif isinstance(report, NodeFenced):
+            log.error("%s", fenced_sentence(self._name, report))
+        elif isinstance(report, (PathNarrow, PeerExpelled)):
+            log.warning("%s: %s", self._name, report)
         else:
             log.info("%s: %s", self._name, report)
         for listener in self._listeners:
             try:
                 listener(report)
-            except Exception:
-                log.exception("%s: an event listener failed for %r", self._name, report)
+            except EXITS:
+                raise
+            except BaseException:
+                self._callbacks.has_failed(f"an event listener, called with {report!r},")
 
-    def _count(self, name: str, count: int) -> None:
+    def _count(self, name: str, count: int, reason: str | None) -> None:
         # There may be thousands: the listeners get their ids, the log their number.
-        log.warning("%s: %d messages can no longer be delivered to %s", self._name, count, name)
+        lost, why = messages_text(count), "" if reason is None else f": {reason}"
+        log.warning("%s: %s can no longer be delivered to %s%s", self._name, lost, name, why)
+        self._reasons.setdefault(name, {})[GONE if reason is None else reason] = None
         for book in (self.undeliverable, self._untold):
             book[name] = book.get(name, 0) + count

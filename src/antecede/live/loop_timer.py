@@ -6,6 +6,8 @@ from time import monotonic_ns
 from typing import Final, final
 
 NEVER_NS: Final = 1 << 62
+FAR_NS: Final = NEVER_NS >> 1
+"""Beyond this nothing is planned. A timer that is cancelled stays in the loop until its time."""
 
 
 @final
@@ -21,7 +23,7 @@ class LoopTimer:
 
     def wake_at(self, time_ns: int) -> None:
         """Ring then, or earlier, which is harmless, and cheaper than another timer."""
-        if time_ns >= self.time_ns:
+        if time_ns >= self.time_ns or time_ns >= FAR_NS:
             return
         self.cancel()
         self.time_ns = time_ns

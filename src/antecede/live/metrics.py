@@ -17,14 +17,17 @@ for every message. The event log has every latency, and more of it.
 import asyncio
 import json
 import logging
+import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
+from antecede.live.accepting import Callers, listen
 from antecede.live.addresses import Address
-from antecede.live.errors import BadConfiguration, CannotBind
+from antecede.live.errors import CannotBind, MissingExtra
 from antecede.live.stats import Health, PeerStats, Stats
 from antecede.live.waiting import one_turn
 
@@ -120,6 +123,11 @@ NODE_COUNTERS: Final = figures_of(
         "Payloads of peers beyond the limit, which were not handed over.",
     ),
     ("antecede_handler_failures", "handler_failures", "Messages whose handler has raised."),
+    (
+        "antecede_callback_failures",
+        "callback_failures",
+        "Calls of other application code that have raised: listeners, policies, sources.",
+    ),
     (
         "antecede_datagrams_unsendable",
         "unsendable",
@@ -298,9 +306,7 @@ class NodeCollector:
         try:
             core: Any = import_module("prometheus_client.core")
         except ImportError as error:
-            raise BadConfiguration(
-                "metrics need prometheus-client: pip install 'antecede[metrics]'"
-            ) from error
+            raise MissingExtra("prometheus_client") from error
         self._families = {COUNTER: core.CounterMetricFamily, GAUGE: core.GaugeMetricFamily}
 
     def describe(self) -> Iterable[MetricFamily]:
@@ -344,35 +350,36 @@ class MetricsServer:
     def __init__(self, node: Watched, *, per_peer: bool) -> None:
         self._node = node
         self._per_peer = per_peer
-        self._server: asyncio.Server | None = None
-        self._asking: dict[asyncio.Task[object], asyncio.StreamWriter] = {}
+        self._callers: Callers | None = None
+        self._asking: dict[asyncio.Task[None], None] = {}
+        # Whose tasks have not begun: one that is cancelled before never does.
+        self._entering: set[socket.socket] = set()
         self._said = False
 
     @property
     def address(self) -> Address:
         """Where it listens."""
-        assert self._server is not None, "it has been started"
-        host, port, *_ = self._server.sockets[0].getsockname()
-        return Address(host, port)
+        assert self._callers is not None, "it has been started"
+        return self._callers.address
 
     async def start(self, host: str, port: int) -> None:
         """Begin to listen; `CannotBind` if that address cannot be had."""
         try:
-            self._server = await asyncio.start_server(
-                self._answer, host, port, limit=REQUEST_BYTES_MAX
-            )
-        except OSError as error:
-            raise CannotBind(str(Address(host, port)), error.strerror or str(error)) from error
+            listening = await listen(Address(host, port))
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CannotBind(str(Address(host, port)), reason) from error
+        self._callers = Callers(listening, self._on_caller, lambda _: self._drop_oldest())
+        self._callers.start()
 
     async def close(self) -> None:
         """Listen no more, and let nobody finish a question who has begun to ask."""
-        if self._server is not None:
-            self._server.close()
-            for writer in self._asking.values():
-                writer.transport.abort()
+        if self._callers is not None:
+            self._callers.close()
+            for task in self._asking:
+                task.cancel()
             if self._asking:
                 await asyncio.wait(list(self._asking))
-            await self._server.wait_closed()
 
     async def __aenter__(self) -> Self:
         return self
@@ -380,33 +387,57 @@ class MetricsServer:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request, one response, and good-bye."""
-        task = asyncio.current_task()
-        assert task is not None, "a server answers in tasks"
+    def _on_caller(self, caller: socket.socket, _: Address) -> None:
         if len(self._asking) >= CONNECTIONS_MOST:
             self._drop_oldest()
-        self._asking[task] = writer
+        task = asyncio.get_running_loop().create_task(self._answer(caller))
+        self._asking[task] = None
+        self._entering.add(caller)
+        task.add_done_callback(partial(self._on_answered, caller))
+
+    def _on_answered(self, caller: socket.socket, task: asyncio.Task[None]) -> None:
+        self._asking.pop(task, None)
+        if caller in self._entering:
+            self._entering.discard(caller)
+            caller.close()
+
+    async def _answer(self, caller: socket.socket) -> None:
+        """One request, one response, and good-bye."""
+        self._entering.discard(caller)
+        try:
+            reader, writer = await asyncio.open_connection(sock=caller, limit=REQUEST_BYTES_MAX)
+        except OSError:
+            caller.close()
+            return
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 request = await reader.readuntil(b"\r\n\r\n")
                 writer.write(await self._response(request))
                 await writer.drain()
+            writer.close()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
             log.debug("a request for metrics made no sense: %s", error)
-        finally:
             writer.close()
-            del self._asking[task]
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
 
-    def _drop_oldest(self) -> None:
-        """Whoever has been asking for longest makes room; most likely it never will ask."""
-        self._asking[next(iter(self._asking))].transport.abort()
+    def _drop_oldest(self) -> bool:
+        """Whoever has been asking for longest makes room; most likely it never will ask.
+
+        False if nobody is asking.
+        """
+        if not self._asking:
+            return False
+        oldest = next(iter(self._asking))
+        del self._asking[oldest]
+        oldest.cancel()
         if not self._said:
             self._said = True
             log.warning(
-                "more than %d connections ask for metrics at once: the oldest are dropped",
-                CONNECTIONS_MOST,
+                "more connections ask for metrics than there is room for: the oldest are dropped"
             )
+        return True
 
     async def _response(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b"\r\n")[0].partition(b" ")

@@ -9,44 +9,49 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Literal, Self, TypeAlias
+from collections.abc import Coroutine, Sequence
+from threading import get_ident
+from typing import Final, Self
 
-from antecede.core.errors import BufferFull, Fenced, LocalError
+from antecede.core.errors import Fenced, LocalError
 from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, Report, Stranger
-from antecede.link.standing import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 from antecede.live.addresses import Address
+from antecede.live.belonging import Belonging
+from antecede.live.callbacks import Callbacks
+from antecede.live.confirming import InHand
 from antecede.live.deliveries import Deliveries, Handler
 from antecede.live.errors import (
     NodeClosed,
     Stranded,
     TimedOut,
-    Undelivered,
     UnknownPeer,
     fenced_sentence,
 )
 from antecede.live.expelling import Expelling
 from antecede.live.explaining import Explanation, blocked_by, explain, obstacles
 from antecede.live.keeping import AppJournal, Keeper, Parts
+from antecede.live.leaving import Leaving, Linger
 from antecede.live.listeners import Listener, Listeners
 from antecede.live.names import checked_name, process_id
 from antecede.live.peers import read_keys
 from antecede.live.reading import ReadingInTurns
+from antecede.live.reloading import reload
 from antecede.live.room import Room
-from antecede.live.security.choosing import check_reload, give_keys, ring_of
+from antecede.live.security.choosing import give_keys
 from antecede.live.security.guarding import KeyGuard
-from antecede.live.seeking import follow
+from antecede.live.seeking import follow, forget, troubles
 from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Figures, Health, Stats, health_of
-from antecede.live.targets import chosen_targets
+from antecede.live.targets import Payload, chosen_targets, payload_bytes
 from antecede.live.tracing import LiveTrace, TraceKeeping
 from antecede.live.transport import Transport
-from antecede.live.waiting import Notifier, one_turn
+from antecede.live.waiting import Notifier
 
-Linger: TypeAlias = Literal["released", "bye"]
+AFTER_FAILURE_NS: Final = 100_000_000
+"""When the timer rings again after something has failed in it: soon, but not at once for ever."""
 
 log = logging.getLogger(__name__)
 
@@ -72,27 +77,41 @@ class Node:
         self._transport: Final = transport
         self._loop: Final = asyncio.get_running_loop()
         self._now: Final = transport.now_ns
+        self._belonging: Final = Belonging(settings.name, self._leave_to_parent)
         # On the way of every message: looked up once.
         self._quick_send: Final = endpoint.sending.quick_send
         # The transport hands datagrams to whoever reads them in turns, peer by peer.
-        self._turns: Final = ReadingInTurns(self, endpoint, transport.now_ns, self._loop)
+        self._turns: Final = ReadingInTurns(
+            self._on_input_end, self._on_time, endpoint, transport.now_ns, self._loop
+        )
         kept = None if keeper is None else keeper.kept
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
-        self._expelling: Final = Expelling(settings.expel, endpoint, settings.name)
+        self._callbacks: Final = Callbacks(settings.name)
+        self._expelling: Final = Expelling(settings.expel, endpoint, settings.name, self._callbacks)
         self._progress = Notifier(self._loop)
         self._room: Final = Room(
             settings, endpoint, self._deliveries, self._progress, self._check_open
+        )
+        self._leaving: Final = Leaving(
+            endpoint,
+            self._room,
+            self._progress,
+            self._now,
+            self._flush,
+            has_journal=keeper is not None,
         )
         self._flush_planned = False
         self._skipped: list[str] = []
         self._closing = False
         self._closed = False
-        self._listeners: Final = Listeners(settings.name)
+        self._listeners: Final = Listeners(settings.name, self._callbacks)
         self._figures: Final = Figures(
             settings,
             endpoint,
             self._deliveries,
+            self._room,
             self._listeners,
+            self._callbacks,
             transport,
             self._turns.intake,
             keeper,
@@ -106,6 +125,10 @@ class Node:
         self._plan_flush()
 
     # Who this is.
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "closing" if self._closing else "open"
+        return f"<Node {self.name!r} at {self.address}, {state}>"
 
     @property
     def name(self) -> str:
@@ -130,6 +153,7 @@ class Node:
     @property
     def journal(self) -> AppJournal:
         """What the application keeps in the journal; `LocalError` if the node has none."""
+        self._belonging.check()
         if self._journal is None:
             raise LocalError(f"{self.name} has no journal: open it with journal=FOLDER")
         return self._journal
@@ -162,10 +186,12 @@ class Node:
 
     def remove_peer(self, name: str) -> None:
         """Forget a peer that has left; one that has not is expelled first (see `expel`)."""
+        self._belonging.check()
         if name not in self._endpoint.directory.by_name:
             raise UnknownPeer(name, self.peers)
-        self._transport.found(self._endpoint.directory.by_name[name].address)
+        address = self._endpoint.directory.by_name[name].address
         self._endpoint.remove_peer(name, self._now())
+        forget(address, self._endpoint.directory, self._transport)
         self._after_step()
         self._plan_flush()
 
@@ -192,24 +218,7 @@ class Node:
         with another. Nothing has changed if this raises.
         """
         self._check_open()
-        check_reload(self._configured, settings)
-        for name in settings.peers:
-            self._transport.resolve(settings.address_of(name))
-        if self._guard is not None:
-            ring = ring_of(settings)
-            assert ring is not None, "a node with keys is reloaded with keys"
-            ring.adopt(self._guard.ring, [p for p in self.peers if p not in self._configured.peers])
-            self._guard.use(ring)
-            self._endpoint.follow_keys(self._now())
-        before, self._configured = self._configured, settings
-        for name in before.peers:
-            if name not in settings.peers and name in self.peers:
-                self.remove_peer(name)
-        for name in settings.peers:
-            if name not in self.peers:
-                self._introduce(name, settings.address_of(name))
-        self._after_step()
-        self._plan_flush()
+        reload(self, settings)
 
     async def expel(self, name: str, reason: str = "") -> None:
         """Go on without a peer, for ever and whatever it does; all others are told, and follow.
@@ -227,12 +236,14 @@ class Node:
 
     # Sending.
 
-    async def send(self, target: str | Sequence[str], payload: bytes) -> int:
+    async def send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Send to one peer or, as one message, to several; the message's id.
 
         Returns when the message is buffered: it will be delivered, exactly once and in causal
         order, as long as its targets live. Waits only for room and, with a journal, for the disk.
         """
+        if get_ident() != self._belonging.owner:
+            self._belonging.refuse()
         if self._keeper is not None:
             sequence = await self.send_buffered(target, payload)
             await self._keeper.kept_so_far()
@@ -244,8 +255,9 @@ class Node:
             self._plan_flush()
         return sequence
 
-    async def send_buffered(self, target: str | Sequence[str], payload: bytes) -> int:
+    async def send_buffered(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
+        self._belonging.check()
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
             return await self._send_with_care(target, payload)
@@ -253,23 +265,15 @@ class Node:
             self._plan_flush()
         return sequence
 
-    def when_kept(self, action: Callable[[], None]) -> None:
-        """Do this once everything done so far is on disk; at once without a journal."""
-        if self._keeper is None:
-            action()
-        else:
-            self._keeper.when_kept(action)
-            self._plan_flush()
-
-    def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
+    def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
-        sequence = 0 if self._closing else self._quick_send(target, payload, self._now())
+        if get_ident() != self._belonging.owner:
+            self._belonging.refuse()
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
+            payload = payload_bytes(payload)
             contacts, to_self = self._resolve(target, payload)
-            if not self._room.has_room_for(payload, to_self):
-                raise BufferFull(
-                    f"{self._room.fullness(to_self)}; try later, or use send(), which waits"
-                )
+            self._room.check(contacts, to_self, payload)
             sequence = self._hand_over(contacts, to_self, payload)
             if to_self:
                 self._deliveries.notify()
@@ -280,35 +284,51 @@ class Node:
         return sequence
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything sent so far has been delivered; `TimedOut` names who has not.
+        """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
 
-        `Undelivered`, once, if messages had to be given up since the last call.
+        `TimedOut` names who has not got it; `Undelivered`, once, what had to be given up since.
         """
         self._check_open()
-        await self._drained(timeout, "flush")
+        await self._leaving.drained(timeout, "flush")
         if self._closed and self._endpoint.buffered() > 0:
             raise NodeClosed(self.name)
-        if given_up := self._listeners.take_untold():
-            raise Undelivered(given_up)
+        if undelivered := self._listeners.take_undelivered():
+            raise undelivered
 
     # Receiving.
 
     def __aiter__(self) -> Deliveries:
+        self._belonging.check()
+        self._deliveries.check_asker()
         return self._deliveries
 
-    def __anext__(self) -> Awaitable[InboundMessage]:
-        return self._deliveries.__anext__()
+    def __anext__(self) -> Coroutine[None, None, InboundMessage]:
+        self._belonging.check()
+        confirming = self._deliveries.confirming
+        if confirming is None:
+            return self._deliveries.__anext__()
+        return self._deliveries.next_kept(confirming, confirming.ask())
 
-    async def receive(self, timeout: float | None = None) -> InboundMessage:
-        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+    def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
+        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will.
+
+        With a journal the task that calls this is done with what it took before, whichever task
+        awaits it.
+        """
+        self._belonging.check()
+        confirming = self._deliveries.confirming
+        return self._received(timeout, None if confirming is None else confirming.ask())
+
+    async def _received(self, timeout: float | None, asked: InHand | None) -> InboundMessage:
         try:
-            return await self._deliveries.next_message(timeout)
+            return await self._deliveries.next_message(timeout, asked)
         except TimedOut as error:
-            known = "; ".join(self.obstacles(self.peers))
+            known = "; ".join(self._obstacles(self.peers))
             raise TimedOut(error.action, error.seconds, known) from None
 
     def receive_ready(self) -> list[InboundMessage]:
         """Messages that are there already, in order; empty if none are. Never waits."""
+        self._belonging.check()
         return self._deliveries.take_ready()
 
     def on_message(self, handler: Handler) -> None:
@@ -321,6 +341,7 @@ class Node:
 
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with everything worth knowing about peers: `antecede.link.reports`."""
+        self._belonging.check()
         self._listeners.add(listener)
         if self._keeper is not None:
             self._keeper.tell_untold()
@@ -343,41 +364,26 @@ class Node:
             trace_failure=self._trace.failure,
             journal_failure=None if self._keeper is None else self._keeper.failure(),
             takes_no_news=self._endpoint.directory.takes_no_news(),
+            fenced=self._endpoint.fenced,
+            policy_failure=self._expelling.failure,
             blocked=blocked_by(self._endpoint),
+            held_up=self._endpoint.inbox.held_up(),
+            splits=self._endpoint.directory.splits(),
         )
 
     def explain(self) -> Explanation:
         """Why is something waiting? Print it."""
-        return explain(self._endpoint, self._now())
+        return explain(self._endpoint, self._now(), self._deliveries.unread())
 
-    def obstacles(self, names: Sequence[str]) -> list[str]:
+    def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
-        known = obstacles(self._endpoint, names)
-        for name in names:
-            contact = self._endpoint.directory.by_name.get(name)
-            if contact is not None and (trouble := self._transport.trouble(contact.address)):
-                known.append(f"{name}: {trouble}")
-        return known
+        endpoint = self._endpoint
+        return obstacles(endpoint, names) + troubles(names, endpoint.directory, self._transport)
 
-    def check_journal(self) -> None:
+    def _check_journal(self) -> None:
         """Raise why the journal made this node stop, if it did."""
         if self._keeper is not None and self._keeper.failed is not None:
             raise self._keeper.failed
-
-    def is_busy(self) -> bool:
-        """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
-        sessions = self._endpoint.sessions()
-        return self.has_undelivered() or any(s.path.flight.eliciting > 0 for s in sessions)
-
-    def has_undelivered(self) -> bool:
-        """Whether something sent has not been delivered everywhere, or a peer not been met."""
-        endpoint = self._endpoint
-        if endpoint.buffered() > 0 or not endpoint.sending.large_is_done():
-            return True
-        return any(
-            not (contact.expelled or contact.session.met or contact.session.ended)
-            for contact in endpoint.directory.by_name.values()
-        )
 
     # Leaving.
 
@@ -387,12 +393,13 @@ class Node:
         for number in signals or (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._on_signal, number)
 
-    def stranded(self) -> list[str]:
+    def _stranded(self) -> list[str]:
         """The peers that may miss something if this node stopped now, or had when it stopped."""
         return self._endpoint.stranded()
 
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
+        self._belonging.check()
         self._closing = True
         self._room.close()
         self._stop()
@@ -405,6 +412,7 @@ class Node:
         goes on receiving, until every peer has said bye too. `Stranded` names the peers that are
         left without, if the time (the setting `linger` by default) is over before.
         """
+        self._belonging.check()
         if self._closed:
             return
         limit = self.settings.linger if timeout is None else timeout
@@ -414,8 +422,8 @@ class Node:
         stranded: list[str] = []
         reasons: list[str] = []
         try:
-            stranded = await self._say_bye(deadline, linger)
-            reasons = self.obstacles(stranded)
+            stranded = await self._leaving.say_bye(deadline, linger)
+            reasons = self._obstacles(stranded)
             if self._keeper is not None and not self._closed:
                 await self._keeper.end_life()
             self._flush()
@@ -443,7 +451,7 @@ class Node:
 
     # What the transport calls.
 
-    def on_input_end(self, now_ns: int) -> None:
+    def _on_input_end(self, now_ns: int) -> None:
         """Everything that had come has been taken in, or waits for its turn."""
         if self._closed:
             return
@@ -460,29 +468,39 @@ class Node:
             if resumes_later or self._closed:
                 self._after_step()
                 return
+            now_ns = self._now()  # The application may have taken long.
         self._flush_at(now_ns)
         self._after_step()
 
-    def on_time(self, now_ns: int) -> None:
+    def _on_time(self, now_ns: int) -> None:
         """A timer has rung."""
-        self._endpoint.expire(now_ns)
-        self._expelling.look(now_ns)
-        self._after_step()
-        self._flush_at(now_ns)
+        if self._closed:
+            return
+        try:
+            self._endpoint.expire(now_ns)
+            self._expelling.look(now_ns)
+            self._after_step()
+        except BaseException:
+            self._transport.wake_at(now_ns + AFTER_FAILURE_NS)
+            raise
+        self._flush_at(self._now())
 
     # Sending, inside.
 
-    async def _send_with_care(self, target: str | Sequence[str], payload: bytes) -> int:
+    async def _send_with_care(self, target: str | Sequence[str], given: Payload) -> int:
         """Send what is not an ordinary message to one peer with room for it."""
+        payload = payload_bytes(given)
         sending = self._endpoint.sending
-        if sending.wants_flush():
-            self._flush()
-            await one_turn()
         contacts, to_self = self._resolve(target, payload)
-        if self._room.careful or not sending.has_room(to_self):
-            await self._room.wait(to_self)
+        paced = sending.wants_flush()
+        if paced:
+            self._flush()
+        if paced or self._room.must_wait(contacts, to_self, payload):
+            await self._room.wait(contacts, to_self, payload, paced)
             # A target may have left meanwhile, or have been removed.
             contacts, to_self = self._resolve(target, payload)
+            if sending.wants_flush():
+                self._flush()
         sequence = self._hand_over(contacts, to_self, payload)
         self._plan_flush()
         if not sending.large_is_done():
@@ -502,13 +520,14 @@ class Node:
         self._transport.seek(resolved)
 
     def _check_open(self) -> None:
-        self.check_journal()
+        self._belonging.check()
+        self._check_journal()
         if self._endpoint.fenced is not None:
             raise Fenced(fenced_sentence(self.name, self._endpoint.fenced))
         if self._closing:
             raise NodeClosed(self.name)
 
-    def _resolve(self, target: object, payload: object) -> tuple[list[Contact], bool]:
+    def _resolve(self, target: object, payload: bytes) -> tuple[list[Contact], bool]:
         """Whom a message is for, if it can be sent."""
         self._check_open()
         if self._keeper is not None:
@@ -553,11 +572,15 @@ class Node:
 
     def _flush_at(self, now_ns: int) -> None:
         endpoint = self._endpoint
-        endpoint.write(now_ns)
-        if self._keeper is not None:
-            self._keeper.collect(endpoint.reports)
-        elif endpoint.out:
-            self._transport.send(endpoint.out)
+        try:
+            endpoint.write(now_ns)
+            if self._keeper is not None:
+                self._keeper.collect(endpoint.reports)
+            elif endpoint.out:
+                self._transport.send(endpoint.out)
+        except BaseException:
+            self._transport.wake_at(now_ns + AFTER_FAILURE_NS)
+            raise
         self._transport.wake_at(endpoint.wake_ns())
 
     def _on_consumed(self) -> None:
@@ -592,15 +615,16 @@ class Node:
                 self._listeners.tell(report)
 
     def _has_let_in(self, stranger: Stranger) -> bool:
-        """Introduce a stranger, who will say hello again and then be welcome; False if known."""
+        """Introduce a stranger, who will be welcome at its next hello; whether that is told."""
         if stranger.name in self._endpoint.directory.by_name:
             return False  # It had said hello twice before it could be introduced.
         try:
             self._introduce(stranger.name, None, stranger.address)
         except LocalError as error:
-            log.info("%s: a stranger cannot be let in: %s", self.name, error)
+            if self._endpoint.directory.announces(stranger.name, self._now()):
+                log.info("%s: a stranger cannot be let in: %s", self.name, error)
             return False
-        return True
+        return self._endpoint.directory.announces(stranger.name, self._now())
 
     # Leaving, inside.
 
@@ -608,39 +632,6 @@ class Node:
         log.info("%s: %s: leaving", self.name, number.name)
         self._loop.remove_signal_handler(number)
         self._deliveries.stop_iterating()
-
-    async def _drained(self, timeout: float | None, action: str) -> None:
-        sending = self._endpoint.sending
-        last = sending.last_sequence()
-        await self._progress.wait_until(
-            lambda: self._closed or sending.is_delivered(last),
-            timeout,
-            action,
-            lambda: str(self.explain()),
-        )
-
-    async def _say_bye(self, deadline: float, linger: Linger) -> list[str]:
-        """Drain, say bye, and wait to be let go; who has not by the deadline."""
-        endpoint = self._endpoint
-        mode = LEAVE_AFTER_BYE if linger == "bye" else LEAVE_WHEN_RELEASED
-        try:
-            try:
-                await self._drained(deadline - self._loop.time(), "close")
-            finally:
-                # Too late or not: nobody should wait for a node that is gone. One with a journal
-                # is not gone as long as somebody misses something of it.
-                if self._keeper is None or endpoint.buffered() == 0:
-                    endpoint.say_bye(mode, self._now())
-                    self._flush()
-            await self._progress.wait_until(
-                lambda: self._closed or not endpoint.awaited(),
-                deadline - self._loop.time(),
-                "close",
-                str,
-            )
-        except TimedOut:
-            return endpoint.stranded()
-        return endpoint.stranded() if self._closed else []  # Another call had less patience.
 
     def _say_last_word(self) -> None:
         """Nothing is delivered here from now on: nobody need wait for that."""
@@ -656,6 +647,14 @@ class Node:
         self._deliveries.end()
         self._progress.notify()
         self._trace.stop()
+
+    def _leave_to_parent(self) -> None:
+        """This is a forked process: nothing that it does may show."""
+        self._closed = self._closing = True
+        self._room.closed = self._room.closing = self._room.careful = True
+        self._transport.leave_to_parent()
+        if self._keeper is not None:
+            self._keeper.leave_to_parent()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
@@ -680,16 +679,19 @@ class Node:
                 seen_at = (self.address.host, 0) if known.stranger else None
                 self._introduce(known.name, None, seen_at)
                 self._endpoint.directory.by_name[known.name].recalled = True
-        self._deliveries.confirms_by_asking = self.settings.confirm == "next"
+        confirming = self._deliveries.confirming
+        assert confirming is not None, "there is a journal"
+        confirming.by_asking = confirming.by_returning = self.settings.confirm == "next"
         keeper.begin(
             Parts(
                 endpoint=self._endpoint,
                 transport=self._transport,
                 deliveries=self._deliveries,
                 progress=self._progress,
+                callbacks=self._callbacks,
                 tell=self._tell,
                 stop=self.abandon,
             )
         )
         keeper.kept.handling.wake = self._plan_flush
-        return AppJournal(keeper, self._deliveries, self._plan_flush)
+        return AppJournal(keeper, confirming, self._plan_flush)

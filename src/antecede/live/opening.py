@@ -3,8 +3,8 @@
 import os
 import secrets
 import time
-from collections.abc import Generator, Mapping
-from typing import Final, Unpack
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Final, NoReturn, Unpack
 
 from antecede.build_mode import warn_if_fallen_back
 from antecede.core.catalogue import find_protocol
@@ -44,15 +44,26 @@ CORE_PAYLOAD_LIMIT: Final = 1 << 16
 Config = Settings | str | os.PathLike[str] | None
 
 
+AHEAD_MOST_US: Final = 100 * 365 * 86_400 * 1_000_000
+"""No clock was ever further ahead: a peer that says so is not believed. The limit moves on with the
+clock, so there is always a number above what it had let pass."""
+
+
 class SecretTokens(Tokens):
     """Tokens that nobody can guess."""
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock: Final = clock
 
     def fresh(self) -> int:
         return secrets.randbits(61) + 1
 
     def incarnation(self) -> int:
         # By the clock, so that a node which kept nothing still counts on. It is no secret.
-        return time.time_ns() // 1_000
+        return self._clock() // 1_000
+
+    def above(self, lowest: int) -> int:
+        return 0 if lowest > self.incarnation() + AHEAD_MOST_US else super().above(lowest)
 
 
 class Opening:
@@ -69,6 +80,27 @@ class Opening:
     async def __aenter__(self) -> Node:
         self._node = await self._open()
         return self._node
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(
+            "a node is opened with `async with open_node(...) as node:` in a coroutine; code "
+            "without asyncio uses `with antecede.blocking.open_node(...) as node:`"
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Never called."""
+
+    if (
+        not TYPE_CHECKING
+    ):  # A type checker finds a forgotten await by what this class does not have.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"this node is not open yet and has no {name!r}: write "
+                "`async with open_node(...) as node:`, or `node = await open_node(...)`",
+                name=name,
+                obj=self,
+            )
 
     async def __aexit__(self, error: type[BaseException] | None, *rest: object) -> None:
         if self._node is not None:
@@ -122,11 +154,12 @@ def start_node(
     tokens: Tokens,
     on_event: Listener | None,
     disk: Disk | None = None,
+    clock: Callable[[], int] = time.time_ns,
 ) -> Node:
     """A node on any transport, in the running loop; with a disk that is lent, without threads."""
     keeper = open_keeper(settings, tokens, disk)
     try:
-        return start_kept(settings, transport, tokens, on_event, keeper)
+        return start_kept(settings, transport, tokens, on_event, keeper, clock)
     except BaseException:
         if keeper is not None:
             keeper.close(write=False)
@@ -139,9 +172,10 @@ def start_kept(
     tokens: Tokens,
     on_event: Listener | None,
     keeper: Keeper | None,
+    clock: Callable[[], int],
 ) -> Node:
     """A node with its journal, if it has one, open."""
-    guard = guard_of(settings)
+    guard = guard_of(settings, clock)
     trace = begin_trace(settings)
     process = process_id(settings.name) if trace is None else trace.process
     rows = None if trace is None else trace.rows
@@ -173,7 +207,7 @@ def start_kept(
 
 def make_core(settings: Settings) -> NodeProcess:
     """The protocol that the settings ask for, with the limits they name."""
-    info = find_protocol(settings.order)
+    info = find_protocol(settings.protocol)
     options = info.node_options | protocol_options(settings)
     core = info.create(
         ME,
@@ -199,7 +233,7 @@ def protocol_options(settings: Settings) -> dict[str, object]:
 def order_said(settings: Settings) -> str:
     """The order as peers are told: those that must be equal everywhere are part of it."""
     if settings.order != FACTS_ORDER:
-        return settings.order
+        return settings.protocol
     budget = f"{settings.facts} facts, {settings.filter_bits} bits"
     return f"{settings.order} ({budget}, {settings.exceptions} exceptions)"
 

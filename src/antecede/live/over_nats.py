@@ -14,6 +14,7 @@ from time import monotonic_ns
 from typing import Any, Final, final
 from urllib.parse import quote
 
+from antecede.link.allowance import Allowance
 from antecede.link.writer import Datagram
 from antecede.live.addresses import (
     PREFIX,
@@ -32,6 +33,9 @@ PENDING_BYTES: Final = 8 << 20
 
 BACKLOG_MAX: Final = 1024
 """Datagrams that wait to be published; what comes then is dropped, and the path slows down."""
+
+TELL_NS: Final = 30_000_000_000
+"""What goes wrong with every datagram is logged at most once in this time."""
 
 CONNECT_SECONDS: Final = 5
 AGAIN_SECONDS: Final = 0.2
@@ -62,6 +66,7 @@ class NatsTransport(CarriedTransport):
         self._leaving: asyncio.Task[None] | None = None
         self._input_end_planned = False
         self._trouble = ""
+        self._may_tell: Final = Allowance(1, TELL_NS)
 
     async def connect(self, bind: Address) -> None:
         """Reach the broker and listen there; `CannotBind` says why not."""
@@ -79,13 +84,14 @@ class NatsTransport(CarriedTransport):
         self._address = bind
 
     async def _subscribe(self, bind: CarriedAddress) -> None:
-        import nats
+        from antecede.live.nats_client import SturdyClient
 
         # The client never gives up, so whether there is anybody at all is found out first.
         _, probe = await asyncio.open_connection(bind.host, bind.port)
         probe.close()
         login = f"{bind.login}@" if bind.login else ""
-        self._client = await nats.connect(
+        self._client = SturdyClient()
+        await self._client.connect(
             f"nats://{login}{Address(bind.host, bind.port)}",
             name=f"antecede {self._name}",
             max_reconnect_attempts=-1,
@@ -196,4 +202,9 @@ class NatsTransport(CarriedTransport):
         self._trouble = ""
 
     async def _on_error(self, error: Exception) -> None:
-        log.debug("%s: %s", self._name, error)
+        import nats
+
+        if isinstance(error, OSError | nats.errors.Error):
+            log.debug("%s: %s", self._name, error)
+        elif self._may_tell.has_taken(monotonic_ns()):  # Not the broker's doing, but ours.
+            log.error("%s: a datagram was not taken in", self._name, exc_info=error)

@@ -4,15 +4,22 @@ Every node listens, and dials whoever it has something for at a configured addre
 answered on the connection that it came by. A connection is a road, not a promise: what it has no
 room for is dropped, when it breaks what was on it is lost, and the path repeats both as on any
 network. So exactly-once, order and restarts are where they were: above.
+
+Anybody can connect. A connection counts as a peer's once a datagram of a session has come by it;
+all others are strangers'. They are few, their time is short, and the next caller takes the place
+of one of them.
 """
 
 import asyncio
 import logging
-from collections import deque
+import socket
+from collections import Counter, deque
 from time import monotonic_ns
 from typing import Final, cast, final
 
+from antecede.link.allowance import Allowance
 from antecede.link.writer import Datagram
+from antecede.live.accepting import Callers, listen
 from antecede.live.addresses import (
     Address,
     CarriedAddress,
@@ -21,7 +28,7 @@ from antecede.live.addresses import (
     parse_address,
 )
 from antecede.live.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.live.transport import CarriedTransport
+from antecede.live.transport import CarriedTransport, Receiver
 
 CARRIER: Final = "tcp"
 
@@ -38,12 +45,29 @@ ROOM_BYTES: Final = 1 << 20
 WAITING_MAX: Final = 64
 """Datagrams that wait for a connection to be made."""
 
-CONNECTIONS_MAX: Final = 4096
+STRANGERS_MAX: Final = 64
+"""Connections of callers that no session is known of."""
+
+STRANGER_SECONDS: Final = 10.0
+"""How long such a connection may last: a handshake takes two round trips."""
+
+TELL_NS: Final = 30_000_000_000
+"""What strangers can cause is logged at most once in this time."""
+
 AGAIN_SECONDS: Final = 0.1
 AGAIN_SECONDS_MAX: Final = 5.0
+"""Pauses between two attempts to reach a peer: the first, twice that after every failure, and the
+longest. A connection that brings nothing and ends within the longest pause is a failure."""
+
+WANTED_SECONDS: Final = 30.0
+"""A peer for which there has been nothing to send for this long is not dialled any more."""
+
 DIAL_SECONDS: Final = 10.0
 GONE_SECONDS: Final = 1.0
 """How long a node that leaves waits for its last words to be written."""
+
+NOBODY: Final = -1
+NEVER: Final = float("inf")
 
 log = logging.getLogger(__name__)
 
@@ -52,17 +76,22 @@ log = logging.getLogger(__name__)
 class Road(asyncio.Protocol):
     """One connection: datagrams in and out."""
 
-    def __init__(self, transport: "TcpTransport", place: object) -> None:
+    def __init__(self, transport: "TcpTransport", place: Address) -> None:
         self._owner: Final = transport
-        self.place = place
-        """Where datagrams come from; None until the connection is there."""
+        self.place: Final = place
+        """Where datagrams come from."""
+        self.peer = NOBODY
+        """The session that datagrams of came by this; always nobody's if this node has dialled."""
+        self.brought = False
+        """Whether any datagram has come by this."""
+        self.began: Final = transport.seconds()
+        self.ends_at = NEVER
+        """When a stranger's time is over."""
         self._stream: asyncio.Transport | None = None
         self._rest = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._stream = cast(asyncio.Transport, transport)
-        if self.place is None:
-            self.place = Address(*self._stream.get_extra_info("peername")[:2])
         self._owner.on_road(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -84,7 +113,8 @@ class Road(asyncio.Protocol):
             start = begin + length
         del rest[:start]
         if found:
-            self._owner.on_datagrams(self.place, found)
+            self.brought = True
+            self._owner.on_datagrams(self, found)
 
     def write(self, datagrams: list[bytes]) -> int:
         """Send these; how many of them had no room."""
@@ -114,12 +144,31 @@ class Road(asyncio.Protocol):
 
 @final
 class Dialling:
-    """A configured address without a connection: what waits for one, and why there is none."""
+    """A configured address: what waits for a connection, why there is none, when to try again."""
 
     def __init__(self) -> None:
         self.waiting: Final[deque[bytes]] = deque(maxlen=WAITING_MAX)
         self.task: asyncio.Task[None] | None = None
         self.trouble = ""
+        self.wanted_at = 0.0
+        """When there was last something to send."""
+        self._pause = AGAIN_SECONDS
+        self._next_at = 0.0
+
+    def pause(self, now: float) -> float:
+        """How long to wait before the next attempt."""
+        return max(0.0, self._next_at - now)
+
+    def failed(self, now: float) -> None:
+        """An attempt came to nothing: the next one is later."""
+        self._next_at = now + self._pause
+        self._pause = min(2 * self._pause, AGAIN_SECONDS_MAX)
+
+    def ended(self, road: Road, now: float) -> None:
+        """The connection is no more."""
+        if road.brought or now - road.began > AGAIN_SECONDS_MAX:
+            self._pause = AGAIN_SECONDS
+        self.failed(now)
 
 
 @final
@@ -128,24 +177,35 @@ class TcpTransport(CarriedTransport):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, mtu: int | str, local_only: bool) -> None:
         super().__init__(loop, mtu, local_only, CarriedAddress(CARRIER, "127.0.0.1", 0))
+        self.seconds: Final = loop.time
         self._roads: Final[dict[object, Road]] = {}
         self._dialled: Final[dict[object, Dialling]] = {}
-        self._server: asyncio.Server | None = None
+        self._strangers: Final[dict[Road, None]] = {}
+        self._by_peer: Final[dict[int, Road]] = {}
+        self._callers: Callers | None = None
+        self._entering: Final[set[asyncio.Task[None]]] = set()
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._may_tell: Final = Allowance(1, TELL_NS)
         self.dropped = 0
         """Datagrams for which a connection had no room."""
 
     async def listen(self, bind: Address) -> None:
         """Take connections at `bind`; `CannotBind` says why not."""
         try:
-            server = await self._loop.create_server(lambda: Road(self, None), bind.host, bind.port)
+            listening = await listen(bind)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise CannotBind(str(bind), reason) from error
-        self._server = server
-        self._address = CarriedAddress(CARRIER, *server.sockets[0].getsockname()[:2])
+        self._callers = Callers(listening, self._on_caller, self._on_no_room)
+        self._address = CarriedAddress(CARRIER, *self._callers.address)
         if self._local_only and not is_loopback(self._address.host):
             self.close()
             raise KeyNeeded(f"it listens at {bind}")
+
+    def start(self, receiver: Receiver) -> None:
+        super().start(receiver)
+        assert self._callers is not None, "it listens before it is started"
+        self._callers.start()
 
     @property
     def socket_bytes(self) -> int:
@@ -163,6 +223,21 @@ class TcpTransport(CarriedTransport):
             raise BadConfiguration(f"nobody can be reached at port 0 of {place.host}; name it")
         return place
 
+    def seek(self, address: object) -> None:
+        if isinstance(address, CarriedAddress):
+            self._dialled.setdefault(address, Dialling())
+            road = self._roads.get(address)
+            if road is not None:
+                self._strangers.pop(road, None)
+
+    def forget(self, address: object) -> None:
+        dialling = self._dialled.pop(address, None)
+        if dialling is not None and dialling.task is not None:
+            dialling.task.cancel()
+        road = self._roads.get(address)
+        if road is not None:  # There may be last words for it.
+            self._estrange(road)
+
     def trouble(self, address: object) -> str:
         dialling = self._dialled.get(address)
         return "" if dialling is None else dialling.trouble
@@ -176,16 +251,18 @@ class TcpTransport(CarriedTransport):
             road = self._roads.get(place)
             if road is not None:
                 self.dropped += road.write(some)
-            elif isinstance(place, CarriedAddress):
+            elif isinstance(place, CarriedAddress) and place in self._dialled:
                 self._dial(place, some)
             else:
-                self.unsendable += len(some)  # It had called us, and has hung up.
+                self.unsendable += len(some)  # It had called us and has hung up, or was removed.
 
     def close(self) -> None:
         self._closed = True
         self._timer.cancel()
-        if self._server is not None:
-            self._server.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        if self._callers is not None:
+            self._callers.close()
         for dialling in self._dialled.values():
             if dialling.task is not None:
                 dialling.task.cancel()
@@ -194,7 +271,7 @@ class TcpTransport(CarriedTransport):
 
     async def gone(self) -> None:
         deadline = self._loop.time() + GONE_SECONDS
-        while self._roads and self._loop.time() < deadline:
+        while (self._roads or self._entering) and self._loop.time() < deadline:
             await asyncio.sleep(0.001)
         for road in list(self._roads.values()):
             road.break_off()
@@ -203,7 +280,7 @@ class TcpTransport(CarriedTransport):
 
     def on_road(self, road: Road) -> None:
         """A connection is there."""
-        if self._closed or len(self._roads) >= CONNECTIONS_MAX:
+        if self._closed:
             road.break_off()
             return
         self._roads[road.place] = road
@@ -212,47 +289,150 @@ class TcpTransport(CarriedTransport):
             dialling.trouble = ""
             self.dropped += road.write(list(dialling.waiting))
             dialling.waiting.clear()
+        else:
+            self._estrange(road)
 
     def on_road_end(self, road: Road, error: Exception | None) -> None:
         """A connection is no more."""
+        self._strangers.pop(road, None)
+        if self._by_peer.get(road.peer) is road:
+            del self._by_peer[road.peer]
         if self._roads.get(road.place) is road:
             del self._roads[road.place]
+            dialling = self._dialled.get(road.place)
+            if dialling is not None:
+                dialling.ended(road, self.seconds())
             log.debug("the connection with %s has ended: %s", road.place, error or "closed")
 
-    def on_datagrams(self, place: object, datagrams: list[bytes]) -> None:
+    def on_datagrams(self, road: Road, datagrams: list[bytes]) -> None:
         """These have come by one connection."""
         receiver = self._receiver
         if receiver is None or self._closed:
             return
         now_ns = monotonic_ns()
         for data in datagrams:
-            receiver.on_datagram(place, data, now_ns)
+            receiver.on_datagram(road.place, data, now_ns)
         receiver.on_input_end(now_ns)
+        if road in self._strangers:
+            self._recognise(road, receiver.sender_of(datagrams[-1]))
+
+    # Callers.
+
+    def _on_caller(self, caller: socket.socket, address: Address) -> None:
+        keep_alive(caller)
+        task = self._loop.create_task(self._enter(Road(self, address), caller))
+        self._entering.add(task)
+        task.add_done_callback(self._entering.discard)
+        if len(self._strangers) + len(self._entering) > STRANGERS_MAX:
+            self._make_room("more strangers call than there is room for")
+
+    def _on_no_room(self, error: OSError) -> bool:
+        """The system has no room for a caller: a stranger's is taken, or the caller waits."""
+        return self._make_room(f"no room for callers: {error.strerror or error}")
+
+    def _make_room(self, reason: str) -> bool:
+        """Hang up on a stranger; False if there is none.
+
+        Of those whose host has the most of them one that has said nothing, and of these the oldest.
+        """
+        if self._may_tell.has_taken(monotonic_ns()):
+            log.warning("%s: %s; strangers are hung up on", self._address, reason)
+        if not self._strangers:
+            return False
+        hosts = Counter(road.place.host for road in self._strangers)
+        goes = min(
+            self._strangers,
+            key=lambda road: (-hosts[road.place.host], road.brought, road.began),
+        )
+        self._hang_up(goes)
+        return True
+
+    def _hang_up(self, stranger: Road) -> None:
+        # The end of a connection is told later, and until then another would be chosen again.
+        del self._strangers[stranger]
+        stranger.break_off()
+
+    async def _enter(self, road: Road, caller: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: road, caller)
+        except OSError as error:
+            caller.close()
+            log.debug("%s was gone before it was let in: %s", road.place, error)
+
+    def _estrange(self, road: Road) -> None:
+        """No session is known of this connection, or not any more: it has some time."""
+        road.peer = NOBODY
+        road.ends_at = self.seconds() + STRANGER_SECONDS
+        self._strangers[road] = None
+        self._plan_sweep()
+
+    def _recognise(self, road: Road, peer: int) -> None:
+        """A datagram of a session has come by this connection: it is where that peer is now.
+
+        Each has one: whoever has seen a token of its session gains nothing by many connections.
+        """
+        if peer == NOBODY or road.place in self._dialled:
+            return
+        del self._strangers[road]
+        former = self._by_peer.get(peer)
+        if former is not None:
+            self._estrange(former)
+        road.peer, road.ends_at = peer, NEVER
+        self._by_peer[peer] = road
+        self._plan_sweep()
+
+    def _plan_sweep(self) -> None:
+        if self._sweeping is None and not self._closed:
+            self._sweeping = self._loop.call_later(STRANGER_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        """Hang up on strangers whose time is over; a peer without a session is one, too."""
+        self._sweeping = None
+        receiver, now = self._receiver, self.seconds()
+        for peer, road in list(self._by_peer.items()):
+            if receiver is not None and receiver.is_over(peer):
+                del self._by_peer[peer]
+                self._estrange(road)
+        for road in [road for road in self._strangers if road.ends_at <= now]:
+            self._hang_up(road)
+        if self._strangers or self._by_peer:
+            self._plan_sweep()
 
     # Dialling.
 
     def _dial(self, place: CarriedAddress, datagrams: list[bytes]) -> None:
-        dialling = self._dialled.setdefault(place, Dialling())
+        dialling = self._dialled[place]
         dialling.waiting.extend(datagrams)
+        dialling.wanted_at = self.seconds()
         if dialling.task is None and not self._closed:
             dialling.task = self._loop.create_task(self._connect(place, dialling))
 
     async def _connect(self, place: CarriedAddress, dialling: Dialling) -> None:
-        """Try until there is a connection; who is not there yet is waited for."""
+        """Try until there is a connection, or nobody wants one."""
         # A node without a key stays on this machine, whatever names lead to.
         source = (self._address.host, 0) if self._local_only else None
-        pause = AGAIN_SECONDS
         try:
             while place not in self._roads:
+                await asyncio.sleep(dialling.pause(self.seconds()))
+                if self.seconds() - dialling.wanted_at > WANTED_SECONDS:
+                    return
                 try:
                     async with asyncio.timeout(DIAL_SECONDS):
-                        await self._loop.create_connection(
+                        stream, _ = await self._loop.create_connection(
                             lambda: Road(self, place), place.host, place.port, local_addr=source
                         )
+                    keep_alive(stream.get_extra_info("socket"))
                 except (OSError, UnicodeError) as error:
                     reason = getattr(error, "strerror", None) or str(error) or "no answer"
                     dialling.trouble = f"cannot connect to {place}: {reason}"
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, AGAIN_SECONDS_MAX)
+                    dialling.failed(self.seconds())
         finally:
             dialling.task = None
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Let the kernel find out whether a connection on which nothing moves has another end."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
@@ -13,27 +13,19 @@ MESSAGES: Final = 64
 until so many messages wait to be handed over. Whoever comes next waits for that."""
 
 
-class Reader(Protocol):
-    """What is told when something has been read, and when time has passed: a node."""
-
-    def on_input_end(self, now_ns: int) -> None:
-        """Everything that had come has been taken in, or waits for its turn."""
-
-    def on_time(self, now_ns: int) -> None:
-        """The time asked for has come."""
-
-
 class ReadingInTurns:
     """What a transport calls, in front of a node."""
 
     def __init__(
         self,
-        node: Reader,
+        on_input_end: Callable[[int], None],
+        on_time: Callable[[int], None],
         endpoint: Endpoint,
         clock: Callable[[], int],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._node: Final = node
+        # What a node does when everything that had come has been read, or waits for its turn.
+        self._after_reading: Final = on_input_end
         self._clock: Final = clock
         self._loop: Final = loop
         self._planned = False
@@ -44,7 +36,9 @@ class ReadingInTurns:
         self.on_datagram: Final = self.intake.receive
         self.on_joined: Final = self.intake.receive_joined
         self.puts_aside: Final = self.intake.waits
-        self.on_time: Final = node.on_time
+        self.sender_of: Final = self.intake.sender_of
+        self.is_over: Final = endpoint.is_over
+        self.on_time: Final = on_time
 
     def on_input_end(self, now_ns: int) -> None:
         """That was all for now: read for a while, then look for what else has come."""
@@ -65,7 +59,7 @@ class ReadingInTurns:
             if intake.waits() and not self._planned:
                 self._planned = True
                 self._loop.call_soon(self._read_on)
-        self._node.on_input_end(now_ns)
+        self._after_reading(now_ns)
 
     def _read_on(self) -> None:
         """Read on if nothing comes in this turn of the loop: what comes is told after this."""

@@ -6,8 +6,9 @@ and a run with the same seed, faults and application meets the same network agai
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from time import time_ns
 from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
@@ -23,6 +24,7 @@ from antecede.live.node import Node
 from antecede.live.opening import Opening, given_settings, start_node
 from antecede.live.settings import Options, PathLike, PeersLike, Settings, gather_settings
 from antecede.live.transport import Receiver, Transport
+from antecede.live.under_way import has_undelivered, is_busy
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
@@ -32,14 +34,18 @@ AFTERMATH_NS: Final = 10_000_000_000
 
 
 class CountedTokens(Tokens):
-    """Tokens that are the same in every run."""
+    """Tokens that are the same in every run; lives are counted, too, unless there is a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], int] | None = None) -> None:
         self._last = 0
+        self.clock = clock
 
     def fresh(self) -> int:
         self._last += 1
         return self._last
+
+    def incarnation(self) -> int:
+        return self.fresh() if self.clock is None else self.clock() // 1_000
 
 
 class MemoryTransport(Transport):
@@ -112,6 +118,11 @@ class TestNetwork:
         self._cut: set[frozenset[str]] = set()
         self._stepping = False
         self._awake_until_ns = 0
+        self.clock: Callable[[], int] | None = None
+        """What nodes that are opened from now on take for the time of day, in nanoseconds; None:
+        the real one for keys, and lives are counted."""
+        self.finds_no_peers: Final[set[str]] = set()
+        """Nodes that do not know where anybody is: peers have to say hello first."""
         self.disks: Final[dict[str, Disk]] = {}
         """What nodes with a journal write to, by name, where that is not a real folder."""
 
@@ -149,14 +160,21 @@ class TestNetwork:
         transport = MemoryTransport(self, name, settings.mtu)
         self._transports[name] = transport
         here = [other for other, peer in self._nodes.items() if not peer.closed and other != name]
-        known = {other: Address(other, 0) for other in [*here, *settings.peers]}
+        known = {other: self._address(name, other) for other in [*here, *settings.peers]}
         disk = self._disk_of(settings)
-        node = start_node(replace(settings, peers=known), transport, self._tokens, on_event, disk)
+        self._tokens.clock = self.clock
+        chosen = replace(settings, peers=known)
+        clock = self.clock or time_ns
+        node = start_node(chosen, transport, self._tokens, on_event, disk, clock)
         for other in here:
             if name not in self._nodes[other].peers:
                 self._nodes[other].add_peer(name, Address(name, 0))
         self._nodes[name] = node
         return node
+
+    def _address(self, name: str, other: str) -> Address | None:
+        """Where one node finds another."""
+        return None if name in self.finds_no_peers else Address(other, 0)
 
     def _disk_of(self, settings: Settings) -> Disk | None:
         """Where a journal is; written without a thread, so that a run can be repeated."""
@@ -186,7 +204,9 @@ class TestNetwork:
         deadline = asyncio.get_running_loop().time() + timeout
         settled_at_ns = self.now_ns + AFTERMATH_NS
         while self._is_busy() and self.now_ns < settled_at_ns:
-            if any(not node.closed and node.has_undelivered() for node in self._nodes.values()):
+            if any(
+                not node.closed and has_undelivered(node._endpoint) for node in self._nodes.values()
+            ):
                 settled_at_ns = self.now_ns + AFTERMATH_NS
             if asyncio.get_running_loop().time() > deadline:
                 waiting = "\n".join(f"{name}: {n.explain()}" for name, n in self._nodes.items())
@@ -275,4 +295,4 @@ class TestNetwork:
         """Whether anything happens that is worth letting time pass for."""
         if self._post.next_arrival_ns() < NEVER_NS or self.now_ns < self._awake_until_ns:
             return True
-        return any(not node.closed and node.is_busy() for node in self._nodes.values())
+        return any(not node.closed and is_busy(node._endpoint) for node in self._nodes.values())

@@ -5,17 +5,18 @@ then taken ahead, and if nothing moves any more, that is said.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
-from antecede.live.errors import NodeClosed, WouldDeadlock
-from antecede.live.explaining import messages_buffered
+from antecede.live.errors import BufferFull, NodeClosed, WouldDeadlock
+from antecede.live.send_queue import Lines, Place
 from antecede.live.settings import Settings
-from antecede.live.waiting import Notifier
+from antecede.live.waiting import Notifier, one_turn
 
 STANDSTILL_SECONDS: Final = 1.0
 """So long nothing may move, with all buffers full, before it is called a deadlock."""
@@ -38,8 +39,10 @@ class Room:
         self._progress: Final = progress
         self._check_open: Final = check_open
         self._loop: Final = asyncio.get_running_loop()
+        self._lines: Final = Lines()
         self.careful = False
-        """Whether a message cannot just be sent: the node is closing, or a consumer is behind."""
+        """Whether a message cannot just be sent: the node is closing, a consumer is behind, or
+        others wait to send."""
         self.closing = False
         self.closed = False
 
@@ -48,45 +51,109 @@ class Room:
         self.closing = self.careful = True
         self._progress.notify()
 
-    def has_room_for(self, payload: bytes, to_self: bool) -> bool:
-        """Whether this payload may be sent now."""
-        sending = self._endpoint.sending
-        free = self._settings.send_bytes - sending.bytes_held
-        return sending.has_room(to_self) and len(payload) <= free
+    def must_wait(self, contacts: list[Contact], to_self: bool, payload: bytes) -> bool:
+        """Whether this has to wait: for room, for those who came before, or for a consumer."""
+        if not self.careful:
+            return not self._endpoint.sending.has_room_for(contacts, to_self, len(payload))
+        names = self._names(contacts, to_self)
+        return self._deliveries.is_ahead or not self.has_room_for(contacts, to_self, payload, names)
 
-    def fullness(self, to_self: bool) -> str:
+    def has_room_for(
+        self,
+        contacts: list[Contact],
+        to_self: bool,
+        payload: bytes,
+        names: Sequence[str] | None = None,
+    ) -> bool:
+        """Whether this may be sent now, and nobody waits to send to the same targets."""
+        names = self._names(contacts, to_self) if names is None else names
+        sending = self._endpoint.sending
+        return not self._lines.length(names) and sending.has_room_for(
+            contacts, to_self, len(payload)
+        )
+
+    def sends_waiting(self, name: str) -> int:
+        """How many calls wait to send to a peer."""
+        return self._lines.length((name,))
+
+    def check(self, contacts: list[Contact], to_self: bool, payload: bytes) -> None:
+        """`BufferFull` if this would have to wait, or does not find room at once."""
+        free = self._settings.send_bytes - self._endpoint.sending.bytes_held
+        if len(payload) > free or not self.has_room_for(contacts, to_self, payload):
+            why = self._fullness(contacts, to_self)
+            raise BufferFull(f"{why}; try later, or use send(), which waits")
+
+    def _fullness(self, contacts: list[Contact], to_self: bool) -> str:
         """Why there is no room."""
         endpoint = self._endpoint
         if to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
-        held = messages_text(messages_buffered(endpoint))
+        waiting = self._lines.length(self._names(contacts, to_self))
+        if waiting:
+            return f"{waiting:,} calls of send() wait for room already"
+        for contact in contacts:
+            if endpoint.sending.has_room() and not endpoint.sending.has_share(contact.session):
+                owed = messages_text(endpoint.sending.messages_owed(contact.session))
+                return f"{contact.name} has its share of the buffer: {owed} not delivered to it yet"
+        held = messages_text(endpoint.sending.messages_buffered())
         return f"{held} with {endpoint.sending.bytes_held:,} bytes are not delivered yet"
 
-    async def wait(self, to_self: bool) -> None:
-        """Until there is room for another message; `WouldDeadlock` if there never will be."""
-        await self._give_way()
-        begun = self._loop.time()
-        while not self._endpoint.sending.has_room(to_self):
-            if not self._would_deadlock(to_self):
+    async def wait(
+        self, contacts: list[Contact], to_self: bool, payload: bytes, paced: bool
+    ) -> None:
+        """Until it is the turn of this message and there is room; the caller sends it at once.
+
+        `paced`: the loop gets a turn first. `WouldDeadlock` if there never will be room.
+        """
+        place = self._lines.join(self._names(contacts, to_self))
+        self.careful = True
+        try:
+            if paced:
+                await one_turn()
+                self._check_open()
+            await self._give_way()
+            begun = self._loop.time()
+            while not self._may_go(place, contacts, to_self, payload):
+                await self._for_progress(place, to_self, begun)
+                self._check_open()
+        finally:
+            self._lines.leave(place)
+            self.careful = self.closing or self._deliveries.is_ahead or bool(self._lines)
+            if self._progress.waiters:
+                self._progress.notify()  # A consumer behind waits for progress, not for its turn.
+
+    def _names(self, contacts: list[Contact], to_self: bool) -> list[str]:
+        names = [contact.name for contact in contacts]
+        return [*names, self._settings.name] if to_self else names
+
+    def _may_go(self, place: Place, contacts: list[Contact], to_self: bool, payload: bytes) -> bool:
+        if not self._endpoint.sending.has_room_for(contacts, to_self, len(payload)):
+            return False
+        # Those in front may wait until the consumer, which sends this, has caught up.
+        return self._lines.is_first(place) or (self._deliveries.is_ahead and self._is_consuming())
+
+    async def _for_progress(self, place: Place, to_self: bool, begun: float) -> None:
+        """Wait for something that may make room, or for one's turn."""
+        if not self._would_deadlock(to_self):
+            if self._lines.is_first(place) or self._is_consuming():
                 await self._progress.wait()
-            elif self._deliveries.take_ahead(self._ahead_limit()):
-                self.careful = True
             else:
-                left = begun + STANDSTILL_SECONDS - self._loop.time()
-                if left <= 0:
-                    raise WouldDeadlock(self._settings.name)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(left):
-                        await self._progress.wait()
-            self._check_open()
+                await place.sleep()
+        elif self._deliveries.take_ahead(self._ahead_limit()):
+            self.careful = True
+        else:
+            left = begun + STANDSTILL_SECONDS - self._loop.time()
+            if left <= 0:
+                raise WouldDeadlock(self._settings.name)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._progress.wait()
 
     async def _give_way(self) -> None:
         """Let a consumer that is behind catch up first, or whatever room it gets would be lost."""
         while self._deliveries.is_ahead and not self._is_consuming():
             await self._progress.wait()
             self._check_open()
-        if not self._deliveries.is_ahead:
-            self.careful = self.closing
 
     def _is_consuming(self) -> bool:
         return self._deliveries.is_consumer(asyncio.current_task(self._loop))

@@ -1,5 +1,7 @@
 """Looking for peers that are missing, for as long as they are."""
 
+from collections.abc import Sequence
+
 from antecede.link.directory import Directory
 from antecede.link.reports import PeerBack, PeerMet, PeerRestarted, PeerSilent, Report
 from antecede.live.transport import Transport
@@ -14,3 +16,19 @@ def follow(report: Report, directory: Directory, transport: Transport) -> None:
         transport.seek(contact.address)
     elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
         transport.found(contact.address)
+
+
+def forget(address: object, directory: Directory, transport: Transport) -> None:
+    """Let the transport look for nobody at this address, unless another peer is there."""
+    if all(contact.address != address for contact in directory.by_name.values()):
+        transport.forget(address)
+
+
+def troubles(names: Sequence[str], directory: Directory, transport: Transport) -> list[str]:
+    """Which of these peers have addresses that lead nowhere, and why."""
+    known = []
+    for name in names:
+        contact = directory.by_name.get(name)
+        if contact is not None and (trouble := transport.trouble(contact.address)):
+            known.append(f"{name}: {trouble}")
+    return known

@@ -6,7 +6,7 @@ not understand is a `LocalError`; whoever knows the name of the setting puts tha
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -121,6 +121,16 @@ def choice(*words: str) -> Rule:
         return value
 
     return Rule(read, "one of " + ", ".join(words))
+
+
+def renamed(aliases: Mapping[object, str], rule: Rule) -> Rule:
+    """What the rule allows; some of it is another name of something, and read as that."""
+
+    def read(value: object) -> object:
+        known = rule.read(value)
+        return aliases.get(known, known)
+
+    return Rule(read, rule.allowed)
 
 
 def either(word: str, rule: Rule) -> Rule:

@@ -15,6 +15,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
+from antecede.core.catalogue import catalogue_name
 from antecede.core.errors import LocalError, near_miss
 from antecede.live import setting_rules as rules
 from antecede.live.addresses import Address
@@ -28,7 +29,10 @@ from antecede.trace.atomic import blaming
 MiB: Final = 1 << 20
 GiB: Final = 1 << 30
 
-Order: TypeAlias = Literal["hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"]
+Order: TypeAlias = Literal[
+    "causal", "hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"
+]
+"""`hybrid` is the catalogue's name of `causal`, and read as that."""
 Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
 
@@ -80,10 +84,16 @@ class Settings:
     insecure: bool = setting(False, rules.FLAG)
     """Whether to talk beyond this machine without any key."""
     order: Order = setting(
-        "hybrid",
-        rules.choice("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"),
+        "causal",
+        rules.renamed(
+            {"hybrid": "causal"},
+            rules.choice(
+                "causal", "hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"
+            ),
+        ),
     )
-    """The protocol: those called hybrid are causal, the others order less."""
+    """The protocol: `causal` (also called `hybrid`) and those called hybrid are causal, the others
+    order less."""
     facts: int = setting(16, rules.count(0, 64))
     """Order `hybrid-facts`: messages still under way that a packet names; the same everywhere."""
     filter_bits: int = setting(64, rules.count(0, 64))
@@ -112,7 +122,8 @@ class Settings:
     stay_awake: bool = setting(True, rules.FLAG)
     """Whether to look out for 100 µs after sending, where answers have lately come as soon."""
     send_limit: int = setting(8_192, rules.count(1, 1 << 20))
-    """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that."""
+    """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that. Of
+    several peers one may have three quarters."""
     send_bytes: int = setting(64 * MiB, rules.size(1 << 10, 64 << 30))
     """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""
     receive_window: int = setting(4 * MiB, rules.size(64 << 10, 1 << 30))
@@ -138,8 +149,8 @@ class Settings:
     journal_limit: int = setting(8 * GiB, rules.size(1 << 20, 1 << 40))
     """Bytes that the journal may take on disk; beyond that nothing more is accepted."""
     confirm: Confirm = setting("next", rules.choice("next", "done"))
-    """With a journal: a message is confirmed when the `next` one is asked for, or when its `done`
-    is called. A handler confirms by returning."""
+    """With a journal: a message is confirmed when the `next` one is asked for, or its handler
+    returns; with `done` only when its `done()` is called, also in handlers."""
     trace: Path | None = setting(None, rules.PATH)
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
     trace_format: TraceFormat = setting(
@@ -166,6 +177,11 @@ class Settings:
     def address_of(self, name: str) -> Address | None:
         """Where a peer is, if that is known."""
         return read_peer(self.peers.get(name)).address
+
+    @property
+    def protocol(self) -> str:
+        """The catalogue's name of the `order`: so peers and journals are told of it."""
+        return catalogue_name(self.order)
 
     @property
     def heartbeat_ns(self) -> int:

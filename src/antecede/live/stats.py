@@ -13,10 +13,14 @@ from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 from antecede.link.notation import messages_text
+from antecede.link.reports import NodeFenced
+from antecede.live.callbacks import Callbacks
 from antecede.live.deliveries import Deliveries
-from antecede.live.explaining import messages_buffered, messages_owed
+from antecede.live.errors import fenced_sentence
+from antecede.live.explaining import unread_text
 from antecede.live.keeping import JournalStats, Keeper
 from antecede.live.listeners import Listeners
+from antecede.live.room import Room
 from antecede.live.settings import Settings
 from antecede.live.transport import Transport
 from antecede.live.waiting import one_turn
@@ -45,8 +49,12 @@ class PeerStats:
     """Whether it has been reported as silent, and has not been heard since."""
     left: bool
     """Whether it has said bye, has stopped, or is expelled."""
+    refusal: str
+    """Why it will not talk to this node, or this node not to it; empty if nothing is known."""
     undelivered: int
-    """Messages, large ones by parts, for it that it has not acknowledged as delivered."""
+    """Messages for it that it has not acknowledged as delivered."""
+    sends_waiting: int
+    """Calls of `send` to it that wait for room: for its share of the buffer, or in all."""
     datagrams_sent: int
     datagrams_received: int
     duplicates: int
@@ -66,6 +74,8 @@ class PeerStats:
     """Bytes on the way to it, not yet acknowledged."""
     datagram_size: int
     """The largest datagram it is sent, in bytes."""
+    narrow: bool = False
+    """Whether datagrams of 1,200 bytes, which hellos have, were found not to reach it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +117,9 @@ class Stats:
     """Messages delivered and not yet read by the application."""
     handler_failures: int
     """How often the message handler has raised."""
+    callback_failures: int
+    """How often other application code has: event listeners, an expulsion policy, a source of
+    peers, what is to be called when something is on disk."""
     peers: tuple[PeerStats, ...]
     journal: JournalStats = NO_JOURNAL
 
@@ -185,7 +198,9 @@ class Figures:
         settings: Settings,
         endpoint: Endpoint,
         deliveries: Deliveries,
+        room: Room,
         listeners: Listeners,
+        callbacks: Callbacks,
         transport: Transport,
         intake: Intake,
         keeper: Keeper | None,
@@ -195,13 +210,15 @@ class Figures:
         self._settings: Final = settings
         self._endpoint: Final = endpoint
         self._deliveries: Final = deliveries
+        self._room: Final = room
         self._listeners: Final = listeners
+        self._callbacks: Final = callbacks
         self._transport: Final = transport
 
     def stats(self) -> Stats:
         """How things stand, all at one moment."""
         contacts = self._endpoint.directory.by_name.values()
-        return self._with([peer_stats(self._endpoint, contact) for contact in contacts])
+        return self._with([peer_stats(self._endpoint, self._room, one) for one in contacts])
 
     async def stats_in_turns(self) -> Stats:
         """The same, but the loop gets a turn after some peers, so that nothing is held up."""
@@ -209,7 +226,7 @@ class Figures:
         contacts = list(self._endpoint.directory.by_name.values())
         for start in range(0, len(contacts), PEERS_PER_TURN):
             chunk = contacts[start : start + PEERS_PER_TURN]
-            peers += [peer_stats(self._endpoint, contact) for contact in chunk]
+            peers += [peer_stats(self._endpoint, self._room, contact) for contact in chunk]
             await one_turn()
         return self._with(peers)
 
@@ -226,22 +243,23 @@ class Figures:
             malformed=int(endpoint.malformed),
             last_malformed=endpoint.last_malformed,
             stale=int(endpoint.directory.stale),
-            refused=int(endpoint.directory.refusals),
+            refused=int(endpoint.directory.denials.count),
             unsendable=self._transport.unsendable,
             crowded_out=int(self._intake.dropped),
-            buffered=messages_buffered(endpoint),
+            buffered=sending.messages_buffered(),
             buffered_parts=endpoint.buffered(),
             buffered_bytes=int(sending.bytes_held),
             buffer_limit=self._settings.send_limit,
             buffer_limit_bytes=self._settings.send_bytes,
             inbox=self._deliveries.unread(),
             handler_failures=self._deliveries.failures,
+            callback_failures=self._callbacks.failures,
             peers=tuple(peers),
             journal=NO_JOURNAL if self._keeper is None else self._keeper.figures(),
         )
 
 
-def peer_stats(endpoint: Endpoint, contact: Contact) -> PeerStats:
+def peer_stats(endpoint: Endpoint, room: Room, contact: Contact) -> PeerStats:
     """The figures of one peer."""
     session = contact.session
     path = session.path
@@ -251,7 +269,9 @@ def peer_stats(endpoint: Endpoint, contact: Contact) -> PeerStats:
         away=contact.away,
         silent=session.standing.silent,
         left=contact.expelled or session.is_gone(),
-        undelivered=messages_owed(endpoint, session),
+        refusal=contact.refusal or contact.objection,
+        undelivered=endpoint.sending.messages_owed(session),
+        sends_waiting=room.sends_waiting(contact.name),
         datagrams_sent=int(session.datagrams_out),
         datagrams_received=int(session.receipts.datagrams),
         duplicates=int(session.receipts.duplicates),
@@ -263,6 +283,7 @@ def peer_stats(endpoint: Endpoint, contact: Contact) -> PeerStats:
         window=int(path.congestion.window),
         in_flight=int(path.flight.size),
         datagram_size=int(session.datagram_size),
+        narrow=path.sizes.is_narrow,
     )
 
 
@@ -272,6 +293,14 @@ TAKES_NO_NEWS: Final = (
 )
 
 
+NARROW: Final = (
+    "datagrams of 1,200 bytes are lost on it: messages go in small pieces, if at all, and after a "
+    "restart nobody could be met. Look for a tunnel or an interface with a small MTU"
+)
+
+SPLIT: Final = "each side has expelled the other, and both live. Restart one of the two"
+
+
 def health_of(
     stats: Stats,
     *,
@@ -279,12 +308,18 @@ def health_of(
     trace_failure: str | None,
     journal_failure: str | None = None,
     takes_no_news: bool = False,
+    fenced: NodeFenced | None = None,
+    policy_failure: str = "",
     blocked: Sequence[str] = (),
+    held_up: Sequence[str] = (),
+    splits: Sequence[str] = (),
 ) -> Health:
     """Whether the node with these figures, and this in its way, can do its work."""
     problems: list[str] = []
     warnings: list[str] = []
-    if closed:
+    if fenced is not None:
+        problems.append(fenced_sentence(stats.name, fenced))
+    elif closed:
         problems.append("the node is closed")
     if journal_failure is not None:
         problems.append(journal_failure)
@@ -292,16 +327,29 @@ def health_of(
         problems.append(TAKES_NO_NEWS)
     if trace_failure is not None:
         problems.append(f"the event log stopped: {trace_failure}")
+    if policy_failure:
+        warnings.append(f"nobody is expelled, as the expulsion policy fails: {policy_failure}")
     if stats.silent_peers:
         warnings.append(f"silent: {listing(list(stats.silent_peers))}")
+    narrow = [peer.name for peer in stats.peers if peer.narrow and not peer.left]
+    if narrow:
+        warnings.append(f"the way to {listing(narrow)} is too narrow: {NARROW}")
+    if splits:
+        warnings.append(f"split from {listing(list(splits))}: {SPLIT}")
     away = [peer.name for peer in stats.peers if peer.away]
     if away:
         warnings.append(f"left and not back, though messages wait: {listing(away)}")
     strangers = [p.name for p in stats.peers if not (p.met or p.left or p.away)]
     if strangers:
         warnings.append(f"not met yet: {listing(strangers)}")
+    warnings += [f"no talk with {p.name}: {p.refusal}" for p in stats.peers if p.refusal]
+    if held_up:
+        warnings.append(unread_text(stats.inbox, held_up))
     if stats.is_crowded:
         held = messages_text(stats.buffered)
         are = "is" if stats.buffered == 1 else "are"
         warnings.append(f"{held} {are} not delivered yet: send() waits for room")
+    elif crowded := [peer.name for peer in stats.peers if peer.sends_waiting]:
+        whom = listing(crowded)
+        warnings.append(f"send() waits for room to {whom}: the share of one peer is full")
     return Health(problems=tuple(problems), blocked=tuple(blocked), warnings=tuple(warnings))

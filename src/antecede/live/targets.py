@@ -1,6 +1,7 @@
 """Whom a message is for: everything that can be wrong with a call of `send` is found here."""
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.link.contacts import Contact
@@ -8,11 +9,13 @@ from antecede.link.directory import Directory
 from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
 from antecede.live.settings import Settings
 
+Payload: TypeAlias = bytes | bytearray | memoryview
+
 
 def chosen_targets(
     directory: Directory,
     target: object,
-    payload: object,
+    payload: bytes,
     settings: Settings,
     skipped: list[str],
 ) -> tuple[list[Contact], bool]:
@@ -21,8 +24,6 @@ def chosen_targets(
     Of several targets those that are expelled, and those that are away if such are skipped, go to
     `skipped`; if all are, that is an error.
     """
-    if not isinstance(payload, bytes):
-        raise LocalError(f"the payload must be bytes, not {type(payload).__name__}; encode it")
     me = settings.name
     names = [target] if isinstance(target, str) else target
     if not isinstance(names, Iterable) or isinstance(names, bytes):
@@ -54,6 +55,18 @@ def chosen_targets(
             if len(payload) > contact.session.largest:
                 raise PayloadTooLarge(len(payload), int(contact.session.largest), unordered=True)
     return contacts, to_self
+
+
+def payload_bytes(payload: object) -> bytes:
+    """What is sent: bytes, or a copy of what is like them and may change afterwards."""
+    if isinstance(payload, bytes):
+        return payload
+    if isinstance(payload, bytearray | memoryview):
+        return bytes(payload)
+    raise LocalError(
+        f"the payload must be bytes, a bytearray or a memoryview, not {type(payload).__name__}; "
+        "encode it"
+    )
 
 
 def is_away(contact: Contact) -> bool:

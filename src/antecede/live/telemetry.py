@@ -1,4 +1,4 @@
-"""Traces and metrics for OpenTelemetry: `pip install 'antecede[otel]'`.
+"""Traces and metrics for OpenTelemetry: the extra `otel`.
 
 Nothing here is imported, and nothing of it is on the wire, unless somebody wraps a node:
 
@@ -28,19 +28,24 @@ import inspect
 import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
-from opentelemetry import context as contexts
-from opentelemetry import metrics, trace
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, TraceState
-
 from antecede import __version__
 from antecede.link.inbound import InboundMessage
+from antecede.live.errors import MissingExtra
 from antecede.live.node import Node
+from antecede.live.targets import Payload, payload_bytes
+
+try:
+    from opentelemetry import context as contexts
+    from opentelemetry import metrics, trace
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, TraceState
+except ModuleNotFoundError as error:
+    raise MissingExtra("opentelemetry") from error
 
 MARK: Final = b"\x00w3\x01"
 TRACE_BYTES: Final = 16
@@ -218,8 +223,8 @@ class TracedMessage:
     """OpenTelemetry's context with the span of this delivery in it."""
     again: bool
     """Whether it may have been handed over before, by a process that crashed."""
-    done: Callable[[], None] = field(repr=False, compare=False)
-    """Confirms it, where there is a journal."""
+    done: Callable[[], Awaitable[None]] = field(repr=False, compare=False)
+    """Confirms it, where there is a journal; awaited, it waits until that is on disk."""
 
     @contextmanager
     def resume(self) -> Iterator[None]:
@@ -252,29 +257,32 @@ class TracedNode:
         self._operations: Final = meter.create_histogram(OPERATION_DURATION, "s", "Time to send")
         self._handling: Final = meter.create_histogram(PROCESS_DURATION, "s", "Time in handlers")
 
-    async def send(self, target: str | Sequence[str], payload: bytes) -> int:
+    async def send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `Node.send`, in a span of its own."""
-        with self._sending(target, payload) as (span, enveloped):
+        with self._sending(target, payload_bytes(payload)) as (span, enveloped):
             sequence = await self.node.send(target, enveloped)
             span.set_attribute(MESSAGE_ID, f"{self.node.name}/{sequence}")
         return sequence
 
-    def try_send(self, target: str | Sequence[str], payload: bytes) -> int:
+    def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `Node.try_send`, in a span of its own."""
-        with self._sending(target, payload) as (span, enveloped):
+        with self._sending(target, payload_bytes(payload)) as (span, enveloped):
             sequence = self.node.try_send(target, enveloped)
             span.set_attribute(MESSAGE_ID, f"{self.node.name}/{sequence}")
         return sequence
 
-    async def receive(self, timeout: float | None = None) -> TracedMessage:
+    def receive(self, timeout: float | None = None) -> Coroutine[None, None, TracedMessage]:
         """Like `Node.receive`; the delivery is a span, and `resume()` goes on from it."""
-        return self._received(await self.node.receive(timeout))
+        return self._awaited(self.node.receive(timeout))
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> TracedMessage:
-        return self._received(await anext(self.node))
+    def __anext__(self) -> Coroutine[None, None, TracedMessage]:
+        return self._awaited(anext(self.node))
+
+    async def _awaited(self, asked: Awaitable[InboundMessage]) -> TracedMessage:
+        return self._received(await asked)
 
     def on_message(self, handler: TracedHandler) -> None:
         """Like `Node.on_message`; every call runs in a span, which ends when the handler does."""

@@ -29,6 +29,12 @@ class Receiver(Protocol):
     def puts_aside(self) -> bool:
         """Whether what comes is only put aside now, to be read in turns."""
 
+    def sender_of(self, data: bytes) -> int:
+        """The session that a datagram says it belongs to; -1 if none is known."""
+
+    def is_over(self, session: int) -> bool:
+        """Whether that session has ended."""
+
     def on_input_end(self, now_ns: int) -> None:
         """That was all for now."""
 
@@ -74,6 +80,10 @@ class Transport(ABC):
     def found(self, address: object) -> None:  # noqa: B027 - where addresses are final
         """Somebody answers at this address."""
 
+    def forget(self, address: object) -> None:
+        """No peer is at this address any more: look for nobody there."""
+        self.found(address)
+
     def trouble(self, address: object) -> str:  # noqa: ARG002 - where addresses are final
         """Why this address leads nowhere; empty if nothing is wrong with it."""
         return ""
@@ -93,6 +103,9 @@ class Transport(ABC):
     @abstractmethod
     def close(self) -> None:
         """Send and call nothing more."""
+
+    def leave_to_parent(self) -> None:  # noqa: B027 - where a process alone reads nothing
+        """This process was forked: take nothing from the parent, and change nothing of its."""
 
     async def gone(self) -> None:  # noqa: B027 - where closing takes no time
         """Wait until what was sent before `close` has left, or cannot."""

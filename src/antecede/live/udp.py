@@ -64,7 +64,10 @@ def bound_socket(address: Address) -> socket.socket:
         host = socket.getaddrinfo(address.host, address.port, family, socket.SOCK_DGRAM)[0][4]
     except OSError as error:
         raise CannotBind(str(address), error.strerror or str(error)) from error
-    sock = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+    except OSError as error:
+        raise CannotBind(str(address), error.strerror or str(error)) from error
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
@@ -85,12 +88,12 @@ def glance_at(sock: socket.socket) -> Callable[[], object]:
 
 def route_mtu(family: int, address: object) -> int:
     """The largest packet of the first link towards `address`, as the kernel knows it, or 0."""
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect(address)  # type: ignore[arg-type] # it came from getaddrinfo
             return probe.getsockopt(socket.IPPROTO_IP, IP_MTU)
-        except OSError:
-            return 0
+    except OSError:  # No route, or no more files: small datagrams get through anyway.
+        return 0
 
 
 class UdpTransport(Transport):
@@ -220,6 +223,11 @@ class UdpTransport(Transport):
             self._backlog.popleft()
         self._socket.close()
 
+    def leave_to_parent(self) -> None:
+        # The loop's selector is the parent's, too: nothing is removed from it.
+        self._receiver = None
+        self._socket.close()
+
     def _route_size(self, address: object) -> int:
         if isinstance(self._mtu, int):
             return self._mtu
@@ -273,7 +281,8 @@ class UdpTransport(Transport):
 
     def _on_readable(self) -> None:
         receiver = self._receiver
-        assert receiver is not None, "readers are added when there is a receiver"
+        if receiver is None:
+            return  # Left to the parent process.
         now_ns = monotonic_ns()
         received = taken = 0
         # A datagram that came alone is most often followed by others that do: asking for more in

@@ -100,6 +100,8 @@ class Notifier:
         waiting_for: Callable[[], str],
     ) -> None:
         """Wait until `condition` holds, looking whenever it is notified; `TimedOut` if too late."""
+        if condition():
+            return
         if timeout is None:
             while not condition():
                 await self.wait()

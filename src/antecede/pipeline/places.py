@@ -10,6 +10,7 @@ table, and the summary, written last, says that all of them are there.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede.core.errors import LocalError
-from antecede.trace.atomic import blaming, replacing_together
+from antecede.trace.atomic import (
+    blaming,
+    check_replaceable,
+    claim,
+    replacing_together,
+)
+from antecede.trace.ownership import NOTE, Note, check_owned, note_in
 
 Hadoop: TypeAlias = Any
 """An object of Java's."""
@@ -39,6 +46,9 @@ FETCHED_BYTES_MAX: Final = 1 << 30
 
 NOTES_FETCHED: Final = ("_processes", "events/_processes")
 """What Spark passes over in folders, and readers of logs want nevertheless."""
+
+PATTERN: Final = re.compile(r"[\\*?\[\]{}]")
+"""What means something in a path that is read; a path that is written is taken as it is."""
 
 UNFINISHED: Final = "unfinished"
 REPLACED: Final = "replaced"
@@ -66,6 +76,11 @@ def path_here(path: str) -> Path:
     if scheme and scheme != THIS_MACHINE:
         raise LocalError(f"{path} is not on this machine, and only Spark can read it")
     return Path(unquote(urlsplit(path).path)) if scheme else Path(path).absolute()
+
+
+def literal(path: str) -> str:
+    """The path as Spark's readers take it: what would be a pattern to them stands for itself."""
+    return PATTERN.sub(r"\\\g<0>", path)
 
 
 @final
@@ -109,11 +124,17 @@ class Places(ExitStack):
         rows = [] if found is None else found.select("path", "content").collect()
         return {row["path"]: bytes(row["content"]) for row in rows}
 
+    def count(self, path: str, format_name: str) -> int:
+        """How many rows a table has; none if there is nothing at its place."""
+        try:
+            return self._session.read.format(format_name).load(literal(path)).count()
+        except AnalysisException:  # It is not there, or has no file that says what columns it has.
+            return 0
+
     def has_column(self, path: str, name: str) -> bool:
         """Whether the rows of the Parquet files at a path have this column themselves."""
-        return (
-            name in self._session.read.option("recursiveFileLookup", "true").parquet(path).columns
-        )
+        reader = self._session.read.option("recursiveFileLookup", "true")
+        return name in reader.parquet(literal(path)).columns
 
     def scratch(self) -> Path:
         """A new folder on this machine that goes when the context is left."""
@@ -143,15 +164,18 @@ class Places(ExitStack):
         return copy
 
     @contextmanager
-    def sending(self, out: str) -> Iterator[Path]:
-        """A folder on this machine whose files are in `out` in the end; `out` itself, if it is."""
+    def sending(self, out: str, names: Sequence[str]) -> Iterator[Path]:
+        """A folder on this machine whose files are in `out` in the end; `out` itself, if it is.
+
+        `LocalError` if `out` has a file of one of these names that somebody else wrote.
+        """
+        self.claim(out, names)
         here = self.local(out)
         if here is not None:
             yield here
             return
         folder = self.scratch()
         yield folder
-        self.make_folder(out)
         for file in sorted(folder.iterdir()):
             self.write(f"{out.rstrip('/')}/{file.name}", file.read_bytes())
 
@@ -184,6 +208,24 @@ class Places(ExitStack):
                 if not system.mkdirs(place):
                     raise LocalError(f"cannot write {path}: it is no folder")
 
+    def names(self, path: str) -> list[str]:
+        """What there is in a folder; nothing if it is not there."""
+        here = self.local(path)
+        if here is not None:
+            return sorted(one.name for one in here.iterdir()) if here.is_dir() else []
+        if self._connected:
+            below = f"{urlsplit(path).path.rstrip('/')}/"
+            found = (one.partition(below)[2] for one, _ in self.files(path))
+            return sorted({one.partition("/")[0] for one in found})
+        system, place = self._hadoop(path)
+        if not system.exists(place):
+            return []
+        return sorted(one.getPath().getName() for one in system.listStatus(place))
+
+    def removes(self, path: str) -> bool:
+        """Whether `remove` can do anything about this path."""
+        return not self._connected or self.local(path) is not None
+
     def remove(self, path: str) -> None:
         """Remove a folder and all that is in it, if it is there; not under Spark Connect."""
         here = self.local(path)
@@ -194,34 +236,116 @@ class Places(ExitStack):
                 system, place = self._hadoop(path)
                 system.delete(place, True)
 
+    def check_replaceable(self, out: str, names: Sequence[str], *, known: bool = False) -> None:
+        """`LocalError` if a file under these names in `out` was written by somebody else.
+
+        `known`: the folder is antecede's for certain, and only older than notes are.
+        """
+        here = self.local(out)
+        if here is not None:
+            check_replaceable(here, names, known=known)
+        else:
+            top = out.rstrip("/")
+            check_owned(out, self._note(top), self._files_below(top, names), known=known)
+
+    def claim(self, out: str, names: Sequence[str], *, known: bool = False) -> None:
+        """Note that whatever will be under these names in `out` is antecede's, as
+        `antecede.trace.atomic.claim` does; makes the folder."""
+        here = self.local(out)
+        if here is not None:
+            claim(here, names, known=known)
+            return
+        top = out.rstrip("/")
+        note = self._note(top)
+        if not (known and note.is_empty):
+            check_owned(out, note, self._files_below(top, names))
+        self.make_folder(top)
+        if not note.folders.issuperset(names):
+            self._write_note(top, note.without(names).added(folders=names))
+
+    def _note(self, top: str) -> Note:
+        """What antecede wrote into a folder elsewhere."""
+        if not self._connected:
+            return note_in(top, self._text(f"{top}/{NOTE}"))
+        found = self.contents(f"{top}/{NOTE}")
+        return note_in(top, b"".join(found.values()).decode() if found else None)
+
+    def _write_note(self, top: str, note: Note) -> None:
+        self.write(f"{top}/{NOTE}", note.text().encode())
+
+    def _text(self, path: str) -> str | None:
+        """A small file elsewhere, read by Hadoop; None if it is not there."""
+        with self._blaming(path):
+            system, place = self._hadoop(path)
+            if not system.exists(place):
+                return None
+            java: Hadoop = self._session._jvm
+            stream = system.open(place)
+            try:
+                return str(java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            finally:
+                stream.close()
+
+    def _files_below(self, top: str, names: Sequence[str]) -> list[str]:
+        """The files under these names in a folder elsewhere, as paths below it.
+
+        Spark Connect does not show those whose names begin with a dot or an underscore.
+        """
+        if self._connected:
+            below = f"{urlsplit(top).path}/"
+            places = [path for name in names for path, _ in self.files(f"{top}/{name}")]
+            return [path.partition(below)[2] for path in places]
+        system, place = self._hadoop(top)
+        whole = f"{system.makeQualified(place).toString()}/"
+        paths: list[str] = []
+        for name in names:
+            branch = self._hadoop(f"{top}/{name}")[1]
+            if system.exists(branch):
+                found = system.listFiles(branch, True)
+                while found.hasNext():
+                    paths.append(found.next().getPath().toString().removeprefix(whole))
+        return paths
+
     @contextmanager
-    def replacing(self, out: str, names: Sequence[str]) -> Iterator[str]:
+    def replacing(self, out: str, names: Sequence[str], *, known: bool = False) -> Iterator[str]:
         """A folder to write files and folders of these names into; at the end they appear in `out`
         together, and if an exception comes first, what was there before is still there.
+
+        `LocalError` if somebody else wrote some of that, as `check_replaceable` has it.
 
         On stores that copy instead of renaming (S3), a crash in the midst of that leaves some new
         ones; the summary, which is exchanged last, then is the old one. Under Spark Connect nothing
         can be renamed: the folder is `out` itself.
         """
         here = self.local(out)
+        top = out.rstrip("/")
         if here is not None:
-            with replacing_together(here, names) as stage:
+            with replacing_together(here, names, known=known) as stage:
                 yield str(stage)
-        elif self._connected:
-            yield out.rstrip("/")
+            return
+        self.check_replaceable(out, names, known=known)
+        if self._connected:
+            self._write_note(top, self._note(top).without(names).added(folders=names))
+            yield top
         else:
-            with self._staged(out.rstrip("/"), names) as place:
+            with self._staged(top, names, known) as place:
                 yield place
 
     @contextmanager
-    def _staged(self, out: str, names: Sequence[str]) -> Iterator[str]:
+    def _staged(self, out: str, names: Sequence[str], known: bool) -> Iterator[str]:
         mark = uuid4().hex[:12]
         stage, old = (f"{out}/.{mark}.{end}" for end in (UNFINISHED, REPLACED))
         self.make_folder(stage)
         self.make_folder(old)
         try:
             yield stage
+            self.check_replaceable(out, names, known=known)  # That may have taken hours.
+            note, written = self._note(out), self._files_below(stage, names)
+            # Whoever is killed in the midst of this finds all of it listed.
+            there = [*self._files_below(out, names), *written]
+            self._write_note(out, note.added(files=there))
             self._exchange(out, names, stage, old)
+            self._write_note(out, note.without(names).added(files=written))
         finally:
             for place in (stage, old):
                 with suppress(Py4JJavaError):
@@ -253,7 +377,7 @@ class Places(ExitStack):
         """The files at a path, as Spark reads them whole; None if there is nothing."""
         reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
-            return reader.load(path)
+            return reader.load(literal(path))
         except AnalysisException as error:
             if error.getCondition() == "PATH_NOT_FOUND":
                 return None

@@ -7,8 +7,10 @@ shown if the start fails and thrown away otherwise; with `verbose` it goes to st
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -26,6 +28,7 @@ import antecede
 from antecede.core.errors import LocalError
 from antecede.pipeline.java import find_java
 from antecede.pipeline.spark_settings import UNWEIGHED
+from antecede.pipeline.stopped import why_stopped
 
 __all__ = ["SPARK_ERRORS", "PySparkException", "SparkSession", "first_line", "open_session"]
 
@@ -97,6 +100,9 @@ MISSING: Final = "ModuleNotFoundError: "
 CODES: Final = re.compile(r"^\[[A-Z0-9_.]+\] |\s*SQLSTATE: \w+;?$")
 """What Spark's messages begin and end with, for programs."""
 
+LOG: Final = "java.log"
+"""Where what Java says goes, unless somebody wants to see it."""
+
 SHOWN_LINES: Final = 15
 """How much of what Java said is shown when it does not start."""
 
@@ -128,10 +134,17 @@ def open_session(
         conf = configuration(name, master, scratch, settings)
         context = start_context(conf, scratch, verbose)
         stack.callback(stop_context, context)
-        session = start_session(context.master or "")
-        if not is_embedded(context.master or ""):
+        master_url = context.master or ""
+        session = start_session(master_url, scratch / LOG)
+        if not is_embedded(master_url):
             ship_package(context, scratch)
-        yield session
+        try:
+            yield session
+        except SPARK_ERRORS as error:
+            reason = why_stopped(scratch / LOG)
+            if reason is None:
+                raise
+            raise LocalError(f"Spark has stopped on {master_url}: {reason}") from error
 
 
 def stop_context(context: SparkContext) -> None:
@@ -215,28 +228,59 @@ def start_context(conf: SparkConf, scratch: Path, verbose: bool) -> SparkContext
         raise LocalError(f"Spark does not start on {master}: {first_line(error)}") from error
 
 
-def start_session(master: str) -> SparkSession:
+def start_session(master: str, log: Path) -> SparkSession:
     """A session of the context that has just started; `LocalError` if it has stopped again.
 
-    Spark starts before it has found its master, and stops when there is none.
+    Spark starts before it has found its master and its executors, and stops when there are none.
     """
     try:
         return SparkSession.builder.getOrCreate()
     except SPARK_ERRORS as error:
-        raise LocalError(f"Spark does not start on {master}: nothing answers there") from error
+        reason = why_stopped(log) or "it has stopped at once (-v says more)"
+        raise LocalError(f"Spark does not start on {master}: {reason}") from error
 
 
 def start_java(conf: SparkConf, scratch: Path, verbose: bool) -> None:
     """Start the Java process that all sessions of this Python process share."""
     java = find_java()
-    log = scratch / "java.log"
-    with log.open("wb") as noise, in_environment(JAVA_HOME=str(java.home)):
+    log = scratch / LOG
+    with (
+        interrupts_deferred(),
+        log.open("wb") as noise,
+        in_environment(JAVA_HOME=str(java.home)),
+    ):
         outlets = {} if verbose else {"stdout": noise, "stderr": noise}
         try:
             gateway = launch_gateway(conf, outlets)  # type: ignore[no-untyped-call]
         except PySparkException as error:
             raise LocalError(why_not_started(conf, log.read_text(errors="replace"))) from error
-    SparkContext._ensure_initialized(gateway=gateway)
+        SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Let the first Ctrl-C wait for the end of this; the second does not.
+
+    Java that is left alone while it starts never ends: it waits for a Python that does not come.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    pressed = threading.Event()
+
+    def press(*_: object) -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed.is_set():
+        raise KeyboardInterrupt
 
 
 def why_not_started(conf: SparkConf, said: str) -> str:

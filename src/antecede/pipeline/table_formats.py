@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede.pipeline.session import first_line
 from antecede.pipeline.spark_settings import configured
+from antecede.pipeline.worker_files import SHARED
 
 PARQUET: Final = "parquet"
 PACKAGES: Final = {
@@ -58,6 +59,19 @@ def check_new_run(session: SparkSession, name: str, run_id: str) -> None:
     """`LocalError` if the table has a run of that name."""
     if has_run(session, name, run_id):
         raise LocalError(f"{name} has a run {run_id!r} already: give another --run-id")
+
+
+def check_run(session: SparkSession, name: str, run_id: str, count: int) -> None:
+    """`LocalError` if the run in a table has another number of rows."""
+    try:
+        found = session.table(name).where(F.col("run_id") == run_id).count()
+    except PySparkException as error:
+        raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
+    if found != count:
+        raise LocalError(
+            f"{count:,} rows were written into the table {name}, and {found:,} are there: "
+            f"its folder {SHARED}"
+        )
 
 
 def write_run(rows: DataFrame, name: str, run_id: str, format_name: str) -> None:

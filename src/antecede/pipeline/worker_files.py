@@ -17,6 +17,10 @@ Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
 
 SELDOM_REPEATED: Final = ("span_id", "parent_id", "targets", "causes")
 
+SHARED: Final = "is not a folder that all executors see: choose one that is, or a path of a store"
+"""What is wrong with a path of this machine's disk where executors run on others."""
+
+ROWS: Final = "rows written"
 SUMS: Final = StructType([StructField("name", StringType()), StructField("sum", LongType())])
 
 
@@ -44,7 +48,8 @@ def written(
     names: Sequence[str],
     counted: Sequence[str],
 ) -> Iterator[Batch]:
-    """Write what a stage makes of parcels into a file; out come the sums of some columns.
+    """Write what a stage makes of parcels into a file; out come the sums of some columns, and
+    how many rows there are.
 
     A task that is done again replaces its file.
     """
@@ -54,13 +59,16 @@ def written(
     else:
         task, attempt = context.partitionId(), context.taskAttemptId()
     target = Path(folder) / part_name(task)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{folder} {SHARED}")
     unfinished = target.with_name(f".{target.name}.{attempt}")
-    sums = dict.fromkeys(counted, 0)
+    sums = dict.fromkeys((*counted, ROWS), 0)
     writer = None
     try:
         for rows in stage(batches):
             for name in counted:
                 sums[name] += pc.sum(rows[name]).as_py() or 0
+            sums[ROWS] += rows.num_rows
             wanted = rows.select(names)
             if writer is None:
                 writer = pq.ParquetWriter(unfinished, wanted.schema, **encodings(wanted.schema))

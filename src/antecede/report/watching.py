@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from antecede.audit.progress import Channel, Progress
+from antecede.counting import counted
 from antecede.link.notation import duration_text
 from antecede.report.charts.spec import Axis, LineChart, Look, Series
 from antecede.report.page.document import Report, page_text
@@ -67,7 +68,8 @@ def opening_of(progress: Sequence[Progress]) -> Markup:
     found = sum(one.violations for one in progress)
     events = sum(one.events for one in progress)
     return paragraph(
-        f"{found:,} messages came before one that caused them, in {events:,} events. ",
+        f"{counted(found, 'message')} came before one that caused "
+        f"{'it' if found == 1 else 'them'}, in {counted(events, 'event')}. ",
         f"Judged up to {lag_text(progress)}.",
         class_="lead",
     )
@@ -115,7 +117,7 @@ def batch_chart(title: str, y: Axis, points: Sequence[tuple[int, float]]) -> Lin
     line = tuple((float(batch), value) for batch, value in points)
     return LineChart(
         title=title,
-        x=Axis(title="batch", marks=marks),
+        x=Axis(title="batch", unit="count", marks=marks),
         y=y,
         series=(Series(name=title.lower(), points=line, look=Look(colour=1)),),
         note="" if points else "Nothing has been judged yet.",

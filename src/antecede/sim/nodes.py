@@ -583,7 +583,9 @@ class NodeSimulation:
         if not contacts and not to_self:
             self.dropped += 1
             return True
-        if not sending.has_room(to_self) or not all(c.session.met for c in contacts):
+        if not all(contact.session.met for contact in contacts):
+            return False
+        if not sending.has_room_for(contacts, to_self, submission.payload_bytes):
             return False
         check_payload(submission.payload_bytes, self._datagram_size)
         payload = bytes(submission.payload_bytes)

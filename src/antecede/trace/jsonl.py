@@ -18,7 +18,8 @@ from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.events import KINDS
 from antecede.trace.log import NULL, Contexts, EventLog
-from antecede.trace.restore import Fields, LogBuilder, restore_into
+from antecede.trace.restore import LogBuilder, restore_into
+from antecede.trace.rules import Fields
 from antecede.trace.sinks import FileSink
 
 ByteFile: TypeAlias = IO[bytes] | gzip.GzipFile

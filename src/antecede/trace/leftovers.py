@@ -8,7 +8,6 @@ it never released. Either way the log of that process breaks off, and a reader s
 import gzip
 import json
 import zlib
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,8 @@ from pathlib import Path
 from antecede.core.errors import LocalError
 from antecede.trace.atomic import blaming
 from antecede.trace.datasets import CLAIM, PARTITION, UNFINISHED, is_open_claim, suffix_of
-from antecede.trace.log import EventLog
 from antecede.trace.processes import FOLDER as PROCESSES
 from antecede.trace.processes import read_files
-from antecede.trace.restore import builder_of, restore_into
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +50,6 @@ def find_leftovers(folder: Path) -> list[Leftover]:
     return found
 
 
-def with_leftovers(log: EventLog, leftovers: Sequence[Leftover]) -> EventLog:
-    """The log and what was left unfinished of it, as far as that goes on where the log ends."""
-    for one in leftovers:
-        if one.lines:
-            rows = [json.loads(line) for line in one.lines.splitlines() if line.strip()]
-            builder = builder_of(log)
-            # A file of another life of the process, say, does not: the log is right without it.
-            with suppress(LocalError):
-                restore_into(builder, enumerate(rows, start=1), f"{one.path}, line")
-                log = builder.log
-    return log
-
-
 def torn_file(file: Path) -> Leftover | None:
     """The same for a file of JSON lines whose last line breaks off; None if it does not."""
     if suffix_of(file) != ".jsonl":
@@ -89,7 +73,7 @@ def whole_lines(path: Path) -> bytes:
     for number, line in enumerate(lines):
         try:
             json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return b"".join(lines[:number])
     return b"".join(lines)
 
@@ -110,8 +94,9 @@ def unpacked(data: bytes) -> bytes:
 def process_in(lines: bytes) -> int | None:
     """Whose lines these are."""
     first = lines.partition(b"\n")[0]
-    process = json.loads(first).get("process") if first.strip() else None
-    return process if isinstance(process, int) else None
+    row = json.loads(first) if first.strip() else None
+    process = row.get("process") if isinstance(row, dict) else None
+    return process if type(process) is int else None
 
 
 def process_called(folder: Path, stem: str) -> int | None:

@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
+from antecede.installing import how_to_install
 from antecede.trace.atomic import blaming
 from antecede.trace.events import ALL_COLUMNS, COLUMNS, KINDS, TRACE_COLUMNS
-from antecede.trace.log import NULL, ROW_BYTES, Contexts, EventLog
-from antecede.trace.restore import Fields, restored
+from antecede.trace.log import NULL, ROW_BYTES, Contexts
+from antecede.trace.rules import Fields
 from antecede.trace.sinks import FileSink
 
 ArrowTable: TypeAlias = Any
@@ -32,6 +33,10 @@ GROWING: Final = ("position", "sequence", "packet", "time_ns")
 
 PRUNED: Final = ("process", "position", "time_ns")
 """Columns with minimum and maximum in the file, by which a reader may pass over parts of it."""
+
+PACKET_COLUMNS: Final = ("packet", "packet_kind")
+OPTIONAL: Final = (*PACKET_COLUMNS, *TRACE_COLUMNS)
+"""Columns that a file of others may lack: then they are null."""
 
 GROUP_ROWS: Final = 1 << 16
 """Rows that make a row group: many small ones are slow to write and to read."""
@@ -48,7 +53,7 @@ def load(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        raise LocalError("Parquet files need pyarrow: pip install 'antecede[lab]'") from error
+        raise LocalError(f"Parquet files need pyarrow; {how_to_install('lab')}") from error
 
 
 def event_schema() -> ArrowSchema:
@@ -218,16 +223,11 @@ def fitting(values: ArrowArray, column: Any) -> ArrowArray:  # noqa: ANN401 - an
         raise LocalError(f"column {column.name!r} does not fit {column.type}: {error}") from error
 
 
-def read_parquet(paths: Sequence[Path], source: Path) -> EventLog:
-    """The log that these files hold together; `LocalError` names the row and column at fault.
-
-    A dataset has no order between its files, so where rows do not come in the order of their
-    positions they are sorted first.
-    """
-    table = read_table(paths, source, COLUMNS, TRACE_COLUMNS)
-    if not comes_in_order(table):
-        table = table.sort_by([("process", "ascending"), ("position", "ascending")])
-    return restored(numbered_rows(table), f"{source}, row")
+def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, Fields]]:
+    """Every row of a file with its number: these columns, of which some may be absent."""
+    optional = [name for name in columns if name in OPTIONAL]
+    required = [name for name in columns if name not in OPTIONAL]
+    return numbered_rows(read_table([path], path, required, optional))
 
 
 def read_table(
@@ -246,10 +246,54 @@ def read_table(
                 if column not in file.schema_arrow.names:
                     raise LocalError(f"{path}: column {column!r} is missing")
             there = [column for column in optional if column in file.schema_arrow.names]
-            tables.append(file.read(columns=[*columns, *there]))
+            tables.append(plain(file.read(columns=[*columns, *there])))
     with reading(source):
         table = pa.concat_tables(tables, promote_options="permissive")
     return table.append_column("row", pa.array(range(1, len(table) + 1), pa.int64()))
+
+
+def plain(table: ArrowTable) -> ArrowTable:
+    """The table with the types of the event log, as far as its values allow that.
+
+    Files that others wrote have other types: 64-bit integers everywhere (pandas), unsigned ones
+    (Polars, DuckDB), whole numbers as floats where some are null (pandas again), texts in
+    dictionaries (categories). What does not fit stays as it is; `table_rules.complaints` names it.
+    """
+    schema = event_schema()
+    for place, column in enumerate(table.schema):
+        if column.name in schema.names:
+            kind = schema.field(column.name).type
+            values = fitted(table[column.name], kind)
+            table = table.set_column(place, column.with_type(values.type), values)
+    return table
+
+
+def fitted(column: ArrowArray, kind: Any) -> ArrowArray:  # noqa: ANN401 - an Arrow type, untyped
+    """The column in this type if that changes nothing that it says, else as it is."""
+    pa = load("pyarrow")
+    if column.type == kind:
+        return column
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        fits = is_text if pa.types.is_string(kind) else is_number
+        return column.cast(kind) if fits(column.type) else column
+    except pa.ArrowException:
+        return column
+
+
+def is_text(kind: Any) -> bool:  # noqa: ANN401 - an Arrow type, untyped
+    """Whether a column of this type has texts, or nothing."""
+    types = load("pyarrow").types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(inner) or types.is_large_string(inner) or types.is_null(inner))
+
+
+def is_number(kind: Any) -> bool:  # noqa: ANN401 - an Arrow type, untyped
+    """Whether a column of this type may have whole numbers, or has nothing."""
+    types = load("pyarrow").types
+    whole = types.is_decimal(kind) and kind.scale == 0
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind) or whole)
 
 
 @contextmanager
@@ -268,18 +312,6 @@ def numbered_rows(table: ArrowTable) -> Iterator[tuple[int, Fields]]:
     for batch in table.to_batches(max_chunksize=READ_ROWS):
         for fields in batch.to_pylist():
             yield fields["row"], fields
-
-
-def comes_in_order(table: ArrowTable) -> bool:
-    """Whether every process's positions follow each other as the table stands."""
-    expected: dict[object, int] = {}
-    for batch in table.select(["process", "position"]).to_batches(max_chunksize=READ_ROWS):
-        processes, positions = (column.to_pylist() for column in batch.columns)
-        for process, position in zip(processes, positions, strict=True):
-            if position != expected.get(process, 0):
-                return False
-            expected[process] = position + 1
-    return True
 
 
 def write_table(path: Path, partial: Path, schema: ArrowSchema, rows: Iterable[Fields]) -> None:

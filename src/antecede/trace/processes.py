@@ -20,7 +20,8 @@ from antecede.trace.datasets import (
 )
 from antecede.trace.jsonl import read_objects, write_objects
 from antecede.trace.parquet import ArrowSchema, load, numbered_rows, read_table, write_table
-from antecede.trace.restore import INT32_MAX, Fields, field, integer, located
+from antecede.trace.restore import field, integer, located
+from antecede.trace.rules import INT32_MAX, Fields
 
 FOLDER: Final = "_processes"
 COLUMNS: Final = ("process", "name")

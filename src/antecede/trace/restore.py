@@ -1,23 +1,19 @@
 """Makes an `EventLog` of rows that came from elsewhere, and refuses rows that no run can have made.
 
-In memory the log numbers events itself, so a row from a file must be the next one of its process:
-positions start at 0 and have no gaps, and times never decrease along them. Errors name the column
-only; whoever knows the file and the line puts that in front (`located`).
+What a single row may say, `antecede.trace.rules` has. In memory the log numbers events itself, so a
+row from a file must also be the next one of its process: positions start at 0 and have no gaps, and
+times never decrease along them. Errors name the column only; whoever knows the file and the line
+puts that in front (`located`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, TypeAlias, final
+from typing import Any, Final, final
 
 from antecede.core.errors import LocalError
-from antecede.trace.events import ALL_COLUMNS, KINDS, Event
-from antecede.trace.log import DELIVERED, NULL, SUBMITTED, EventLog
-
-Fields: TypeAlias = Mapping[str, object]
-
-INT32_MAX: Final = (1 << 31) - 1
-INT64_MAX: Final = (1 << 63) - 1
-INT64_MIN: Final = -(1 << 63)
+from antecede.trace.events import ALL_COLUMNS, KINDS, TRACE_COLUMNS, Event
+from antecede.trace.log import NULL, EventLog
+from antecede.trace.rules import Fields, check_row
 
 
 @contextmanager
@@ -40,25 +36,6 @@ def field(fields: Fields, column: str) -> object:
 def integer(fields: Fields, column: str, low: int, high: int) -> int:
     """The integer in `column`, within `low` and `high`, both inclusive."""
     return checked_integer(field(fields, column), column, low, high)
-
-
-def optional_integer(fields: Fields, column: str, high: int) -> int | None:
-    """The integer in `column`, from 0 to `high`, or None for a null."""
-    value = field(fields, column)
-    return None if value is None else checked_integer(value, column, 0, high)
-
-
-def optional_text(fields: Fields, column: str) -> str | None:
-    """The string in `column`, or None for a null."""
-    value = field(fields, column)
-    if value is not None and not isinstance(value, str):
-        raise LocalError(f"column {column!r} must be a string or null, not {value!r}")
-    return value
-
-
-def text_if_there(fields: Fields, column: str) -> str | None:
-    """The string in a column that may be missing, too; an empty one counts as a null."""
-    return optional_text(fields, column) or None if column in fields else None
 
 
 def integers(fields: Fields, column: str, high: int) -> tuple[int, ...]:
@@ -92,33 +69,26 @@ class LogBuilder:
 
     def add(self, fields: Fields) -> None:
         """Take the next row; `LocalError` says which column is wrong, and the row is not taken."""
-        process = integer(fields, "process", 0, INT32_MAX)
-        position = integer(fields, "position", 0, INT64_MAX)
-        time_ns = integer(fields, "time_ns", INT64_MIN, INT64_MAX)
-        kind = kind_code(fields)
-        sender, sequence, target = message_and_target(fields, kind)
-        packet = optional_integer(fields, "packet", INT64_MAX)
-        packet_kind = optional_text(fields, "packet_kind")
-        payload_bytes = integer(fields, "payload_bytes", 0, INT32_MAX)
-        metadata_bytes = integer(fields, "metadata_bytes", 0, INT32_MAX)
-        trace_id = text_if_there(fields, "trace_id")
-        span_id = text_if_there(fields, "span_id")
+        check_row(fields)
+        row: Mapping[str, Any] = fields
+        process, position, time_ns = row["process"], row["position"], row["time_ns"]
+        packet_kind = row.get("packet_kind")
         self._check_order(process, position, time_ns)
         self._next_position[process] = position + 1
         self._last_ns[process] = time_ns
         self.log.append(
             process,
-            kind,
-            packed(sender),
-            packed(sequence),
-            packed(target),
-            packed(packet),
+            CODES[row["kind"]],
+            packed(row.get("sender")),
+            packed(row.get("sequence")),
+            packed(row.get("target")),
+            packed(row.get("packet")),
             NULL if packet_kind is None else self.log.intern(packet_kind),
             time_ns,
-            payload_bytes,
-            metadata_bytes,
-            trace_id,
-            span_id,
+            row["payload_bytes"],
+            row["metadata_bytes"],
+            row.get("trace_id") or None,  # An empty one counts as a null.
+            row.get("span_id") or None,
         )
 
     def _check_order(self, process: int, position: int, time_ns: int) -> None:
@@ -152,6 +122,21 @@ def restore_into(builder: LogBuilder, rows: Iterable[tuple[int, Fields]], where:
             raise LocalError(f"{where} {number}: {error}") from None
 
 
+def rows_restored(
+    rows: Iterable[tuple[int, Fields]], where: str, columns: Collection[str]
+) -> Iterator[Event]:
+    """These columns of numbered rows, each right by itself, whatever its place among the others."""
+    for number, fields in rows:
+        try:
+            check_row(fields, columns)
+        except LocalError as error:
+            raise LocalError(f"{where} {number}: {error}") from None
+        row: dict[str, Any] = {name: fields[name] for name in columns if name in fields}
+        for name in TRACE_COLUMNS:
+            row[name] = row.get(name) or None  # An empty one counts as a null.
+        yield Event(**row)
+
+
 def log_of(events: Iterable[Event]) -> EventLog:
     """A log of these events; `LocalError` if no run can have made them."""
     return builder_of(events).log
@@ -163,27 +148,6 @@ def builder_of(events: Iterable[Event]) -> LogBuilder:
     for event in events:
         builder.add({column: getattr(event, column) for column in ALL_COLUMNS})
     return builder
-
-
-def kind_code(fields: Fields) -> int:
-    """The code of the event's kind."""
-    kind = field(fields, "kind")
-    if not isinstance(kind, str) or kind not in CODES:
-        raise LocalError(f"column 'kind' is {kind!r}, not one of {', '.join(KINDS)}")
-    return CODES[kind]
-
-
-def message_and_target(fields: Fields, kind: int) -> tuple[int | None, int | None, int | None]:
-    """Sender, sequence and target, which only a row about a control packet may leave out."""
-    sender = optional_integer(fields, "sender", INT32_MAX)
-    sequence = optional_integer(fields, "sequence", INT64_MAX)
-    target = optional_integer(fields, "target", INT32_MAX)
-    if (sender is None) != (sequence is None):
-        raise LocalError("columns 'sender' and 'sequence' name a message only together")
-    if kind in (SUBMITTED, DELIVERED) and (sender is None or target is None):
-        column = "sender" if sender is None else "target"
-        raise LocalError(f"column {column!r} is null in a {KINDS[kind]} row")
-    return sender, sequence, target
 
 
 def packed(value: int | None) -> int:

@@ -15,7 +15,8 @@ from antecede.trace.atomic import replacing
 from antecede.trace.datasets import SUFFIXES, AnyPath, common_source, find_run, suffix_of
 from antecede.trace.jsonl import read_objects, write_objects
 from antecede.trace.parquet import ArrowSchema, load, numbered_rows, read_table, write_table
-from antecede.trace.restore import INT32_MAX, INT64_MAX, Fields, integer, integers, located
+from antecede.trace.restore import integer, integers, located
+from antecede.trace.rules import INT32_MAX, INT64_MAX, Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import ClassVar, Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from antecede.core.errors import RemoteError
+from antecede.core.errors import LocalError, RemoteError
 from antecede.core.values import Value
-from antecede.wire.greeting import NAME_LIMIT, harmless, read_text, write_text
+from antecede.wire.greeting import NAME_LIMIT, cut_text, harmless, read_text, write_text
 from antecede.wire.varint import Reader, varint_size, write_varint
 
 FENCE_REASON_LIMIT: Final = 200
@@ -34,6 +34,17 @@ class Tombstone(Value):
         self.incarnation: Final[i64] = incarnation
         self.by: Final = by
         self.reason: Final = reason
+
+
+def check_reason(reason: str, name: str) -> None:
+    """`LocalError` if the reason to expel somebody cannot be sent."""
+    try:
+        reason.encode()
+    except UnicodeEncodeError as error:
+        raise LocalError(
+            f"the reason to expel {name} cannot be sent: {reason!r} has half of a surrogate pair "
+            f"at {error.start}, which is no character; leave it out"
+        ) from None
 
 
 def stones_size(stones: list[Tombstone]) -> i64:
@@ -80,5 +91,8 @@ def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
         incarnation = reader.positive()
         by = read_text(reader, NAME_LIMIT) if told else ""
         reason = read_text(reader, FENCE_REASON_LIMIT) if told else ""
-        stones.append(Tombstone(name, incarnation, harmless(by), harmless(reason)))
+        # What was escaped is longer, and is to be told on.
+        by = cut_text(harmless(by), NAME_LIMIT)
+        reason = cut_text(harmless(reason), FENCE_REASON_LIMIT)
+        stones.append(Tombstone(name, incarnation, by, reason))
     return stones

@@ -34,6 +34,13 @@ VERSION: Final = 2
 OLDEST_VERSION: Final = 2
 """The versions of datagrams that this node speaks."""
 
+KEEPS: Final = 1
+"""The sender of a greeting has a journal: it may crash and come back as the same incarnation."""
+
+FORMER_IS_OVER: Final = 2
+"""Nobody of that name has been met since one of them left or was expelled here. Without this, who
+has a journal and says that it has not met somebody who had met it has lost that."""
+
 NAME_LIMIT: Final = 200
 REASON_LIMIT: Final = 500
 """Bytes in a name, and in the reason of a refusal."""
@@ -89,7 +96,7 @@ class Greeting:
         # id of it that was delivered. Who begins a session anew sends what comes after that.
         self.met: i64 = 0
         self.delivered: i64 = 0
-        # 1 if the sender has a journal: it may crash and come back as the same incarnation.
+        # Whether the sender has a journal, in bits: `KEEPS`, `FORMER_IS_OVER`.
         self.keeps: i64 = 0
 
 
@@ -158,8 +165,11 @@ def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
     return greeting
 
 
-def write_refusal(name: str, reason: str) -> bytes:
-    """A refusal by `name`, with the versions it speaks and its reason."""
+def write_refusal(name: str, reason: str, stamp: i64 = 0) -> bytes:
+    """A refusal by `name`, with the versions it speaks and its reason.
+
+    Where keys are used and the hello was made before one that was answered: also when that was.
+    """
     writer = BytesWriter()
     writer.append(u8(REFUSE))
     writer.write(MAGIC)
@@ -167,14 +177,18 @@ def write_refusal(name: str, reason: str) -> bytes:
     write_varint(writer, VERSION)
     write_text(writer, name)
     write_text(writer, reason)
+    if stamp > 0:
+        write_varint(writer, stamp)
     return writer.getvalue()
 
 
-def read_refusal(reader: Reader) -> tuple[str, str]:
-    """Who refuses, and why, in letters that any terminal can show."""
+def read_refusal(reader: Reader) -> tuple[str, str, int]:
+    """Who refuses, and why, in letters that any terminal can show; and the stamp, or 0."""
     read_versions(reader)
     name = read_text(reader, NAME_LIMIT)
-    return name, harmless(read_text(reader, REASON_LIMIT))
+    reason = harmless(read_text(reader, REASON_LIMIT))
+    stamp: i64 = reader.varint() if reader.remaining() > 0 else 0
+    return name, reason, int(stamp)
 
 
 def write_unknown(token: i64) -> bytes:
@@ -201,6 +215,12 @@ def harmless(text: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
     )
+
+
+def cut_text(text: str, limit: i64) -> str:
+    """The beginning of a text, of at most `limit` bytes."""
+    encoded = text.encode()
+    return text if len(encoded) <= limit else encoded[: max(0, limit)].decode(errors="ignore")
 
 
 def write_text(writer: BytesWriter, text: str) -> None:

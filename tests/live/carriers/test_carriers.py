@@ -114,7 +114,7 @@ def test_a_peer_that_comes_later_is_waited_for_and_named_meanwhile() -> None:
             place = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
         alice = await open_node("alice", bind="tcp://127.0.0.1:0", peers={"bob": place})
         await alice.send("bob", b"are you there?")
-        while not (said := "; ".join(alice.obstacles(["bob"]))).count("cannot connect"):
+        while not (said := "; ".join(alice._obstacles(["bob"]))).count("cannot connect"):
             await asyncio.sleep(0.01)
         bob = await open_node("bob", bind=place, peers={"alice": alice.address})
         received = await bob.receive(SECONDS)
@@ -174,7 +174,7 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing() -> None:
                 broker.kill()
             if number == 200:
                 async with asyncio.timeout(SECONDS):
-                    while "is gone" not in "; ".join(alice.obstacles(["bob"])):
+                    while "is gone" not in "; ".join(alice._obstacles(["bob"])):
                         await asyncio.sleep(0.01)
                 broker.start()
         received = await taking
@@ -184,6 +184,42 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing() -> None:
     with Broker() as broker:
         received = asyncio.run(story(broker))
     assert received == [str(number).encode() for number in range(300)]
+
+
+REPLY_NOT_UTF8 = b"PUB antecede.bob \xff\xfe 5\r\nhello\r\n"
+HEADERS_NOT_UTF8 = b"HPUB antecede.bob reply 20 22\r\nNATS/1.0\r\n\xff: \xff\r\n\r\n\r\nhi\r\n"
+HEADERS_THAT_ARE_NONE = b"HPUB antecede.bob reply 4 6\r\n\xff\xff\xff\xffhi\r\n"
+
+
+@pytest.mark.parametrize("secret", [None, new_secret()], ids=["open", "keyed"])
+@pytest.mark.parametrize("poison", [REPLY_NOT_UTF8, HEADERS_NOT_UTF8, HEADERS_THAT_ARE_NONE])
+def test_a_message_that_cannot_be_read_deafens_nobody(
+    poison: bytes, secret: SecretKey | None
+) -> None:
+    async def story(broker: Broker) -> list[bytes]:
+        alice, bob = await friends(broker.address, "alice", "bob", key=secret)
+        await alice.send("bob", b"before")
+        heard = [(await bob.receive(SECONDS)).payload]
+        await published(broker, poison)
+        await alice.send("bob", b"after")
+        heard.append((await bob.receive(SECONDS)).payload)
+        await leave(alice, bob)
+        return heard
+
+    with Broker() as broker:
+        assert asyncio.run(story(broker)) == [b"before", b"after"]
+
+
+async def published(broker: Broker, command: bytes) -> None:
+    """Let a client of no library at all say this to the broker; it has done so."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    greeting = b'CONNECT {"verbose":false,"headers":true}\r\n'
+    writer.write(greeting + command + b"PING\r\n")
+    async with asyncio.timeout(SECONDS):
+        while b"PONG" not in (line := await reader.readline()):
+            assert b"-ERR" not in line
+    writer.close()
+    await writer.wait_closed()
 
 
 def test_a_node_that_is_abandoned_leaves_the_broker() -> None:

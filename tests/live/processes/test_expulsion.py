@@ -61,7 +61,8 @@ def test_a_living_node_that_is_expelled_says_fenced_and_fails() -> None:
     with three() as (children, _):
         children["alice"].tell({"expel": "bob", "reason": "by mistake"})
         told = event(children["bob"], "fenced")
-        assert (told["by"], told["reason"]) == ("alice", "by mistake")
+        assert (told["node"], told["by"], told["reason"]) == ("bob", "alice", "by mistake")
+        assert told["peer"] in ("alice", "carol"), "whoever was the first to say so"
         assert children["bob"].wait() != 0
         for name in ("alice", "carol"):
             children[name].end_input()

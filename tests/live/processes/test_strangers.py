@@ -137,7 +137,7 @@ def test_a_node_of_a_version_that_is_not_spoken_is_refused_and_told_why() -> Non
         answer = own.recv(1 << 16)
 
         assert answer[0] == REFUSE
-        name, reason = read_refusal(Reader(answer, 1))
+        name, reason, _ = read_refusal(Reader(answer, 1))
         assert name == "bob"
         assert f"bob speaks versions {VERSION}" in reason
         refused = bob.wait_for_event("Refused")

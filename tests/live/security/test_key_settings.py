@@ -131,7 +131,7 @@ def test_without_the_package_one_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(LocalError, match=r"pip install 'antecede\[secure\]'"):
+    with pytest.raises(LocalError, match=r"pip install '\.\[secure\]'"):
         guard_of(gathered(key=ALICE))
 
 

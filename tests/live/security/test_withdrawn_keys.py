@@ -8,7 +8,8 @@ import pytest
 from antecede import Peer, Settings, open_node
 from antecede.errors import LocalError
 from antecede.events import PeerExpelled, PeerMet
-from antecede.link.endpoint import KEY_WITHDRAWN, Endpoint
+from antecede.link.endpoint import Endpoint
+from antecede.link.fences import KEY_WITHDRAWN
 from antecede.link.reports import NodeFenced, PeerRestarted, Report
 from antecede.live.security.keys import PeerRing, PublicKey, parse_public
 from antecede.wire.greeting import KEYED_HELLO, KEYED_WELCOME
@@ -180,3 +181,12 @@ async def dropped_at_reload() -> None:
             await later.send("bob", b"again")
             assert (await bob.receive(timeout=60)).payload == b"again"
     assert [event for event in events if isinstance(event, PeerMet)] == [PeerMet(name="alice")]
+
+
+def test_a_node_whose_key_was_withdrawn_is_told_though_it_only_pings() -> None:
+    """Its hellos are not opened any more: it has to be told in the session that it had."""
+    post, ann, bob = met_keyed_pair()
+    reload_bob(post, bob, {ANN: [secret_of("new").public]})
+    post.pass_time(20 * SECOND)
+    (fenced,) = [report for report in ann.reports if isinstance(report, NodeFenced)]
+    assert (fenced.by, fenced.reason) == (BOB, KEY_WITHDRAWN)

@@ -1,5 +1,6 @@
 """The log of a node that was killed: what is left counts, and nobody is blamed for the rest."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,6 +134,23 @@ def all_killed(folder: Path, suffix: str) -> Path:
             unfinished.write_bytes(b"PAR1 and no end")
         write_processes(names / f"{name}{suffix}", {process: name})
     return folder / "events"
+
+
+@JUDGES
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[1, 2]", "line 1: expected a JSON object, not list"),
+        ('{"process": -3}', "line 1: column 'process' is -3, outside 0 to 2147483647"),
+        ('{"process": true}', "line 1: column 'process' must be an integer, not True"),
+    ],
+)
+def test_a_wrong_row_in_a_file_that_breaks_off_is_no_empty_log(
+    judge: Judge, line: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "run.jsonl").write_text(f'{line}\n{{"process": 1, "posit')
+    with pytest.raises(LocalError, match=re.escape(reason)):
+        judge(tmp_path / "run.jsonl", tmp_path / "out")
 
 
 @JUDGES

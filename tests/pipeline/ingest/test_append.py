@@ -24,6 +24,7 @@ from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.table_formats import write_run
 from antecede.trace import read_events
+from antecede.trace.ownership import NOTE
 from antecede.trace.processes import read_processes
 from tests.pipeline.ingest.samples import as_gzip, as_json, as_lines, otlp, otlp_span
 from tests.pipeline.ingest.test_small_job import random_letters, random_requests, tables_at
@@ -198,7 +199,7 @@ def test_a_batch_that_fails_leaves_what_was_there(
         ingest(spark, [str(tmp_path / "1.csv")], str(out), append=True, run_id="run")
 
     assert (tables_at(out), (out / "summary.json").read_text()) == (before, said)
-    assert [one.name for one in out.iterdir() if one.name.startswith(".")] == []
+    assert [one.name for one in out.iterdir() if one.name.startswith(".")] == [NOTE]
 
 
 def test_only_a_run_of_its_own_can_be_added_to(tmp_path: Path) -> None:

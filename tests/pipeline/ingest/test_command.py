@@ -71,7 +71,7 @@ def test_an_operator_reads_what_was_read_and_what_was_not() -> None:
         "Each with its place and an excerpt: antecede rejects out/dir",
         "12 spans were recorded twice: the first record counts",
         "80 copies were received before they were sent, by the recorded clocks",
-        "1 other files in the folders were passed over.",
+        "1 other file was passed over in the folders.",
         "The tables are in out/dir.",
     ):
         assert line in text.splitlines(), line

@@ -198,7 +198,11 @@ def test_damage_is_a_reject_after_what_could_be_read(tmp_path: Path) -> None:
 
     spans = [record for record in what(records) if isinstance(record, Span)]
     assert len(spans) > 1_000
-    assert records[-1][2:] == (str(tmp_path / "a.csv.gz"), Reject("", "truncated file", ""))
+    name = str(tmp_path / "a.csv.gz")
+    assert [record[2:] for record in records[-2:]] == [
+        (name, Reject("", "truncated file", "")),
+        (name, FileRead("damaged", len(spans), None, "truncated file")),
+    ]
 
 
 def test_one_damage_is_one_reject_however_often_it_is_met(tmp_path: Path) -> None:

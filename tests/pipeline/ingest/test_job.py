@@ -343,11 +343,11 @@ def test_what_is_kept_goes_when_the_next_step_has_what_it_needs(
 
     (tmp_path / "traces.json").write_bytes(as_json(COMPOSE))
     ingest(spark, [str(tmp_path / "traces.json")], str(tmp_path / "out"), tell=tell)
-    steps = [count - kept["reading 1 files"] for count in kept.values()]
+    steps = [count - kept["reading 1 file"] for count in kept.values()]
 
     # Records; then messages too; these without records; and at last the copies in order.
     assert dict(zip(kept, steps, strict=True)) == {
-        "reading 1 files": 0,
+        "reading 1 file": 0,
         "finding messages": 1,
         "writing what was read": 2,
         "putting events in order": 1,

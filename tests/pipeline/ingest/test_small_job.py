@@ -24,6 +24,7 @@ from antecede.pipeline.ingest.reading import Manner, read_part
 from antecede.pipeline.ingest.small_job import ingest_small
 from antecede.pipeline.ingest.sources import find_files, parts_of
 from antecede.pipeline.ingest.xxhash import hashes_of
+from antecede.trace.ownership import NOTE
 from tests.pipeline.ingest.row_oracle import (
     copies_of,
     event_rows,
@@ -190,7 +191,7 @@ def test_a_failed_ingest_leaves_what_was_there(
 
     assert tables_at(out) == before
     assert json.loads((out / "summary.json").read_text())["run_id"] == "first"
-    assert sorted(one.name for one in out.iterdir() if one.name.startswith(".")) == []
+    assert sorted(one.name for one in out.iterdir() if one.name.startswith(".")) == [NOTE]
 
 
 def test_the_command_needs_no_java_for_a_few_spans(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_the_command_needs_no_java_for_a_few_spans(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 1, done.stderr
-    assert "7 │ records in 1 files: otlp" in done.stdout
+    assert "7 │ records in 1 file: otlp" in done.stdout
     assert "No message was found." in done.stderr
 
 

@@ -291,7 +291,8 @@ def test_nezha_columns_may_be_in_another_order_and_more() -> None:
         ("pod, quoted", "1")
     ]
     assert rejects_of(read(as_lines("TraceID,SpanID", "t,1"), "nezha")) == [
-        ("line 1", "no column ParentID")
+        ("line 1", "no column ParentID in the first line"),
+        ("line 2", "no column ParentID in the first line"),
     ]
 
 

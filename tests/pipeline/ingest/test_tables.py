@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from antecede.pipeline.ingest.containers import contents
-from antecede.pipeline.ingest.formats.catalogue import detected, unknown_content
+from antecede.pipeline.ingest.formats.catalogue import detected
 from antecede.pipeline.ingest.formats.records import LINE, Copy, UnreadableError
 from antecede.pipeline.ingest.formats.tables import time_of
 from tests.pipeline.ingest.samples import as_lines, copies_of, read, rejects_of
@@ -192,29 +191,44 @@ def test_bad_lines_are_set_aside_and_the_others_are_read() -> None:
         ("line 6, column 3", "time is not a time"),
         ("line 7, column 4", "receive time is not a time"),
         ("line 8, column 5", "size is not a number of bytes"),
-        ("line 9, column 3", "time is more than 146 years from 1970, in its unit"),
+        ("line 9, column 3", "time is more than 146 years from 1970 in s"),
         ("line 10", "quotes do not match"),
         ("line 11", "quotes do not match"),
         ("line 12, column 2", "receiver is not UTF-8"),
     ]
 
 
-def test_a_file_that_is_no_table_is_one_reject() -> None:
-    assert rejects_of(read(as_lines("dear reader,", "this is prose"), "messages")) == [
-        ("line 1", "not a message table")
+def test_of_a_file_that_is_said_to_be_a_table_and_is_none_every_line_is_a_reject() -> None:
+    assert rejects_of(read(as_lines("dear reader,", "", "this is prose"), "messages")) == [
+        ("line 1", "not a line of a message table"),
+        ("line 3", "not a line of a message table"),
     ]
+    assert detected(as_lines("dear reader,", "this is prose 7"), None) is None
 
 
 @pytest.mark.parametrize("format_name", ["auto", "messages"])
-def test_a_table_whose_times_do_not_fit_its_unit_says_where_and_why(format_name: str) -> None:
-    data = as_lines("# exported", "", "a,b,1700000000000000", "b,a,1700000000000001")
-    [content] = contents("file", io.BytesIO(data), [])
-    kind = detected(content.head, "s") if format_name == "auto" else format_name
-    found = [unknown_content(content.head, "s")] if kind is None else read(data, kind, "s")
+@pytest.mark.parametrize(
+    ("unit", "time", "reason"),
+    [
+        (None, 63_800_000_000, " in s, but not in ms (--time-unit ms)"),
+        ("s", 1_700_000_000_000_000, " in s, but not in us (--time-unit us)"),
+        ("ms", 1_700_000_000_000_000, " in ms, but not in us (--time-unit us)"),
+        ("us", 17 * 10**17, " in us, but not in ns (--time-unit ns)"),
+        ("ns", 17 * 10**18, " in ns"),
+    ],
+)
+def test_every_line_with_a_time_that_does_not_fit_its_unit_says_where_and_why(
+    format_name: str, unit: str | None, time: int, reason: str
+) -> None:
+    """All first lines are bad; one that is not comes later, and is read."""
+    bad = [f"a,b,{time + number}" for number in range(40)]
+    found = read(as_lines("# exported", "", *bad, "b,a,7"), format_name, unit)
 
-    assert rejects_of(list(found)) == [
-        ("line 3, column 3", "time is more than 146 years from 1970, in its unit")
+    assert rejects_of(found) == [
+        (f"line {number}, column 3", f"time is more than 146 years from 1970{reason}")
+        for number in range(3, 43)
     ]
+    assert [one.sender for one in copies_of(found)] == ["b"]
 
 
 def as_parquet(**columns: object) -> bytes:
@@ -240,7 +254,7 @@ def test_a_date_too_far_away_costs_one_row_of_a_parquet_table() -> None:
     dates = [datetime(9999, 12, 31, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)]
     found = read(as_parquet(sender=["a", "a"], receiver=["b", "b"], time=dates))
 
-    assert rejects_of(found) == [("row 1", "time is more than 146 years from 1970, in its unit")]
+    assert rejects_of(found) == [("row 1", "time is more than 146 years from 1970")]
     assert copies_of(found) == [copy("a", "b", SECOND)]
 
 

@@ -61,5 +61,5 @@ def test_sweep_shows_what_came_of_it_and_its_logs_can_be_measured(tmp_path: Path
     runs = json.loads(measured.stdout)
     assert [run["messages"] for run in runs] == [40, 40]
     assert runs[1]["run_id"].startswith("chatter-none-reliable-n8-s1-")
-    files = sorted(file.name for file in (tmp_path / "figures").iterdir())
+    files = sorted(file.name for file in (tmp_path / "figures").iterdir() if file.name[0] != ".")
     assert files == ["metrics.csv", "metrics.json", "metrics.parquet"]

@@ -4,17 +4,21 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from shutil import rmtree
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row, SparkSession
 
 from antecede.audit import check_log
 from antecede.pipeline.ingest.small_job import ingest_small
-from antecede.pipeline.watch.job import watch
+from antecede.pipeline.watch.history import read_progress
+from antecede.pipeline.watch.job import finish, watch
 from antecede.pipeline.watch.spans import SpanWatching, numbered
-from antecede.pipeline.watch.state import Settings, read_progress
+from antecede.pipeline.watch.state import Settings
 from antecede.trace import read_events
+from antecede.trace.atomic import claim
 from antecede.trace.processes import read_processes
 from tests.pipeline.ingest.requests import in_frames, request
 from tests.pipeline.ingest.samples import as_lines, otlp, otlp_span
@@ -79,12 +83,12 @@ def test_the_mark_is_the_least_of_the_last_ends_less_the_longest_span() -> None:
         Row(run_id="r", process="silent", last_ns=100),
     ]
     patient = Settings(longest_ns=50, patience_ns=10_000)
-    settings = {
-        "patient": patient,
-        "hasty": replace(patient, patience_ns=300),
-        "finished": replace(patient, finished=True),
+    hasty = replace(patient, patience_ns=300)
+    marks = {
+        "patient": SpanWatching("out", patient)._marks(last, finished=False),
+        "hasty": SpanWatching("out", hasty)._marks(last, finished=False),
+        "finished": SpanWatching("out", patient)._marks(last, finished=True),
     }
-    marks = {name: SpanWatching("out", one)._marks(last) for name, one in settings.items()}
 
     assert marks == {"patient": {"r": 50}, "hasty": {"r": 650}, "finished": {"r": 900}}
 
@@ -97,11 +101,22 @@ def test_processes_are_numbered_as_they_turn_up() -> None:
 
 @pytest.mark.long
 def test_spans_in_pieces_are_judged_as_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    """JSON and Protocol Buffers; a file that is no trace is set aside."""
+    """JSON and Protocol Buffers; a file that is no trace is set aside.
+
+    A run in which nothing came too early is judged first; the first piece is judged twice.
+    """
     told = calls(1)
     most = len(told) * 3 // 4
-    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "run_id=a").mkdir(parents=True)
+    calm = [json.dumps(document) for _, document in told[:1]]
+    (tmp_path / "traces" / "run_id=a" / "0.jsonl").write_bytes(as_lines(*calm))
     out = tmp_path / "out"
+    settings = Settings(longest_ns=100 * MS, patience_ns=10**12, horizon_ns=10**12)
+
+    def judge() -> None:
+        traces = str(tmp_path / "traces")
+        watch(spark, traces, str(out), settings, format_name="otlp", once=True).awaitTermination()
+
     for number, piece in enumerate((told[:most], told[most:])):
         documents = [document for _, document in piece]
         if number == 0:
@@ -109,21 +124,17 @@ def test_spans_in_pieces_are_judged_as_at_once(spark: SparkSession, tmp_path: Pa
             (tmp_path / "traces" / "odd.json").write_text("{oops\n")
         else:
             (tmp_path / "traces" / "2.pb").write_bytes(in_frames(map(request, documents)))
-        query = watch(
-            spark,
-            str(tmp_path / "traces"),
-            str(out),
-            Settings(
-                longest_ns=100 * MS,
-                patience_ns=10**12,
-                horizon_ns=10**12,
-                finished=number == 1,
-            ),
-            format_name="otlp",
-            once=True,
-        )
-        query.awaitTermination()
+        if number == 0:  # It fails where it leaves its state; after that it goes on.
+            out.mkdir()
+            (out / "state").write_text("in the way")
+            claim(out, ["state"], known=True)
+            with pytest.raises(StreamingQueryException):
+                judge()
+            (out / "state").unlink()
+        judge()
+    finish(spark, str(out), settings, "otlp")
 
+    rmtree(tmp_path / "traces" / "run_id=a")
     expected = audited(tmp_path / "traces", tmp_path / "whole")
     progress = read_progress(spark, str(out))
     rows = [row.asDict() for row in spark.read.parquet(str(out / "violations")).collect()]

@@ -191,6 +191,12 @@ class Ear:
 
     def on_joined(self, address: object, data: bytes, size: int, now_ns: int) -> None: ...
 
+    def sender_of(self, _data: bytes) -> int:
+        return -1
+
+    def is_over(self, _session: int) -> bool:
+        return False
+
     def puts_aside(self) -> bool:
         return False
 

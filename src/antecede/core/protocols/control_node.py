@@ -119,8 +119,8 @@ class ControlNode(NodeProcess):
     def owes(self, target: int) -> int:
         return self._copies.owed_by(target)
 
-    def owed_ids(self, target: int) -> list[int]:
-        return self._copies.ids_owed_by(target)
+    def oldest_owed(self, target: int) -> int:
+        return self._copies.oldest_owed_by(target)
 
     def add_process(self, process: int) -> None:
         self._known = joined(process, self._known)

@@ -19,12 +19,13 @@ copies set aside. This file is the order of events; what is not the rule (faces,
 expulsion, clones) is in `facts_node`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import final
 
 from mypy_extensions import i64
 
-from antecede.core.checks import check_distinct, checked_payload, checked_targets
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import PAYLOAD_LIMIT, check_distinct, checked_payload, checked_targets
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.fact_packets import (
@@ -59,6 +60,7 @@ from antecede.core.protocols.facts_node import (
 )
 from antecede.core.protocols.facts_records import arrival_record
 from antecede.core.protocols.facts_reports import PastReport
+from antecede.core.protocols.facts_truths import CACHE_LIMIT
 from antecede.core.protocols.facts_window import (
     NOBODY,
     Copy,
@@ -68,7 +70,7 @@ from antecede.core.protocols.facts_window import (
     undelivered_marks,
 )
 from antecede.core.protocols.facts_writing import Draft
-from antecede.core.protocols.hybrid import RESEND_BATCH
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
 from antecede.core.records import record
 from antecede.core.sliding import find_copy, find_from
 from antecede.core.values import Message, Packet
@@ -81,6 +83,42 @@ __all__ = [
 @final
 class FactsProcess(FactsNode):
     """One process of `hybrid-facts`."""
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        facts: int = FACTS,
+        filter_bits: int = FILTER_BITS,
+        hops: int = HOPS,
+        watermarks: int = WATERMARKS,
+        exceptions: int = EXCEPTIONS,
+        stall_ns: int = STALL_NS,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+        cache_limit: int = CACHE_LIMIT,
+        covering: bool = True,
+    ) -> None:
+        super().__init__(
+            me,
+            processes,
+            facts=facts,
+            filter_bits=filter_bits,
+            hops=hops,
+            watermarks=watermarks,
+            exceptions=exceptions,
+            stall_ns=stall_ns,
+            send_limit=send_limit,
+            receive_limit=receive_limit,
+            payload_limit=payload_limit,
+            patience_ns=patience_ns,
+            cache_limit=cache_limit,
+            covering=covering,
+        )
 
     # What happens.
 

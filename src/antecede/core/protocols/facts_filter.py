@@ -33,6 +33,10 @@ class Filter:
         """From now on `target` is mapped by this key."""
         self._keys[target] = key
 
+    def drop_key(self, target: i64) -> None:
+        """`target` is nobody: nothing was ever sent to it."""
+        self._keys.pop(target, None)
+
     def given_keys(self) -> list[tuple[int, int]]:
         """The keys, by target."""
         return list(self._keys.items())

@@ -31,7 +31,14 @@ from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.fact_packets import FactsMessage
 from antecede.core.fence import ToldPeer
 from antecede.core.ledger import Ledger
-from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox
+from antecede.core.process import (
+    NEVER_NS,
+    OWNERS_NAMED,
+    EffectList,
+    HeldBack,
+    Outbox,
+    PermitsOwed,
+)
 from antecede.core.protocols.expelling import ExpellingNode
 from antecede.core.protocols.facts_checks import check_limits
 from antecede.core.protocols.facts_filter import Filter
@@ -213,11 +220,33 @@ class FactsNode(ExpellingNode):
     def waiting(self) -> list[HeldBack]:
         held: list[HeldBack] = []
         for peer in self._peers.values():
-            for index in range(peer.unsent_at, peer.copies.next):
-                copy = peer.copies.at(index)
-                held.append(HeldBack(copy.sequence, peer.id, self._permits_for(copy)))
-        held.sort(key=held_key)
+            count = peer.copies.next - peer.unsent_at
+            if count > 0:
+                oldest = peer.copies.at(peer.unsent_at)
+                last = peer.copies.at(peer.copies.next - 1).sequence
+                owed = self._owed_for(oldest, count)[:OWNERS_NAMED]
+                held.append(HeldBack(peer.id, oldest.sequence, last, count, owed))
         return held
+
+    def owed_permits(self) -> list[PermitsOwed]:
+        joined: dict[int, PermitsOwed] = {}
+        for peer in self._peers.values():
+            count = peer.copies.next - peer.unsent_at
+            if count > 0:
+                for owed in self._owed_for(peer.copies.at(peer.unsent_at), count):
+                    before = joined.get(owed.owner)
+                    joined[owed.owner] = owed if before is None else both_owed(before, owed)
+        return list(joined.values())
+
+    def _owed_for(self, oldest: Copy, count: i64) -> list[PermitsOwed]:
+        """Who owes what the oldest of `count` copies to one target waits for."""
+        ids: dict[int, list[int]] = {}
+        for owner, sequence in self._permits_for(oldest):
+            ids.setdefault(owner, []).append(sequence)
+        return [
+            PermitsOwed(owner, min(owed), max(owed), oldest.sequence, count)
+            for owner, owed in ids.items()
+        ]
 
     def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
         """The messages whose permits would let `copy` leave, as far as is known."""
@@ -249,15 +278,25 @@ class FactsNode(ExpellingNode):
         peer = self._peers.get(target)
         return 0 if peer is None else len(peer.copies)
 
-    def owed_ids(self, target: int) -> list[int]:
+    def oldest_owed(self, target: int) -> int:
         peer = self._peers.get(target)
-        return [] if peer is None else [int(copy.sequence) for copy in peer.copies]
+        if peer is None or len(peer.copies) == 0:
+            return 0
+        return int(peer.copies.at(peer.copies.first).sequence)
 
     def expected(self, source: int) -> tuple[int, int]:
         peer = self._peers.get(source)
         if peer is None:
             return 0, 0
         return int(peer.delivered), 0 if peer.early is None else len(peer.early)
+
+    def acknowledged(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else int(peer.acked)
+
+    def submitted_to(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else int(peer.last_submitted)
 
     # Who is there.
 
@@ -332,6 +371,13 @@ class FactsNode(ExpellingNode):
     # Who is gone.
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+        if target not in self._peers and target in self._past.unnamed:
+            # Introduced, and never heard of since: nobody can speak of it, and nothing waits.
+            if self._kept is not None:
+                self._kept.put(record(FORGOT, [now_ns, target]))
+            del self._past.unnamed[target]
+            self._truths.filter.drop_key(target)
+            return []
         peer = self._peer(target)
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
@@ -521,6 +567,12 @@ class FactsNode(ExpellingNode):
         return repr((self._me, parts, waits, self._fence.state())).encode()
 
 
-def held_key(held: HeldBack) -> tuple[int, int]:
-    """Sorts what is held back by id, then by target."""
-    return int(held.sequence), int(held.target)
+def both_owed(one: PermitsOwed, other: PermitsOwed) -> PermitsOwed:
+    """What one process owes for two targets."""
+    return PermitsOwed(
+        one.owner,
+        min(one.first, other.first),
+        max(one.last, other.last),
+        min(one.since, other.since),
+        one.holds + other.holds,
+    )

@@ -42,16 +42,20 @@ Names against the paper: `_unacked` is u, `_settled` u2, `_released` m1, `_missi
 (faces, queries, peers, expulsion) is in `hybrid_node.py`, records are in `hybrid_state.py`.
 """
 
+from collections.abc import Collection
 from typing import final
 
 from mypy_extensions import i64
 
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.errors import RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import Outbox
 from antecede.core.protocols.hybrid_node import (
     CSPS,
+    FORGOTTEN_MIN,
     ORDERED,
     RECEIVE_LIMIT,
     RESEND_BATCH,
@@ -74,6 +78,30 @@ __all__ = [
 @final
 class HybridProcess(HybridNode):
     """The product's own protocol, under one of three rules of release."""
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        rule: Rule = ORDERED,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+        forgotten_min: int = FORGOTTEN_MIN,
+    ) -> None:
+        super().__init__(
+            me,
+            processes,
+            rule=rule,
+            send_limit=send_limit,
+            receive_limit=receive_limit,
+            payload_limit=payload_limit,
+            patience_ns=patience_ns,
+            forgotten_min=forgotten_min,
+        )
 
     # Submit.
 

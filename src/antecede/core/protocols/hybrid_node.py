@@ -25,8 +25,8 @@ from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.ledger import Ledger
 from antecede.core.packets import DataPacket, Permit
-from antecede.core.permits import MissingPermit, MissingPermits
-from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox
+from antecede.core.permits import MissingPermits
+from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox, PermitsOwed
 from antecede.core.protocols.expelling import ExpellingNode
 from antecede.core.protocols.hybrid_records import (
     ACKED,
@@ -47,7 +47,12 @@ from antecede.core.protocols.hybrid_state import (
     Entries,
     Entry,
     Peer,
-    holding_back,
+)
+from antecede.core.protocols.hybrid_waiting import (
+    held_in_order,
+    held_one_by_one,
+    named_owners,
+    since_key,
 )
 from antecede.core.records import RecordReader, record
 from antecede.core.values import Message, Packet
@@ -172,25 +177,32 @@ class HybridNode(ExpellingNode):
     # Queries.
 
     def waiting(self) -> list[HeldBack]:
+        owed = self.owed_permits()
         held: list[HeldBack] = []
-        missing = self._missing.missing()
-        before_it: list[MissingPermit] = []
-        for entry in self._unacked:
-            if entry.unsent == 0:
-                continue
-            targets = [self._roster[place] for place in entry.targets]
-            if self._ordered:
-                # The message before it leaves first, so it waits for the same permits, too.
-                alone = targets[0].id if len(targets) == 1 else self._me
-                own = holding_back(entry, missing, alone)
-                before_it = [permit for permit in missing if permit in own or permit in before_it]
-            for peer in targets:
-                if peer.last_transmitted < entry.sequence:
-                    exempt = peer.id if self._sps else self._me
-                    owed = before_it if self._ordered else holding_back(entry, missing, exempt)
-                    names = [(int(permit.sender), int(permit.sequence)) for permit in owed]
-                    held.append(HeldBack(entry.sequence, peer.id, names))
+        for peer in self._roster:
+            copies = peer.copies
+            count = copies.next - peer.unsent_at
+            if count > 0:
+                first = copies.at(peer.unsent_at).sequence
+                last = copies.at(copies.next - 1).sequence
+                exempt = peer.id if self._overtakes else self._me
+                named = named_owners(owed, last, exempt)
+                held.append(HeldBack(peer.id, first, last, count, named))
         return held
+
+    def owed_permits(self) -> list[PermitsOwed]:
+        unacked = self._unacked
+        start = self._released if self._released > unacked.first else unacked.first
+        owed: list[PermitsOwed] = []
+        for peer in self._roster:
+            if self._overtakes:
+                found = held_one_by_one(self._roster, peer)
+            else:
+                found = held_in_order(unacked, start, peer, self._ordered)
+            if found is not None:
+                owed.append(found)
+        owed.sort(key=since_key)
+        return owed
 
     def buffered(self) -> int:
         return self._open
@@ -206,15 +218,23 @@ class HybridNode(ExpellingNode):
         peer = self._peers.get(target)
         return 0 if peer is None else len(peer.copies)
 
-    def owed_ids(self, target: int) -> list[int]:
+    def oldest_owed(self, target: int) -> int:
         peer = self._peers.get(target)
-        return [] if peer is None else [int(entry.sequence) for entry in peer.copies]
+        return 0 if peer is None or len(peer.copies) == 0 else int(peer.copies.peek().sequence)
 
     def expected(self, source: int) -> tuple[int, int]:
         peer = self._peers.get(source)
         if peer is None:
             return 0, 0
         return int(peer.delivered), 0 if peer.early is None else len(peer.early)
+
+    def acknowledged(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else int(peer.acked)
+
+    def submitted_to(self, target: int) -> int:
+        peer = self._peers.get(target)
+        return 0 if peer is None else int(peer.last_submitted)
 
     def frontier(self, target: int) -> int:
         peer = self._peers.get(target)
@@ -234,9 +254,12 @@ class HybridNode(ExpellingNode):
         self._greet_met(now_ns, outbox)
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
-        peer = self._peer(target)
+        peer = self._peers.get(target)
+        if peer is None and target in self._known and target != self._me:
+            return []  # Nothing was ever sent to it, and nothing of it is remembered.
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
+        held = peer.unsent_at < peer.copies.next
         given_up = peer.abandon()
         for entry in given_up:
             self._acknowledged(entry, peer)
@@ -244,6 +267,8 @@ class HybridNode(ExpellingNode):
             self._kept.put_end(record(ACKED, [peer.id, peer.acked]))
         self._advance(outbox)
         self._release(now_ns, outbox)
+        if held:
+            self._forget_given_up()
         return [int(entry.sequence) for entry in given_up]
 
     def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
@@ -366,6 +391,11 @@ class HybridNode(ExpellingNode):
         self._settled = settled if settled > 0 else kept.next
         self._released = released if released > 0 else kept.next
 
+    def _forget_given_up(self) -> None:
+        """Entries that will never leave go: what is left among the unsent ones waits."""
+        if len(self._unacked) > self._open > 0:
+            self._forget_acknowledged()
+
     # Expulsion.
 
     def _without_expelled(self, places: vec[i64], sequence: i64) -> vec[i64]:
@@ -389,6 +419,7 @@ class HybridNode(ExpellingNode):
             self._waive_permits(process)
         # Whatever was granted: a message may have waited behind a copy that is given up.
         self._release(now_ns, outbox)
+        self._forget_given_up()
 
     def _check_inner(self, source: i64, packet: Packet) -> None:
         if isinstance(packet, DataPacket):
@@ -544,6 +575,7 @@ class HybridNode(ExpellingNode):
                 self._alarms.start(peer, now_ns)
         self._advance(outbox)
         self._release(now_ns, outbox)
+        self._forget_given_up()
         for peer in self._roster:
             peer.transmit_notice(outbox)
 

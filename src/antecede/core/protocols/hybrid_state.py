@@ -8,7 +8,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.fence import ToldPeer
 from antecede.core.packets import DataPacket
-from antecede.core.permits import MissingPermit, OwedPermits
+from antecede.core.permits import OwedPermits
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import RING_SIZE_KEPT, RING_SIZE_MIN
 from antecede.core.values import Message
@@ -339,12 +339,3 @@ class DuePermits:
 def early_key(item: tuple[int, DataPacket]) -> int:
     """Sorts the packets that wait for a gap to close by the id they wait for."""
     return item[0]
-
-
-def holding_back(entry: Entry, missing: list[MissingPermit], exempt: i64) -> list[MissingPermit]:
-    """The permits missing before `entry` was submitted, but for those that `exempt` owes."""
-    return [
-        permit
-        for permit in missing
-        if permit.position < entry.permits_before and permit.sender != exempt
-    ]

@@ -12,10 +12,12 @@ practice. Steps in proportion to the log, times the targets of a multicast: each
 FIFO channels are not needed.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import mypyc_attr
 
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.members import Members
@@ -29,6 +31,7 @@ from antecede.core.protocols.ks_log import (
 )
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering
 from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -60,6 +63,17 @@ class KsProcess(ReceiverBuffering[KsPacket]):
 
     PACKET: ClassVar[type[Packet]] = KsPacket
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_delivered", "_log", "_room")
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
 
     def _begin(self) -> None:
         self._delivered: dict[int, int] = {}

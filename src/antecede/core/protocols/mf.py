@@ -41,6 +41,10 @@ class MfMessage(MessagePacket):
 
     __slots__ = ()
 
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(self, carried: Message) -> None:
+        super().__init__(carried)
+
 
 @final
 @mypyc_attr(acyclic=True)
@@ -50,6 +54,10 @@ class MfAck(IdPacket):
     __slots__ = ()
 
     KIND: ClassVar[str] = "ack"
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(self, sequence: i64) -> None:
+        super().__init__(sequence)
 
 
 @final

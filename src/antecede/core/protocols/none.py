@@ -13,15 +13,19 @@ Cost: two integers per message; state linear in peers plus unacked messages plus
 time per copy.
 """
 
+from collections.abc import Collection
 from typing import ClassVar, final
 
 from mypy_extensions import i64
 
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.protocols.control_node import ControlNode
+from antecede.core.protocols.hybrid_node import RECEIVE_LIMIT, SEND_LIMIT
 
 
 @final
@@ -50,6 +54,26 @@ class Seen:
 @final
 class NoneProcess(ControlNode):
     """Reliable links to everybody that order nothing."""
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        super().__init__(
+            me,
+            processes,
+            send_limit=send_limit,
+            receive_limit=receive_limit,
+            payload_limit=payload_limit,
+            patience_ns=patience_ns,
+        )
 
     def _begin(self) -> None:
         self._received: dict[int, Seen] = {}

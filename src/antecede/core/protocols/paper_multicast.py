@@ -18,19 +18,22 @@ than in Algorithm 1 (E14).
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.admission import check_room
+from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import (
+    PAYLOAD_LIMIT,
     checked_payload,
     checked_targets,
     split_targets,
 )
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.protocols.paper_node import PaperNode
 from antecede.core.sliding import SlidingArray, SlidingMap
 from antecede.core.values import Message
@@ -74,6 +77,26 @@ class PaperMulticastProcess(PaperNode):
     """Algorithm 3 at process i."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_me", "_ck", "_u", "_ls", "_sb", "_p", "_pw", "_received")
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        super().__init__(
+            me,
+            processes,
+            send_limit=send_limit,
+            receive_limit=receive_limit,
+            payload_limit=payload_limit,
+            patience_ns=patience_ns,
+        )
 
     def _begin(self) -> None:
         self._ck: i64 = 1  # 1:21, clock for message ids, E1

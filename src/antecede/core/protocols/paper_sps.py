@@ -16,15 +16,17 @@ follows a message appended behind it (E4); `m2` never falls behind `m1` (E5, E6)
 once (E7).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.admission import check_room, unicast_receiver
-from antecede.core.checks import checked_payload
+from antecede.core.alarms import PATIENCE_NS
+from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.protocols.paper_node import PaperNode
 from antecede.core.sliding import IndexedSlidingMap, SlidingArray
 from antecede.core.values import Message
@@ -64,6 +66,26 @@ class PaperSpsProcess(PaperNode):
         "_pw",
         "_received",
     )
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        super().__init__(
+            me,
+            processes,
+            send_limit=send_limit,
+            receive_limit=receive_limit,
+            payload_limit=payload_limit,
+            patience_ns=patience_ns,
+        )
 
     def _begin(self) -> None:
         # Lines 1-11. The clock ck is u.next: every id is in the unified buffer at once.

@@ -95,6 +95,10 @@ class PiggybackAck(IdPacket):
 
     KIND: ClassVar[str] = "ack"
 
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(self, sequence: i64) -> None:
+        super().__init__(sequence)
+
 
 @final
 class Kept:

@@ -14,15 +14,18 @@ delivered itself, so it never tells others, and of the paper's matrix of deliver
 ever filled when all keep to the rules.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import mypyc_attr
 
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, MessagePacket, Packet
 from antecede.core.vectors import EMPTY, Vector, maximum
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -59,6 +62,17 @@ class PrsProcess(ReceiverBuffering[PrsPacket]):
 
     PACKET: ClassVar[type[Packet]] = PrsPacket
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_delivered", "_barriers", "_room")
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
 
     def _begin(self) -> None:
         # What each process has delivered, as far as known here: by sender, its latest sequence.

@@ -73,6 +73,10 @@ class PsyncAck(IdPacket):
 
     KIND: ClassVar[str] = "ack"
 
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(self, sequence: i64) -> None:
+        super().__init__(sequence)
+
 
 @final
 @mypyc_attr(acyclic=True)

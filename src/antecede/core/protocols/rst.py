@@ -14,15 +14,18 @@ here such a message is delivered inside `submit` and never counted. Rows are imm
 a send copies one row and n references, a delivery looks only into rows that differ.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, MessagePacket, Packet
 from antecede.core.vectors import EMPTY, Vector, counts_of, maximum
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -66,6 +69,17 @@ class RstProcess(ReceiverBuffering[RstPacket]):
 
     PACKET: ClassVar[type[Packet]] = RstPacket
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_sent", "_delivered", "_room")
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
 
     def _begin(self) -> None:
         self._line = object()

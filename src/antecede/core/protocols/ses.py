@@ -10,15 +10,18 @@ Cost: a vector of n integers, and one more for every process that was ever sent 
 per message and per process; n*n steps per delivery. Latency is optimal.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede.core.values import Message, MessagePacket, Packet
 from antecede.core.vectors import EMPTY, Vector, maximum
+from antecede.core.waiting import RECEIVE_LIMIT
 
 
 @final
@@ -63,6 +66,17 @@ class SesProcess(ReceiverBuffering[SesPacket]):
     PACKET: ClassVar[type[Packet]] = SesPacket
     STATE: ClassVar[tuple[str, ...]] = ("_members", "_time", "_latest", "_room")
     ASIDE: ClassVar[tuple[str, ...]] = ("_sequence",)
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        super().__init__(me, processes, receive_limit=receive_limit, payload_limit=payload_limit)
 
     def _begin(self) -> None:
         self._time: Vector = EMPTY

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias, final
 
-from antecede.core.catalogue import ProtocolInfo, find_protocol
+from antecede.core.catalogue import ProtocolInfo, catalogue_name, find_protocol
 from antecede.core.errors import LocalError, not_called
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
@@ -106,7 +106,7 @@ def entrants_of(names: list[str]) -> list[Entrant]:
     """The protocols asked for; `LocalError` if one is unknown, or two have one name."""
     found: dict[str, Entrant] = {}
     for name in names:
-        entrant = Entrant(asked=name, info=find_protocol(name))
+        entrant = Entrant(asked=catalogue_name(name), info=find_protocol(name))
         if entrant.name in found:
             raise LocalError(f"two of the protocols are called {entrant.name}")
         found[entrant.name] = entrant

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from antecede.build_mode import compiled
+from antecede.counting import counted
 from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.campaign import FAMILY_OF, Campaign, Entrant
 from antecede.lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
@@ -25,6 +26,10 @@ from antecede.lab.comparison.verdicts import (
     observe,
     verdicts_on,
 )
+from antecede.trace.atomic import claim
+
+COMPARISON_FILES: Final = ("readings.csv", "verdicts.csv", "comparison.json", "comparison.md")
+KS_FILES: Final = ("ks.csv", "ks.json", "ks.md")
 
 MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
 """How an outcome is shown in a cell."""
@@ -253,12 +258,13 @@ def write_comparison(folder: Path, campaign: Campaign, command: str) -> list[Pat
     """Write everything that was measured into `folder`; which files those are."""
     folder.mkdir(parents=True, exist_ok=True)
     judged = all_verdicts(campaign)
-    files = {
-        "readings.csv": csv_text(READING_COLUMNS, campaign.readings.rows),
-        "verdicts.csv": csv_text(VERDICT_COLUMNS, judged),
-        "comparison.json": json.dumps(comparison_object(campaign, judged, command), indent=1),
-        "comparison.md": comparison_markdown(campaign, judged, command),
-    }
+    texts = (
+        csv_text(READING_COLUMNS, campaign.readings.rows),
+        csv_text(VERDICT_COLUMNS, judged),
+        json.dumps(comparison_object(campaign, judged, command), indent=1),
+        comparison_markdown(campaign, judged, command),
+    )
+    files = dict(zip(COMPARISON_FILES, texts, strict=True))
     return written(folder, files)
 
 
@@ -266,18 +272,20 @@ def write_ks(folder: Path, rows: list[KsRow], command: str) -> list[Path]:
     """Write the experiment with the Kshemkalyani-Singhal algorithm into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     objects = objects_of(KS_COLUMNS, rows)
-    files = {
-        "ks.csv": csv_text(KS_COLUMNS, rows),
-        "ks.json": json.dumps({"run": command, "compiled": compiled(), "rows": objects}, indent=1),
-        "ks.md": "\n".join(
+    texts = (
+        csv_text(KS_COLUMNS, rows),
+        json.dumps({"run": command, "compiled": compiled(), "rows": objects}, indent=1),
+        "\n".join(
             ["# KS metadata as a share of n²", "", f"`{command}`", "", *table_lines(ks_table(rows))]
         ),
-    }
+    )
+    files = dict(zip(KS_FILES, texts, strict=True))
     return written(folder, files)
 
 
 def written(folder: Path, files: dict[str, str]) -> list[Path]:
-    """Write these files."""
+    """Write these files; `LocalError` if somebody else has some of the same names there."""
+    claim(folder, list(files))
     paths: list[Path] = []
     for name, text in files.items():
         path = folder / name
@@ -338,7 +346,7 @@ def comparison_markdown(campaign: Campaign, judged: list[Judged], command: str) 
     lines = [
         "# The comparison table, measured",
         "",
-        f"`{command}` ({build} build, seed {campaign.seed}, {campaign.seeds} seeds)",
+        f"`{command}` ({build} build, seed {campaign.seed}, {counted(campaign.seeds, 'seed')})",
         "",
         "✓ confirmed, ~ qualified, ✗ refuted; behind an arrow what was seen.",
         "",

@@ -7,7 +7,7 @@ datagrams that are counted, paced and repeated by the path. Everything is virtua
 from dataclasses import dataclass
 from typing import Final, final
 
-from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
+from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.core.process import NodeProcess
 from antecede.sim.networks import build_network, find_network
@@ -41,7 +41,7 @@ class HostRow:
 
 def for_nodes(names: list[str]) -> list[ProtocolInfo]:
     """Of these protocols, or of all, those that nodes can run; `LocalError` if there is none."""
-    chosen = [PROTOCOLS[name] for name in names] if names else list(PROTOCOLS.values())
+    chosen = [find_protocol(name) for name in names] if names else list(PROTOCOLS.values())
     found = [
         info
         for info in chosen

@@ -27,6 +27,10 @@ PROBE_NS_MAX: Final = 2_000_000_000
 PARTING_PROBE_NS: Final = 300_000_000
 """A peer that is about to go, or has gone, is probed this often at least, however far it is."""
 
+DATAGRAMS_MOST: Final = 1 << 18
+"""Datagrams that are remembered because the oldest of them is not settled. A peer that goes on
+talking and acknowledges nothing gets only pings from then on."""
+
 COLLAPSE_PROBES: Final = 3
 """After so many probes in vain the window collapses."""
 
@@ -40,6 +44,7 @@ class Path:
 
     __slots__ = (
         "_datagram",
+        "_held_ns",
         "_loss_check_ns",
         "_pace",
         "_parting",
@@ -63,6 +68,8 @@ class Path:
         self._window_cap: i64 = window_cap if window_cap < SOCKET_MOST else SOCKET_MOST
         self._pace: Final = Pace()
         self.sizes: Final = PathSize(datagram_size)
+        # Until when no messages leave, because all that left before were lost.
+        self._held_ns: i64 = 0
         self._loss_check_ns: i64 = NEVER_NS
         self._probe_from_ns: i64 = 0
         self.probes: i64 = 0
@@ -79,6 +86,11 @@ class Path:
         """The oldest number that is still waited for; below it everything is settled."""
         return self.flight.records.first
 
+    def is_clogged(self) -> bool:
+        """Whether as many datagrams are remembered as may be."""
+        records = self.flight.records
+        return records.next - records.first >= DATAGRAMS_MOST
+
     def room(self, now_ns: i64) -> i64:
         """How many bytes may leave now."""
         room = self.congestion.window - self.flight.size
@@ -89,8 +101,14 @@ class Path:
         )
         return paced if paced < room else room
 
+    def is_held(self, now_ns: i64) -> bool:
+        """Whether no messages may leave now, because all that left before were lost."""
+        return now_ns < self._held_ns
+
     def paced_until_ns(self, now_ns: i64) -> i64:
         """When more may leave, if it is the pace that holds it back; `NEVER_NS` if not."""
+        if now_ns < self._held_ns:
+            return self._held_ns
         if self.flight.size + self._datagram > self.congestion.window and self.flight.size > 0:
             return NEVER_NS
         wait_ns = self._pace.wait_ns(
@@ -136,8 +154,11 @@ class Path:
         probe_ns = self._probe_from_ns + self._probe_patience_ns()
         return probe_ns if probe_ns < self._loss_check_ns else self._loss_check_ns
 
-    def expire(self, now_ns: i64) -> None:
-        """Do what is due: take datagrams for lost, or want a probe."""
+    def expire(self, now_ns: i64, heard_ns: i64 = -1) -> None:
+        """Do what is due: take datagrams for lost, or want a probe.
+
+        The peer was last heard at `heard_ns`.
+        """
         self.lost = []
         if self.flight.eliciting == 0:
             self._loss_check_ns = NEVER_NS
@@ -148,7 +169,9 @@ class Path:
             self.probes += 1
             self._probe_from_ns = now_ns
             self._probe_wanted = True
-            self.sizes.suspect(self.probes, self.flight.largest_of_oldest(), now_ns)
+            oldest_ns = self.flight.records.peek().sent_ns
+            heard = heard_ns > oldest_ns + self.round_trip.smoothed_ns
+            self.sizes.suspect(self.probes, self.flight.largest_of_oldest(), heard, now_ns)
             if self.probes == COLLAPSE_PROBES:
                 self.congestion.collapse()
 
@@ -174,7 +197,10 @@ class Path:
     def _probe_patience_ns(self) -> i64:
         if self._parting and self.round_trip.probe_ns() > PARTING_PROBE_NS:
             return PARTING_PROBE_NS
-        doublings = self.probes
+        return self._backed_off_ns(self.probes)
+
+    def _backed_off_ns(self, doublings: i64) -> i64:
+        """How long to wait after that many attempts in vain."""
         if doublings > PROBE_DOUBLINGS_MAX:
             doublings = PROBE_DOUBLINGS_MAX
         patience_ns = self.round_trip.probe_ns() << doublings
@@ -191,5 +217,7 @@ class Path:
             for sent in lost:
                 self.sizes.was_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
                 trials += sent.trial
+            if self.sizes.vain > 0:
+                self._held_ns = now_ns + self._backed_off_ns(self.sizes.vain)
             if trials < len(lost):  # A trial that fails says nothing about congestion.
                 self.congestion.lost(lost[-1].sent_ns, now_ns)

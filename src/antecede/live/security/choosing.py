@@ -1,6 +1,8 @@
 """Which keys a node uses, by its settings; and that it uses some beyond this machine."""
 
 import logging
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from antecede.core.errors import LocalError
@@ -22,10 +24,10 @@ from antecede.live.settings import Settings
 log = logging.getLogger(__name__)
 
 
-def guard_of(settings: Settings) -> KeyGuard | None:
+def guard_of(settings: Settings, clock: Callable[[], int] = time.time_ns) -> KeyGuard | None:
     """What keeps strangers out, if there are keys; `BadConfiguration` says what is wrong."""
     ring = ring_of(settings)
-    return None if ring is None else KeyGuard(ring)
+    return None if ring is None else KeyGuard(ring, clock)
 
 
 def ring_of(settings: Settings) -> KeyRing | None:

@@ -11,7 +11,9 @@ The handle is a random number of one handshake. The check costs a hash: stranger
 know the public key are not worth a key agreement, and where there are many who do, only those
 are who have shown that they are where they say. Inside a hello, before the greeting, is the time
 at which it was made. A node answers no hello that is older than the last one it has answered to the
-same key, so a recorded one gets nothing; the last one itself gets the very same answer again.
+same key, so a recorded one gets nothing; the last one itself gets the very same answer again. Who
+made an older one because its clock was set back is told so, and how far: only it can read that,
+and makes the next one later.
 
 A cookie is a keyed hash of an address. It is sent there, and whoever puts its proof into a hello
 has got it. Nothing is remembered of those who were sent one. A host that has shown its address
@@ -152,6 +154,9 @@ RENEWED_NS: Final = 5_000_000_000
 COOKIE_SIZE: Final = START_BYTES + COOKIE_BYTES + CHECK_BYTES
 """A cookie in its envelope."""
 
+AHEAD_MOST_NS: Final = 100 * 365 * 86_400 * 1_000_000_000
+"""No clock was ever further ahead: who says so is not believed."""
+
 AWAITED_MOST: Final = 12
 """Handshakes with one peer that may still be answered; the oldest gives way."""
 
@@ -290,6 +295,13 @@ class KeyGuard(Guard):
             # The same for the link: compiled code catches no exception whose class is interpreted.
             raise RemoteError(str(error)) from None
 
+    def stamp_above(self, stamp: int) -> bool:
+        if not self._last_stamp < stamp <= self._clock() + AHEAD_MOST_NS:
+            return False
+        self._last_stamp = stamp
+        self._said.clear()
+        return True
+
     def forget(self, name: str) -> None:
         self._said.pop(name, None)
         for handle in self._handles_of(name):
@@ -399,16 +411,27 @@ class HelloLetter(Letter):
         answered = self._guard.answered.get(self._responder.initiator)
         return answered is not None and self._stamp <= answered.stamp
 
+    def answered_stamp(self) -> int:
+        answered = self._guard.answered.get(self._responder.initiator)
+        return 0 if answered is None else answered.stamp
+
+    def answer_late(self, text: bytes) -> bytes:
+        return self._enveloped(text)
+
     def former_answer(self) -> bytes:
         answered = self._guard.answered.get(self._responder.initiator)
         if answered is None or answered.check != self._envelope[-CHECK_BYTES:]:
             return b""
         return answered.answer
 
-    def answer(self, text: bytes) -> bytes:
+    def _enveloped(self, text: bytes) -> bytes:
         handle = self._envelope[2:START_BYTES]
         answer = bytes([KEYED_WELCOME, FORM]) + handle + self._responder.second(text)
         assert len(answer) <= len(self._envelope), "nothing is answered with more than it had"
+        return answer
+
+    def answer(self, text: bytes) -> bytes:
+        answer = self._enveloped(text)
         self._answered = Answered(self._stamp, self._envelope[-CHECK_BYTES:], answer)
         if self._responder.initiator in self._guard.ring.keys_of(self._name):
             # Who is refused, and may have any key, is not remembered: those are without number.
@@ -442,6 +465,12 @@ class AnswerLetter(Letter):
 
     def is_late(self) -> bool:
         return False
+
+    def answered_stamp(self) -> int:
+        return 0
+
+    def answer_late(self, text: bytes) -> bytes:
+        raise AssertionError(f"an answer is not answered: {text!r}")
 
     def former_answer(self) -> bytes:
         return b""

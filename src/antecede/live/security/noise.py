@@ -25,6 +25,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, final
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.link.sealing import KEY_BYTES, NOT_GENUINE, TAG_BYTES, CipherKey
+from antecede.live.errors import MissingExtra
 
 CipherName: TypeAlias = Literal["AESGCM", "ChaChaPoly"]
 HashName: TypeAlias = Literal["BLAKE2s", "SHA256"]
@@ -128,9 +129,7 @@ def ensure_cryptography() -> None:
     try:
         import cryptography  # noqa: F401 - only whether it is there
     except ModuleNotFoundError:
-        raise LocalError(
-            "keys need the package cryptography; install it with: pip install 'antecede[secure]'"
-        ) from None
+        raise MissingExtra("cryptography") from None
 
 
 FIRST_BYTES: Final = KEY_BYTES + KEY_BYTES + TAG_BYTES + TAG_BYTES

@@ -27,6 +27,7 @@ from antecede.pipeline.audit.log_columns import LogColumns, RunKey
 from antecede.pipeline.audit.pieces import Pieces, Reader
 from antecede.pipeline.audit.plan import SlicePlan
 from antecede.pipeline.audit.stages import spread
+from antecede.pipeline.job_names import named
 
 PARCELS: Final = StructType(
     [
@@ -49,7 +50,7 @@ def into_slices(
     """
     whole = pieces.counted()
     cut = partial(cut_pieces, read=whole.read, numbers=numbers, offsets=offsets, plan=plan)
-    even = spread(whole.table.mapInArrow(cut, PARCELS), parts, "slice")
+    even = spread(whole.table.mapInArrow(named(cut), PARCELS), parts, "slice")
     return even.sortWithinPartitions("slice") if plan.count > parts else even
 
 

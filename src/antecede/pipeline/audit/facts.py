@@ -40,16 +40,17 @@ from antecede.pipeline.audit.copies import (
     moves_of,
 )
 from antecede.pipeline.audit.inputs import Source
-from antecede.pipeline.audit.log_columns import REQUIRED, LogColumns, RunKey
+from antecede.pipeline.audit.log_columns import READ, TRACE_ID, LogColumns, RunKey, complaint_about
 from antecede.pipeline.audit.pieces import Pieces, Reader, of_rows
 from antecede.pipeline.audit.plan import RunExtent
 from antecede.pipeline.ingest.xxhash import P1, mixed, xxhash64
+from antecede.pipeline.job_names import named
 from antecede.pipeline.persisting import persisted
 
 Flights: TypeAlias = NDArray[np.int64]
 """When copies began and ended, and at which processes, a row each."""
 
-SUMS: Final = ("events", "bad", "submissions", "deliveries", "traced")
+SUMS: Final = ("events", "submissions", "deliveries", "traced")
 LEAST: Final = ("low", "first_ns")
 GREATEST: Final = ("high", "last_ns")
 
@@ -61,10 +62,12 @@ LOOKED: Final = StructType(
         *(StructField(name, LongType()) for name in (*SUMS, *LEAST, *GREATEST)),
         StructField("level", IntegerType(), nullable=False),
         StructField("content", BinaryType()),
+        StructField("wrong", StringType()),
     ]
 )
 """What is seen of a piece: for each process how much it has there, and the least level of messages
-that are set aside; rows with a content are such messages, all of one level."""
+that are set aside; rows with a content are such messages, all of one level. Of a piece with a row
+that is wrong, only that is said."""
 
 ARROW: Final = to_arrow_schema(LOOKED)
 
@@ -126,40 +129,48 @@ class Looked:
         return {run: flights_of(rows.chosen(rows.run == keys[run])) for run in runs}
 
 
-def gather_facts(events: DataFrame) -> list[RunFacts]:
-    """All runs of a log. In: the event log, source and run_id."""
+def gather_facts(events: DataFrame, checked: Sequence[str] = ()) -> list[RunFacts]:
+    """All runs of a log; `LocalError` names a row that is wrong, if there is one.
+
+    In: the event log, source and run_id. These columns are checked, besides those that are read.
+    """
+    more = [name for name in checked if name not in (*READ, TRACE_ID)]
     with ExitStack() as stack:
-        return look_at(of_rows(events), stack).runs
+        return look_at(of_rows(events, more), stack).runs
 
 
 def look_at(pieces: Pieces, stack: ExitStack) -> Looked:
-    """All runs, by source and id; `LocalError` if rows lack what every row must have.
+    """All runs, by source and id; `LocalError` names a row that is wrong, if there is one.
 
     What is seen is kept until the stack is closed.
     """
-    seen = persisted(pieces.table.mapInArrow(partial(look, read=pieces.read), LOOKED), stack)
+    looking = partial(look, read=pieces.read)
+    seen = persisted(pieces.table.mapInArrow(named(looking), LOOKED), stack)
     merged = {name: F.sum(name) for name in SUMS}
     merged |= {name: F.min(name) for name in LEAST} | {name: F.max(name) for name in GREATEST}
     parts = seen.where(F.col("content").isNull())
     by_process = parts.groupBy("source", "run_id", "process").agg(
-        *(column.alias(name) for name, column in merged.items()), F.max("level").alias("level")
+        *(column.alias(name) for name, column in merged.items()),
+        F.max("level").alias("level"),
+        F.min("wrong").alias("wrong"),
     )
     by_run = by_process.groupBy("source", "run_id").agg(
         *(merged[name].alias(name) for name in (*SUMS, "first_ns", "last_ns")),
         F.count(F.lit(1)).alias("processes"),
         F.max(F.col("events") > F.col("high") - F.col("low") + 1).alias("crowded"),
         F.max("level").alias("level"),
+        F.min("wrong").alias("wrong"),
     )
     rows = [row.asDict() for row in by_run.collect()]
+    wrong = sorted(reason for row in rows if (reason := row.pop("wrong")) is not None)
+    if wrong:
+        raise LocalError(wrong[0])
     level = max((row.pop("level") for row in rows), default=0)
     return Looked(runs=runs_of(rows), seen=seen, level=level)
 
 
 def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunFacts]:
-    """Runs by source and id, as they were counted; `LocalError` if rows were bad."""
-    bad = sum(row.pop("bad") for row in rows)
-    if bad:
-        raise LocalError(f"this is no event log: {bad} rows lack one of {', '.join(REQUIRED)}")
+    """Runs by source and id, as they were counted."""
     for row in rows:
         if row["first_ns"] == LATEST:
             row["first_ns"] = row["last_ns"] = 0
@@ -167,7 +178,7 @@ def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunFacts]:
 
 
 def facts_of(log: LogColumns) -> list[RunFacts]:
-    """All runs of a log that is here as a whole; `LocalError` as `look_at` has it."""
+    """All runs of a log that is here as a whole."""
     seen = log.by_process()
     run, count = seen["run"], len(log.runs)
     columns = {
@@ -190,6 +201,10 @@ def look(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
     """What there is in these pieces. Out: `LOOKED`."""
     for batch in batches:
         for table in read(batch):
+            wrong = complaint_about(table)
+            if wrong is not None:
+                yield looked_batch({"level": [0], "wrong": [wrong]})
+                continue
             log = LogColumns(table)
             least = min(SPARSEST, max(0, len(log.run).bit_length() - WHOLE_BITS))
             yield counted_batch(log, least)

@@ -4,21 +4,31 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import pyarrow as pa
-import pyarrow.json as pj
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from antecede.audit.summary import SUMMARY
 from antecede.core.errors import LocalError
+from antecede.pipeline.event_lines import REASON, parse_lines, table_of_lines
 from antecede.pipeline.ingest.layouts import SPANS
-from antecede.pipeline.places import Places, path_here
+from antecede.pipeline.job_names import named
+from antecede.pipeline.places import Places, literal, path_here
 from antecede.pipeline.schemas import EVENTS, with_run_id
 from antecede.pipeline.session import first_line
 from antecede.trace.datasets import (
@@ -29,13 +39,18 @@ from antecede.trace.datasets import (
     run_id_of,
     suffix_of,
 )
+from antecede.trace.events import TRACE_COLUMNS
 from antecede.trace.leftovers import Leftover, find_leftovers, torn_file
-from antecede.trace.parquet import event_schema, reading
+from antecede.trace.parquet import is_number, is_text, reading
 from antecede.trace.processes import FOLDER as PROCESSES_FOLDER
 from antecede.trace.processes import processes_file, read_files, read_processes
+from antecede.trace.rules import INT64_MAX, INTEGERS, JUDGED
 
-ArrowTable: TypeAlias = Any
-"""pyarrow has no type stubs; the name says at least what is meant."""
+WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
+"""What an audit reads of a log: all that it says about a violation."""
+
+COMPARED_FILES: Final = 1_000
+"""Whether the files of a log have the same types is looked at if they are not more than this."""
 
 ONLY_RUN: Final = "run"
 """What a run is called in a table that names none."""
@@ -196,25 +211,33 @@ def only_run(place: Path) -> str | None:
     return run_id_of(place) if place.name.startswith(PARTITION) else name
 
 
-def read_logs(session: SparkSession, sources: Sequence[Source]) -> DataFrame:
-    """All logs below each other.
+def read_logs(
+    session: SparkSession, sources: Sequence[Source], columns: Sequence[str] = WITNESSED
+) -> DataFrame:
+    """All logs below each other, as they were written: no row has been checked yet.
 
-    Out: the columns of the event log, run_id, and source: which of the sources a row is from.
+    Out: these columns, in types that hold whatever a file may say; run_id, source: which of the
+    sources a row is from, and `REASON` of what cannot be read.
     """
     if not sources:
         raise LocalError("there is nothing to audit: no path was given")
-    logs = [read_log(session, source, number) for number, source in enumerate(sources)]
+    logs = [read_log(session, source, number, columns) for number, source in enumerate(sources)]
     return reduce(DataFrame.unionByName, logs)
 
 
+def narrowed(events: DataFrame) -> DataFrame:
+    """The same log, once all its rows are known to be right, in the types of the event log."""
+    types = {field.name: field.dataType for field in EVENTS.fields if field.name in events.columns}
+    cut = {name: F.col(name).cast(of) for name, of in types.items()}
+    return events.withColumns(cut).drop(REASON)
+
+
 def with_all_columns(events: DataFrame, number: int = 0) -> DataFrame:
-    """The log with every column that it may have, and source, which is this number.
+    """The log with every column that it may have and no others, and source, which is this number.
 
     `LocalError` if it lacks one that it must have.
     """
-    required = [field.name for field in EVENTS.fields if not field.nullable]
-    needed = {*required, "sender", "sequence", "target"} - {"payload_bytes", "metadata_bytes"}
-    missing = sorted(needed - set(events.columns))
+    missing = sorted(set(JUDGED) - set(events.columns))
     if missing:
         raise LocalError(f"this is no event log: it has no column {', '.join(missing)}")
     added = {
@@ -224,35 +247,147 @@ def with_all_columns(events: DataFrame, number: int = 0) -> DataFrame:
     }
     if "run_id" not in events.columns:
         added["run_id"] = F.lit(ONLY_RUN)
-    return events.withColumns({**added, "source": F.lit(number)})
+    whole = events.withColumns({**added, "source": F.lit(number)})
+    return whole.select(*EVENTS.names, "run_id", "source")
 
 
-def read_log(session: SparkSession, source: Source, number: int) -> DataFrame:
-    """The logs of one source."""
+def read_log(
+    session: SparkSession, source: Source, number: int, columns: Sequence[str]
+) -> DataFrame:
+    """The logs of one source, as `read_logs` has them."""
     if source.is_table:
-        columns = [*EVENTS.names, "run_id", "source"]
-        return with_all_columns(table_of(session, source.path), number).select(*columns)
-    schema = with_run_id(EVENTS) if source.run_id is None else EVENTS
-    reader = session.read.schema(schema).option("mode", "FAILFAST")
-    parts = [
-        (
-            reader
-            if len(source.formats) == 1
-            else reader.option("pathGlobFilter", FILES_OF[format_name])
-        )
-        .format(format_name)
-        .load(paths_of(source, format_name))
-        for format_name in source.formats
-    ]
-    if source.run_id is not None:
-        parts = [part.withColumn("run_id", F.lit(source.run_id)) for part in parts]
+        rows = with_all_columns(table_of(session, source.path), number)
+        return rows.select(*columns, "run_id", "source", F.lit(None).cast("string").alias(REASON))
+    parts = []
+    for format_name in source.formats:
+        reader = session.read
+        if len(source.formats) > 1:
+            reader = reader.option("pathGlobFilter", FILES_OF[format_name])
+        read = read_columns if format_name == PARQUET else read_lines
+        rows = read(reader, source, columns)
+        if source.run_id is not None:
+            rows = rows.withColumn("run_id", F.lit(source.run_id))
+        parts.append(rows)
     for run_id, one in source.leftovers:
         if one.lines:
-            rows = session.createDataFrame(json_table(one.lines, EVENTS.names))
+            rows = session.createDataFrame(table_of_lines(one.lines, columns))
             parts.append(rows.withColumn("run_id", F.lit(source.run_id or run_id)))
     if not parts:  # Of no recorder's file there is more than its name.
-        parts = [session.createDataFrame([], with_run_id(EVENTS))]
-    return reduce(DataFrame.unionByName, parts).withColumn("source", F.lit(number))
+        parts = [session.createDataFrame([], with_run_id(lines_schema(columns)))]
+    ordered = [part.select(*columns, REASON, "run_id") for part in parts]
+    return reduce(DataFrame.unionByName, ordered).withColumn("source", F.lit(number))
+
+
+def read_columns(reader: DataFrameReader, source: Source, columns: Sequence[str]) -> DataFrame:
+    """These columns of a source's Parquet files, in the widest types; and `REASON`."""
+    groups = files_alike(source, columns)
+    if len(groups) > 1 and source.run_id is None and not source.is_file:
+        reader = reader.option("basePath", source.path)
+    parts = [
+        read_alike(reader, paths, stored, columns, in_rows=source.run_id is None)
+        for stored, paths in groups
+    ]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def read_alike(
+    reader: DataFrameReader,
+    paths: Sequence[str],
+    stored: Mapping[str, DataType],
+    columns: Sequence[str],
+    *,
+    in_rows: bool,
+) -> DataFrame:
+    """The same of files that have these types; run_id, if rows or folders say it."""
+    schema = StructType([StructField(name, of) for name, of in stored.items()])
+    rows = reader.schema(with_run_id(schema) if in_rows else schema).parquet(*paths)
+    reasons = [reason_against(name, of) for name, of in stored.items() if name in INTEGERS]
+    rows = rows.withColumn(REASON, F.coalesce(F.lit(None).cast("string"), *reasons))
+    wide = {
+        name: F.when(F.col(REASON).isNull(), F.col(name)).cast("long")
+        for name, of in stored.items()
+        if isinstance(of, DoubleType | DecimalType)
+    }
+    nothing = {
+        name: F.lit(None).cast(EVENTS[name].dataType) for name in columns if name not in stored
+    }
+    whole = rows.withColumns({**nothing, **wide})
+    return whole.select(*columns, REASON, *(["run_id"] if in_rows else []))
+
+
+def reason_against(name: str, of: DataType) -> Column:
+    """Why a number of this type is no integer of 64 bits; null if it is one."""
+    column, text = F.col(name), F.col(name).cast("string")
+    if isinstance(of, DoubleType):
+        whole = (column == F.floor(column)) & (F.abs(column) <= INT64_MAX // 2)
+        said = F.concat(F.lit(f"column {name!r} must be an integer, not "), text)
+        return F.when(column.isNotNull() & ~whole, said)
+    if isinstance(of, DecimalType):
+        low, high, _ = INTEGERS[name]
+        said = F.concat(F.lit(f"column {name!r} is "), text, F.lit(f", outside {low} to {high}"))
+        return F.when(column > INT64_MAX, said)
+    return F.lit(None).cast("string")
+
+
+def files_alike(
+    source: Source, columns: Sequence[str]
+) -> list[tuple[dict[str, DataType], list[str]]]:
+    """The Parquet files of a source, as Spark is told their paths, by the types of these columns.
+
+    Those of a source elsewhere, or of very many files, are taken to be all alike.
+    """
+    here = [] if source.beside is not None else runs_at(Path(source.path)).values()
+    files = [file for files in here for file in files if suffix_of(file) == ".parquet"]
+    groups: dict[str, tuple[dict[str, DataType], list[str]]] = {}
+    for file in files if len(files) <= COMPARED_FILES else files[:1]:
+        stored = stored_types(file, columns)
+        groups.setdefault(str(stored), (stored, []))[1].append(literal(str(file)))
+    if len(groups) > 1:
+        return list(groups.values())
+    types = next(iter(groups.values()))[0] if groups else stored_types(None, columns)
+    return [(types, paths_of(source, PARQUET))]
+
+
+def stored_types(first: Path | None, columns: Sequence[str]) -> dict[str, DataType]:
+    """The widest types that a Parquet file may have these columns in; without one, the usual ones.
+
+    What has another kind of values there is left out; whoever looks at the rows says what is wrong
+    with it.
+    """
+    wide: dict[str, DataType] = {
+        name: LongType() if name in INTEGERS else StringType() for name in columns
+    }
+    if first is None:
+        return wide
+    with reading(first):
+        stored = pq.read_schema(first)
+    for name in columns:
+        if name not in stored.names:
+            continue
+        kind = stored.field(name).type
+        if pa.types.is_floating(kind) and name in INTEGERS:
+            wide[name] = DoubleType()
+        elif pa.types.is_uint64(kind) and name in INTEGERS:
+            wide[name] = DecimalType(20, 0)
+        elif not (is_number(kind) if name in INTEGERS else is_text(kind)) or pa.types.is_null(kind):
+            del wide[name]
+    return wide
+
+
+def read_lines(reader: DataFrameReader, source: Source, columns: Sequence[str]) -> DataFrame:
+    """These columns of a source's JSON lines, and `REASON`; run_id, if folders say it."""
+    folders = ["run_id"] if source.run_id is None else []
+    schema = StructType([StructField(name, StringType()) for name in ("value", *folders)])
+    lines = reader.schema(schema).format("text").load(paths_of(source, JSON))
+    parse = partial(parse_lines, columns=list(columns), more=folders)
+    types = StructType([*lines_schema(columns).fields, *schema.fields[1:]])
+    return lines.select("value", *folders).mapInArrow(named(parse), types)
+
+
+def lines_schema(columns: Sequence[str]) -> StructType:
+    """What `parse_lines` makes of lines: these columns and `REASON`."""
+    fields = [StructField(name, EVENTS[name].dataType) for name in columns]
+    return StructType([*fields, StructField(REASON, StringType())])
 
 
 def table_of(session: SparkSession, name: str) -> DataFrame:
@@ -261,17 +396,6 @@ def table_of(session: SparkSession, name: str) -> DataFrame:
         return session.table(name)
     except PySparkException as error:
         raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
-
-
-def json_table(lines: bytes, columns: Sequence[str]) -> ArrowTable:
-    """These columns of JSON lines; null where a line has no such field."""
-    schema = pa.schema([event_schema().field(name).with_nullable(True) for name in columns])
-    table = pj.read_json(
-        pa.BufferReader(lines),
-        read_options=pj.ReadOptions(block_size=max(len(lines), 1)),
-        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-    )
-    return table.select(list(columns))
 
 
 def cut_off(sources: Sequence[Source], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
@@ -313,7 +437,7 @@ def read_spans(
     for name, run in runs.items():
         folder = spans_folder(sources[run.source], run.run_id)
         if folder is not None:
-            spans = session.read.schema(SPANS).parquet(folder)
+            spans = session.read.schema(SPANS).parquet(literal(folder))
             tables.append(spans.withColumn("run_id", F.lit(name)).drop("process"))
     return reduce(DataFrame.unionByName, tables) if tables else None
 
@@ -351,10 +475,10 @@ def spans_folder(source: Source, run_id: str) -> str | None:
     return folder if there else None
 
 
-def paths_of(source: Source, format_name: str) -> str | list[str]:
+def paths_of(source: Source, format_name: str) -> list[str]:
     """What Spark has to load for the logs of this source that are in one format."""
     files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == format_name]
-    return files or source.path
+    return [literal(path) for path in files or [source.path]]
 
 
 def names_beside(source: Source, run_id: str) -> dict[int, str]:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.audit.history import Order
-from antecede.audit.summary import SUMMARY, TABLES, Audit, Found, Summary
+from antecede.audit.summary import REPLACED, SUMMARY, TABLES, Audit, Found, Summary
 from antecede.pipeline.audit.facts import RunFacts, check_separate, look_at
 from antecede.pipeline.audit.inputs import (
     Source,
@@ -17,17 +17,20 @@ from antecede.pipeline.audit.inputs import (
     moved_clocks,
     names_beside,
     names_cut_off,
+    narrowed,
     read_logs,
     read_spans,
 )
-from antecede.pipeline.audit.judge import Tell, settings_for, silent
+from antecede.pipeline.audit.judge import Tell, settings_for
 from antecede.pipeline.audit.library import Findings, audited
 from antecede.pipeline.audit.pieces import of_files, of_rows
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.witnesses import violation_of, with_witnesses
+from antecede.pipeline.job_names import named_jobs, silent
 from antecede.pipeline.places import Places
 from antecede.pipeline.spark_settings import configured
 from antecede.pipeline.table_formats import PARQUET, check_format
+from antecede.pipeline.written_rows import blaming_spark, check_rows
 
 
 def audit(
@@ -48,14 +51,17 @@ def audit(
     """
     check_format(session, format_name)
     with ExitStack() as stack:
+        tell = stack.enter_context(named_jobs(session, "audit", tell))
         stack.enter_context(configured(session, settings_for(session)))
         places = stack.enter_context(Places(session))
+        places.check_replaceable(out, REPLACED)
         sources = [find_source(path, places) for path in paths]
         sources += [Source(path=name, run_id=None, is_table=True) for name in tables]
         tell("looking at the log")
-        log = read_logs(session, sources)
-        pieces = of_files(session, sources) or of_rows(log)
+        written = read_logs(session, sources)
+        pieces = of_files(session, sources) or of_rows(written)
         looked = look_at(pieces, stack)
+        log = narrowed(written)
         runs = looked.runs
         check_separate(runs, sources)
         places.make_folder(out)
@@ -96,18 +102,25 @@ def write_tables(found: Findings, out: str, places: Places, format_name: str) ->
     `Places.replacing` says what is promised where.
     """
     text = json.dumps(found.summary.as_object(), indent=2) + "\n"
-    with places.replacing(out, [*TABLES, SUMMARY]) as stage:
+    with places.replacing(out, REPLACED) as stage:
         for name in TABLES:
-            table: DataFrame = getattr(found, name)
-            if not rows_of(found.summary, name):
-                # Known to be empty: Spark need not plan how to find that out.
-                table = table.limit(0)
-            elif name == "violations" and format_name == PARQUET:
-                here = places.local(f"{stage}/{name}")
-                if here is not None and found.write_violations(here):
-                    continue
-            table.write.format(format_name).mode("overwrite").save(f"{stage}/{name}")
+            with blaming_spark(name):
+                write_table(found, name, stage, places, format_name)
         places.write(f"{stage}/{SUMMARY}", text.encode())
+
+
+def write_table(found: Findings, name: str, stage: str, places: Places, format_name: str) -> None:
+    """Write one of the tables; `LocalError` if not all of its rows are there then."""
+    table: DataFrame = getattr(found, name)
+    place, count = f"{stage}/{name}", rows_of(found.summary, name)
+    if not count:
+        # Known to be empty: Spark need not plan how to find that out.
+        table.limit(0).write.format(format_name).mode("overwrite").save(place)
+        return
+    here = places.local(place) if name == "violations" and format_name == PARQUET else None
+    if here is None or not found.write_violations(here):
+        table.write.format(format_name).mode("overwrite").save(place)
+    check_rows(places, place, count, format_name)
 
 
 def rows_of(summary: Summary, table: str) -> int:

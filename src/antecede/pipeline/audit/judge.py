@@ -37,6 +37,7 @@ from antecede.pipeline.audit.plan import SLICE_COPIES, RunExtent, SlicePlan, pla
 from antecede.pipeline.audit.sequential import judge_slices
 from antecede.pipeline.audit.stages import counted_rows, spread
 from antecede.pipeline.audit.verdict import doubts, scattered_runs
+from antecede.pipeline.job_names import named, silent
 from antecede.pipeline.persisting import kept_parcels
 from antecede.pipeline.spark_settings import UNWEIGHED, configured
 
@@ -71,10 +72,6 @@ def settings_for(session: SparkSession) -> dict[str, str]:
     """What an audit asks of this session while it runs."""
     tasks = int(session.conf.get("spark.sql.shuffle.partitions", None) or FEW_TASKS + 1)
     return SETTINGS | (PLANNED_ONCE if tasks <= FEW_TASKS else {})
-
-
-def silent(_doing: str) -> None:
-    """Tell nobody."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -259,7 +256,7 @@ class Judge:
             blurs=plan.blurs,
             buckets=self.method.buckets,
         )
-        return self._sliced(plan).mapInArrow(judge, PACKED)
+        return self._sliced(plan).mapInArrow(named(judge), PACKED)
 
     def _parts(self, groups: int) -> int:
         """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
@@ -287,15 +284,16 @@ class Judge:
         blurs = self.method.plan.blurs
         ends = self._kept(with_windows(copies, max(1, self.method.plan.overlap_ns)))
         windows = find_windows(ends)
-        parcels = [ends.mapInArrow(partial(pack_ends, windows=windows, blurs=blurs), PARCELS)]
+        pack = partial(pack_ends, windows=windows, blurs=blurs)
+        parcels = [ends.mapInArrow(named(pack), PARCELS)]
         for plan in [during(plan, windows) for plan in self._plans]:
             if plan.wanted:
-                pack = partial(pack_slices, slices=plan.slices, windows=windows, blurs=blurs)
-                parcels.append(self._sliced(plan).mapInArrow(pack, PARCELS))
+                cut = partial(pack_slices, slices=plan.slices, windows=windows, blurs=blurs)
+                parcels.append(self._sliced(plan).mapInArrow(named(cut), PARCELS))
         together = reduce(DataFrame.unionByName, parcels)
         around = spread(together, self._parts(windows.groups), "group")
         judge = partial(judge_long_flights, orders=tuple(self._orders), buckets=self.method.buckets)
-        return around.sortWithinPartitions("group", "start_ns").mapInArrow(judge, PACKED)
+        return around.sortWithinPartitions("group", "start_ns").mapInArrow(named(judge), PACKED)
 
 
 def goes_back(sample: Flights) -> bool:

@@ -20,19 +20,19 @@ from antecede.audit.summary import Method, Summary
 from antecede.pipeline.audit import verdict
 from antecede.pipeline.audit.facts import Looked, look_at
 from antecede.pipeline.audit.findings import ORDER_CODES, VIOLATION
-from antecede.pipeline.audit.inputs import ONLY_RUN, with_all_columns
+from antecede.pipeline.audit.inputs import ONLY_RUN, narrowed, with_all_columns
 from antecede.pipeline.audit.judge import (
     Judged,
     Tell,
     judged_events,
     settings_for,
-    silent,
 )
 from antecede.pipeline.audit.pieces import Pieces, of_rows
 from antecede.pipeline.audit.plan import SLICE_COPIES
 from antecede.pipeline.audit.stages import counted
 from antecede.pipeline.audit.summary import Figures, summary_of
 from antecede.pipeline.audit.tables import REPORTED
+from antecede.pipeline.job_names import named_jobs, silent
 from antecede.pipeline.persisting import PersistedTables, kept_parcels, persisted
 from antecede.pipeline.spark_settings import configured
 
@@ -76,15 +76,19 @@ def audit(
     In: the columns of the event log; `trace_id` and `span_id` if there are traces, `run_id` if
     there are several runs. `order` says which events of a process are ordered: all of them
     ("process"), or those of one trace ("trace", the default if there are traces). `spans` may have
-    `trace_id, span_id, operation, attributes`, and `run_id`.
+    `trace_id, span_id, operation, attributes`, and `run_id`. Integers may be of any type that holds
+    them; `LocalError` if a row is not what the event log allows.
     """
     named = with_all_columns(events)
-    with configured(events.sparkSession, settings_for(events.sparkSession)), ExitStack() as stack:
+    session = events.sparkSession
+    with configured(session, settings_for(session)), ExitStack() as stack:
+        tell = stack.enter_context(named_jobs(session, "audit", tell))
         tell("looking at the log")
         pieces = of_rows(named)
         looked = look_at(pieces, stack)
         names = [run.run_id for run in looked.runs]
-        return audited(named, pieces, looked, names, order, spans, slice_copies, tell)
+        log = narrowed(named)
+        return audited(log, pieces, looked, names, order, spans, slice_copies, tell)
 
 
 def audited(

@@ -4,7 +4,7 @@ Every log goes through here, whoever reads it: in one piece if it is small, and 
 piece in the workers of Spark.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,8 +21,11 @@ from antecede.pipeline.audit.copies import (
     process_keys,
     scattered,
 )
+from antecede.pipeline.event_lines import REASON
 from antecede.pipeline.ingest.xxhash import hashes_of
-from antecede.trace.events import KINDS
+from antecede.trace.events import ALL_COLUMNS
+from antecede.trace.rules import JUDGED
+from antecede.trace.table_rules import complaints
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -30,20 +33,51 @@ ArrowTable: TypeAlias = Any
 RunKey: TypeAlias = tuple[int, str]
 """Which run of which source."""
 
-INTEGERS: Final = ("process", "position", "sender", "sequence", "target", "time_ns")
-READ: Final = (*INTEGERS, "kind")
+READ: Final = JUDGED
 """What is read of a log in any case."""
 
-REQUIRED: Final = ("process", "position", "kind", "time_ns", "run_id")
-"""What no row may lack."""
+INTEGERS: Final = tuple(name for name in READ if name != "kind")
 
 TRACE_ID: Final = "trace_id"
+FILE: Final = b"file"
+ROW: Final = b"row"
+"""Where the rows of a table come from, if it says so: which file, and how many are before them."""
+
+
+def complaint_about(table: ArrowTable) -> str | None:
+    """What is wrong with the first row that is, and where it stands; None if all are right.
+
+    In: what `LogColumns` takes, in whatever types; `REASON` if somebody has looked at it before.
+    """
+    found = reasons_in(table)
+    first = next(found, None)
+    if first is None:
+        return None
+    number, reason = first
+    told = table.schema.metadata or {}
+    if FILE in told:
+        return f"{told[FILE].decode()}, row {int(told[ROW]) + number + 1}: {reason}"
+    run = table["run_id"][number].as_py()
+    return f"{run}: {reason}" if run else reason
+
+
+def reasons_in(table: ArrowTable) -> Iterator[tuple[int, str]]:
+    """The places of the rows that are wrong, and why."""
+    if table["run_id"].null_count:
+        yield pc.index(pc.is_null(table["run_id"]), value=True).as_py(), "column 'run_id' is null"
+    if REASON in table.column_names and table[REASON].null_count < len(table):
+        number = pc.index(pc.is_valid(table[REASON]), value=True).as_py()
+        yield number, table[REASON][number].as_py()
+    else:
+        there = [name for name in table.column_names if name in ALL_COLUMNS]
+        yield from complaints(table, {*READ, *there})
 
 
 class LogColumns:
     """Some rows of a log.
 
-    In: `READ`, source and run_id; trace_id if there are traces.
+    In: `READ`, source and run_id; trace_id if there are traces. `complaint_about` finds nothing
+    wrong with them.
     """
 
     def __init__(self, table: ArrowTable) -> None:
@@ -77,15 +111,6 @@ class LogColumns:
             return np.zeros(len(self.run), np.int64)
         return trace_numbers(self._table[TRACE_ID])
 
-    def bad(self) -> Flags:
-        """Which rows lack what every row must have."""
-        known = np.array([name in KINDS for name in self._kinds] + [False], np.bool_)
-        bad = ~known[self._kind]
-        for name in REQUIRED:
-            if self._table[name].null_count:
-                bad |= ~valid(self._table[name])
-        return bad
-
     def by_process(self) -> dict[str, Integers]:
         """How much of everything each process of each run has: a row each.
 
@@ -97,7 +122,6 @@ class LogColumns:
         counted = self.counted
         flags = {
             "events": np.ones(len(process), np.bool_),
-            "bad": self.bad(),
             "submissions": self.is_submission,
             "deliveries": self.is_delivery,
             "traced": counted & (self.trace != 0),
@@ -190,6 +214,8 @@ def trace_numbers(column: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
 
 def integers_of(column: Any, missing: int) -> Integers:  # noqa: ANN401 pyarrow has no types
     """A column as 64-bit integers."""
+    if not pa.types.is_integer(column.type):
+        column = column.cast(pa.int64())
     filled = pc.fill_null(column, missing) if column.null_count else column
     values: Integers = filled.to_numpy(**whole(filled)).astype(np.int64, copy=False)
     return values

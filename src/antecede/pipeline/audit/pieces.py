@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede.pipeline.audit.inputs import PARQUET, Source, find_source, runs_at
-from antecede.pipeline.audit.log_columns import READ, TRACE_ID
+from antecede.pipeline.audit.log_columns import FILE, READ, ROW, TRACE_ID
 from antecede.pipeline.audit.stages import counted, spread
+from antecede.pipeline.event_lines import REASON
 from antecede.pipeline.session import PLANS_ONLY
 from antecede.trace.parquet import event_schema, reading
 
@@ -50,9 +51,10 @@ class Pieces:
         return of_rows(counted(self.table)) if self.is_rows else self
 
 
-def of_rows(events: DataFrame) -> Pieces:
-    """A log that Spark reads. In: the event log, source and run_id."""
-    columns = [*READ, *(name for name in (TRACE_ID,) if name in events.columns)]
+def of_rows(events: DataFrame, more: Sequence[str] = ()) -> Pieces:
+    """A log that Spark reads. In: the event log, source and run_id; more columns are checked."""
+    also = [name for name in (TRACE_ID, *more, REASON) if name in events.columns]
+    columns = [*READ, *also]
     return Pieces(table=events.select("source", "run_id", *columns), read=handed_over, is_rows=True)
 
 
@@ -111,17 +113,20 @@ def read_here(batch: ArrowTable) -> Iterator[ArrowTable]:
             with pq.ParquetFile(path, metadata=known, read_dictionary=words) as file:
                 groups = file.num_row_groups
                 first, end = (groups * part // row["of"] for part in (row["part"], row["part"] + 1))
+                before = sum(known.row_group(group).num_rows for group in range(first))
                 for rows in file.iter_batches(PIECE_ROWS, range(first, end), columns=there):
-                    yield completed(rows, row["source"], row["run_id"])
+                    table = completed(rows, row["source"], row["run_id"])
+                    place = {FILE: row["file"].encode(), ROW: str(before).encode()}
+                    yield table.replace_schema_metadata(place)
+                    before += len(rows)
 
 
 def completed(rows: ArrowTable, source: int, run_id: str) -> ArrowTable:
-    """Rows of a file as those of a log: columns that it lacks are null."""
+    """Rows of a file as those of a log: columns that it lacks are null, if they may be."""
     table = pa.Table.from_batches([rows])
-    schema = event_schema()
-    for name in READ:
-        if name not in table.column_names:
-            table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+    for field in event_schema():
+        if field.name in READ and field.nullable and field.name not in table.column_names:
+            table = table.append_column(field.name, pa.nulls(len(table), field.type))
     if "run_id" not in table.column_names:
         table = table.append_column("run_id", repeated(run_id, len(table)))
     return table.append_column("source", pa.repeat(source, len(table)))

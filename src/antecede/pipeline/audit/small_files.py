@@ -8,18 +8,29 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
 from antecede.pipeline.audit.copies import Rows
 from antecede.pipeline.audit.facts import RunFacts, facts_of
-from antecede.pipeline.audit.inputs import Source, json_table, runs_at
+from antecede.pipeline.audit.inputs import Source, runs_at
 from antecede.pipeline.audit.log_columns import READ, LogColumns
 from antecede.pipeline.audit.pieces import repeated
+from antecede.pipeline.event_lines import (
+    REASON,
+    parse_options,
+    schema_of_lines,
+    table_of_lines,
+)
 from antecede.trace.datasets import common_source, suffix_of
 from antecede.trace.events import TRACE_COLUMNS
-from antecede.trace.parquet import event_schema, read_table, reading
+from antecede.trace.jsonl import read_objects
+from antecede.trace.parquet import PACKET_COLUMNS, event_schema, read_table, reading
+from antecede.trace.restore import located
+from antecede.trace.rules import check_row
+from antecede.trace.table_rules import check_table, is_right
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -45,11 +56,21 @@ class SmallLog:
 
 
 def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> SmallLog:
-    """The log in these files; `LocalError` if rows lack what every row must have."""
+    """The log in these files; `LocalError` names a row that is wrong, if there is one.
+
+    Columns about packets are null where a file lacks them.
+    """
     tables: list[ArrowTable] = []
+    needed = [name for name in columns if name not in PACKET_COLUMNS]
+    packets = [name for name in columns if name in PACKET_COLUMNS]
     for source, run_id, parts, lines in files:
-        wanted = columns if run_id is not None else (*columns, "run_id")
-        table = read_rows(parts, lines, wanted, TRACE_COLUMNS)
+        wanted = needed if run_id is not None else [*needed, "run_id"]
+        table = read_rows(parts, lines, wanted, (*packets, *TRACE_COLUMNS))
+        for name in packets:
+            if name not in table.column_names:
+                table = table.append_column(
+                    name, pa.nulls(len(table), event_schema().field(name).type)
+                )
         if run_id is not None:
             table = table.append_column("run_id", repeated(run_id, len(table)).cast(pa.string()))
         tables.append(table.append_column("source", pa.repeat(source, len(table))))
@@ -117,9 +138,12 @@ def read_rows(
     parquet = [file for file in files if suffix_of(file) == ".parquet"]
     every = [*columns, *optional]
     tables = [read_json(file, every) for file in files if file not in parquet]
-    tables += [json_table(one, every) for one in lines]
+    tables += [read_unfinished(one, every) for one in lines]
     if parquet:
-        tables.append(read_table(parquet, common_source(parquet), columns, optional).drop("row"))
+        source = common_source(parquet)
+        table = read_table(parquet, source, columns, optional)
+        check_table(table, f"{source}, row", every)
+        tables.append(table.drop("row"))
     if not tables:
         return pa.schema([event_schema().field(name) for name in columns]).empty_table()
     with reading(common_source(list(files) or [Path("these lines")])):
@@ -128,16 +152,35 @@ def read_rows(
 
 def read_json(file: Path, columns: Sequence[str]) -> ArrowTable:
     """These columns of a file of JSON lines; null where a line has no such field."""
-    schema = pa.schema([event_schema().field(name).with_nullable(True) for name in columns])
     with reading(file):
         with pa.input_stream(str(file)) as stream:
             if not stream.read(1):
-                return schema.empty_table()
-        table = pj.read_json(
-            file,
-            read_options=pj.ReadOptions(block_size=LONGEST_LINE),
-            parse_options=pj.ParseOptions(
-                explicit_schema=schema, unexpected_field_behavior="ignore"
-            ),
-        )
-        return table.select(columns)
+                return schema_of_lines(columns).empty_table()
+        try:
+            table = pj.read_json(
+                file,
+                read_options=pj.ReadOptions(block_size=LONGEST_LINE),
+                parse_options=parse_options(columns),
+            ).select(columns)
+        except pa.ArrowInvalid:
+            check_lines(file, columns)
+            raise
+    if not is_right(table, columns):
+        check_lines(file, columns)
+    return table
+
+
+def check_lines(file: Path, columns: Sequence[str]) -> None:
+    """`LocalError` names the first line that is no row of an event log, if there is one."""
+    for number, fields in read_objects(file):
+        with located(f"{file}, line {number}"):
+            check_row(fields, columns)
+
+
+def read_unfinished(lines: bytes, columns: Sequence[str]) -> ArrowTable:
+    """These columns of a file whose writer did not finish it, as far as it goes."""
+    table = table_of_lines(lines, columns)
+    reasons = pc.drop_null(table[REASON])
+    if len(reasons):
+        raise LocalError(f"in an unfinished file, {reasons[0].as_py()}")
+    return table.drop(REASON)

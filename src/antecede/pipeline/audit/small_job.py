@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.audit.history import ORDERS, PROCESS, TRACE, History, Order
-from antecede.audit.summary import SUMMARY, Audit, Found, Method
+from antecede.audit.summary import REPLACED, Audit, Found, Method
 from antecede.pipeline.arrow_files import write_together
 from antecede.pipeline.audit.facts import check_separate
 from antecede.pipeline.audit.findings import (
@@ -27,6 +27,7 @@ from antecede.pipeline.audit.findings import (
     VIOLATION,
 )
 from antecede.pipeline.audit.inputs import (
+    WITNESSED,
     Source,
     cut_off,
     find_source,
@@ -34,8 +35,7 @@ from antecede.pipeline.audit.inputs import (
     spans_folder,
 )
 from antecede.pipeline.audit.job import names_of, told_of
-from antecede.pipeline.audit.judge import Tell, silent
-from antecede.pipeline.audit.log_columns import READ
+from antecede.pipeline.audit.judge import Tell
 from antecede.pipeline.audit.sequential import judged
 from antecede.pipeline.audit.small_files import SmallLog, files_of, read_small
 from antecede.pipeline.audit.summary import Figures, summary_of
@@ -51,8 +51,11 @@ from antecede.pipeline.audit.tables import (
 )
 from antecede.pipeline.audit.tables import chosen as rows_chosen
 from antecede.pipeline.audit.witnesses import violation_of, witnessed
+from antecede.pipeline.job_names import silent
 from antecede.pipeline.places import is_plain
-from antecede.trace.events import ALL_COLUMNS, COLUMNS, Event
+from antecede.trace.atomic import check_replaceable
+from antecede.trace.events import Event
+from antecede.trace.parquet import reading
 
 SMALL_EVENTS: Final = 1_000_000
 """Logs with at most so many events are judged in one process: a few hundred megabytes."""
@@ -73,12 +76,13 @@ def audit_small(
     """
     if not all(is_plain(path) for path in (*paths, out)):
         return None
+    check_replaceable(Path(out).absolute(), REPLACED)
     sources = [find_source(path) for path in paths]
     files = files_of(sources, events_max)
     if files is None:
         return None
     tell("judging")
-    log = read_small(files, COLUMNS if explain else READ)
+    log = read_small(files)
     check_separate(log.runs, sources)
     names = names_of(log.runs, sources)
     orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
@@ -101,7 +105,7 @@ def audit_small(
         name: arrow_table(schema, of_kind(findings, what), names)
         for name, (what, schema) in REPORTED.items()
     }
-    write_together(Path(out), tables, summary.as_object(), [*tables, SUMMARY])
+    write_together(Path(out), tables, summary.as_object(), REPLACED)
     if explain:
         tell("looking for the reasons")
     worst = explained(log, worst_first, names, explain, chosen, identities)
@@ -221,7 +225,8 @@ def spans_of(
     folder = spans_folder(sources[facts.source], facts.run_id)
     if folder is None:
         return {}
-    table = pq.read_table(folder, partitioning=None)
+    with reading(Path(folder)):
+        table = pq.read_table(folder, partitioning=None)
     names = ("trace_id", "span_id", "operation", "attributes")
     columns = [table[name].to_pylist() for name in names]
     return {(trace, span): (name, more) for trace, span, name, more in zip(*columns, strict=True)}
@@ -259,8 +264,8 @@ def explained(
 
 
 def events_of(log: SmallLog, run: int) -> list[Event]:
-    """The submissions and deliveries of a run; the log has all columns."""
+    """The submissions and deliveries of a run."""
     counted = pc.is_in(log.table["kind"], pa.array(["submitted", "delivered"]))
     ours = pc.and_(counted, pc.equal(log.table["run"], run))
-    columns = [name for name in ALL_COLUMNS if name in log.table.column_names]
+    columns = [name for name in WITNESSED if name in log.table.column_names]
     return [Event(**row) for row in log.table.filter(ours).select(columns).to_pylist()]

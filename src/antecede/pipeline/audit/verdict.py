@@ -36,6 +36,7 @@ from antecede.pipeline.audit.tables import (
     chosen,
     early_messages,
 )
+from antecede.pipeline.job_names import named
 from antecede.pipeline.worker_files import SUMS, without_leftovers, written
 
 EARLY: Final = StructType([StructField(name, BinaryType()) for name in ("figures", "content")])
@@ -57,7 +58,7 @@ def find_early(
     asked = findings.where((F.col("what") == VIOLATION) & (F.col("order") == ORDER_CODES[order]))
     parcels = asked.select(F.col("process").alias("bucket"), "content")
     find = partial(early_in, names=names, moved=moved)
-    return spread(parcels, buckets, "bucket").mapInArrow(find, EARLY)
+    return spread(parcels, buckets, "bucket").mapInArrow(named(find), EARLY)
 
 
 def early_in(
@@ -85,7 +86,7 @@ def violations(early: DataFrame, names: Sequence[str], *, traced: bool) -> DataF
     """In: `EARLY`. Out: `VIOLATIONS`; of those that may be traced `PLACED`."""
     schema = PLACED if traced else VIOLATIONS
     unpack = partial(rows_in, names=names, schema=schema)
-    return early.select("content").mapInArrow(unpack, schema)
+    return early.select("content").mapInArrow(named(unpack), schema)
 
 
 def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> None:
@@ -93,7 +94,7 @@ def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> No
     folder.mkdir(parents=True)
     unpack = partial(rows_in, names=names, schema=VIOLATIONS)
     write = partial(written, stage=unpack, folder=str(folder), names=VIOLATIONS.names, counted=())
-    early.select("content").mapInArrow(write, SUMS).collect()
+    early.select("content").mapInArrow(named(write), SUMS).collect()
     without_leftovers(folder)
 
 

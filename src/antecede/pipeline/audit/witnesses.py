@@ -19,7 +19,8 @@ from antecede.audit.history import History, Order, message_of
 from antecede.audit.summary import Found
 from antecede.audit.witness import first_deliveries
 from antecede.pipeline.audit.findings import ArrowTable
-from antecede.trace.events import ALL_COLUMNS, Event
+from antecede.pipeline.audit.inputs import WITNESSED
+from antecede.trace.events import Event
 
 EVENTS_MAX: Final = 500_000
 """A path is not looked for among more events than this."""
@@ -46,7 +47,7 @@ def with_witnesses(
     spans = spans_of(rows, found, clockless)
     counts = spans.groupBy("number").agg(F.count(F.lit(1)).alias("events")).collect()
     chosen = affordable({row["number"]: row["events"] for row in counts}, events_max, total_max)
-    table = spans.where(F.col("number").isin(chosen)).select("number", *ALL_COLUMNS).toArrow()
+    table = spans.where(F.col("number").isin(chosen)).toArrow()
     told = list(found)
     for number in chosen:
         run_id, violation = found[number]
@@ -77,7 +78,7 @@ def events_of(table: ArrowTable, number: int) -> list[Event]:
 def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) -> DataFrame:
     """The part of the log that each violation is about.
 
-    Out: number: which of them; and the columns of the event log.
+    Out: number: which of them; and `WITNESSED`.
     """
     session = rows.sparkSession
     ends = session.createDataFrame(
@@ -96,7 +97,7 @@ def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) 
     )
     joined = rows.join(F.broadcast(begun), on="run_id", how="inner")
     within = F.col("time_ns").between(F.col("begin_ns"), F.col("end_ns"))
-    return joined.where(F.col("whole") | within).select("number", *ALL_COLUMNS)
+    return joined.where(F.col("whole") | within).select("number", *WITNESSED)
 
 
 def witnessed(violation: Violation, history: History) -> Violation:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from antecede.counting import counted
 from antecede.lab.comparison.readings import Estimate, estimate
 from antecede.link.notation import duration_text, three_digits
 from antecede.pipeline.metrics.figures import FIGURES
@@ -265,7 +266,8 @@ def markdown(title: str, found: Sequence[Answer], notes: Sequence[str]) -> str:
         of_setting = [one for one in found if one.setting == setting]
         seeds = max(one.seeds for one in of_setting)
         lines += [
-            f"## {setting.scenario}, {setting.network}, {setting.processes:,} processes",
+            f"## {setting.scenario}, {setting.network}, "
+            + counted(setting.processes, "process", "processes"),
             "",
             f"Means over {seeds} seed{'s' if seeds > 1 else ''}, with 95 % intervals.",
             "",

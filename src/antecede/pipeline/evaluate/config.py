@@ -38,7 +38,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from antecede.core.catalogue import find_protocol
+from antecede.core.catalogue import catalogue_name, find_protocol
 from antecede.core.errors import LocalError, near_miss
 from antecede.pipeline.grow.plan import METHODS
 from antecede.pipeline.ingest.formats.catalogue import FORMATS as READ
@@ -151,7 +151,8 @@ def read_evaluation(
     known = [*traces, *cuts]
     growths = section.parsed("grown", lambda name, below: parse_grown(name, below, known, root))
     grown = {one.name: one for of_name in growths.values() for one in of_name}
-    audited = section.texts("audited", ()) if section.has("audited") else ()
+    named = section.texts("audited", ()) if section.has("audited") else ()
+    audited = tuple(map(catalogue_name, named))
     for protocol in audited:
         find_protocol(protocol)
     own = ("title", "trace", "cut", "grown", "audited", "audited_messages", "profiled")

@@ -17,7 +17,9 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from antecede import __version__, compiled
+from antecede.audit.summary import REPLACED as AUDITED
 from antecede.core.errors import LocalError
+from antecede.counting import counted
 from antecede.pipeline.audit.job import audit
 from antecede.pipeline.evaluate.answer import (
     TOOK_PLACE,
@@ -43,9 +45,9 @@ from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.job import Report, run_sweep
 from antecede.pipeline.sweep.plans import sending_times, within
 from antecede.pipeline.sweep.store import RunStore
-from antecede.trace.atomic import write_whole
+from antecede.trace.atomic import claim, read_note, write_whole
 from antecede.trace.datasets import PARTITION, find_runs, partition_folder
-from antecede.trace.parquet import load
+from antecede.trace.parquet import load, reading
 from antecede.trace.workload import WorkloadRow, read_workload, write_workload
 
 NESTED: Final = ("packet_totals", "buckets", "plan")
@@ -58,6 +60,12 @@ MADE_FROM: Final = "made-from.json"
 """What a folder was made from; it is written last."""
 
 SUMMARY: Final = "summary.json"
+EVALUATION: Final = "evaluation.json"
+WRITTEN: Final = (
+    *("traces", "profiles", "cut", "grown", "sweep", "audit", "tables", "plots"),
+    *("EVALUATION.md", EVALUATION),
+)
+"""What an evaluation leaves in its folder."""
 
 Tell = Callable[[str], None]
 
@@ -122,11 +130,13 @@ def evaluate(
     report: Report | None = None,
 ) -> Outcome:
     """Do whatever is not done yet, and leave tables, plots and the answer in `out`."""
+    adopt(out)
+    claim(out, WRITTEN)
     clock = Clock(tell=tell)
     workloads = prepared(session, evaluation, out, clock)
     grid = evaluation.runs(workloads)
     recorded = part_of(grid, evaluation.audited, evaluation.audited_messages)
-    with clock.step("sweep", f"simulating {len(grid.plans())} runs"):
+    with clock.step("sweep", f"simulating {counted(len(grid.plans()), 'run')}"):
         sweep = out / "sweep"
         retried = 0
         if recorded is not None:
@@ -157,8 +167,22 @@ def evaluate(
         seconds=clock.seconds,
         plots=plots,
     )
-    write_object(out / "evaluation.json", outcome_object(evaluation, outcome, command))
+    write_object(out / EVALUATION, outcome_object(evaluation, outcome, command))
     return outcome
+
+
+def adopt(out: Path) -> None:
+    """Note that results are ours that an evaluation of a version without notes has left."""
+    try:
+        known = {"antecede", "log_difference", "by_status"} <= set(read_object(out / EVALUATION))
+    except (LocalError, TypeError):
+        known = False
+    if known and read_note(out).is_empty:
+        claim(out / "audit", AUDITED, known=True)
+        for step in ("traces", "profiles", "cut", "grown"):
+            for folder in (out / step).glob("*/"):
+                claim(folder, [one.name for one in folder.iterdir()], known=True)
+        claim(out, WRITTEN, known=True)
 
 
 def prepared(
@@ -364,7 +388,7 @@ def count_rows(folder: Path) -> Counts:
     pq = load("pyarrow.parquet")
     counts = Counts()
     for file in sorted(folder.glob("*.parquet")):
-        with pq.ParquetFile(file) as source:
+        with reading(file), pq.ParquetFile(file) as source:
             names = source.schema_arrow.names
             wanted = [name for name in ("run_id", "kind", "held_back_ns") if name in names]
             for batch in source.iter_batches(columns=wanted):
@@ -394,8 +418,8 @@ def kept(folder: Path, made_from: Mapping[str, Any], make: Callable[[], None]) -
     try:
         if read_object(file) == recipe:
             return False
-    except (OSError, ValueError):
-        pass
+    except LocalError:
+        pass  # it is not there, or damaged: the step is done again
     file.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     make()
@@ -491,5 +515,8 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def read_object(file: Path) -> dict[str, Any]:
     """The object in a file that a step has left."""
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LocalError(f"cannot read {file}, which a step has left: {error}") from error
     return content

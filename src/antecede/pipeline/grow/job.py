@@ -32,6 +32,7 @@ from antecede.pipeline.grow.requests import (
     sampled_parts,
 )
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs
+from antecede.pipeline.job_names import named_jobs
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
 from antecede.pipeline.profile.job import no_messages, read_names, read_workload
@@ -141,13 +142,17 @@ def grow(
     """Grow a run of the folder `source` into the folder `out`, and give back its summary.
 
     `graph` is a service-dependency graph, for the method of that name. The grown run is called
-    `name`, or after the recorded one. Whatever `out` held before is replaced. Of a run with more
-    messages, copies and causes than `entries_max` a sample is grown, as often as it takes.
+    `name`, or after the recorded one. What an earlier ingest or growth left in `out` is
+    replaced. Of a run with more messages, copies and causes than `entries_max` a sample is grown,
+    as often as it takes.
     """
     services = graph_for(wanted, graph)
     if Path(out).absolute() == Path(source).absolute():
         raise LocalError(f"{out} holds the recording: the grown workload needs a folder of its own")
+    Places(session).check_replaceable(out, REPLACED)
     with ExitStack() as stack:
+        describe = stack.enter_context(named_jobs(session, "grow"))
+        describe("finding what caused what")
         workload = read_workload(session, source, run_id)
         size = only_run(run_sizes(workload), source, run_id)
         chosen = size.run_id
@@ -159,6 +164,7 @@ def grow(
             growth = from_layers(structure, names, plan)
         else:
             growth = from_graph(session, structure, services, plan)
+        describe("growing and writing")
         called = name or f"{chosen}-{wanted.method}-{wanted.processes}"
         words: dict[str, object] = {"folder": source, **asdict(plan.recorded)}
         return written(growth, plan, called, out, stack, asdict(wanted) | {"grown_from": words})
@@ -281,8 +287,11 @@ def written(
     with Places(session).replacing(out, REPLACED) as stage:
         outputs = Outputs(session, stage, run_id)
         # Replays break ties by the order of rows: it must not depend on how they were partitioned.
-        outputs.write_run("workload", workload.select(*COLUMNS).orderBy("message_id"))
-        outputs.write_run("processes", growth.processes.orderBy("process"))
+        outputs.write_run(
+            "workload", workload.select(*COLUMNS).orderBy("message_id"), workload.count()
+        )
+        people = growth.processes.orderBy("process")
+        outputs.write_run("processes", people, people.count())
         outputs.write_summary(summary)
     return summary
 

@@ -21,10 +21,12 @@ from pyspark.sql.types import LongType, StructField, StructType
 from antecede.core.errors import LocalError
 from antecede.link.keyed_random import WORKLOAD, KeyedRandom
 from antecede.pipeline.grow.layers import SAMPLE, unit
+from antecede.pipeline.job_names import named
 from antecede.pipeline.schemas import WORKLOAD as WORKLOAD_ROW
 from antecede.trace.atomic import blaming
 from antecede.trace.parquet import ArrowBatch
-from antecede.trace.restore import INT32_MAX, checked_integer, field, located
+from antecede.trace.restore import checked_integer, field, located
+from antecede.trace.rules import INT32_MAX
 
 OUTSIDE_SHARE: Final = 0.05
 """At least this share of the calls of a service is due to requests from outside."""
@@ -522,13 +524,13 @@ def grown_requests(numbers: DataFrame, model: RequestModel) -> DataFrame:
     In:  id, the number of a request.
     Out: `GROWN`.
     """
-    return numbers.select("id").mapInArrow(maker_of(model), GROWN)
+    return numbers.select("id").mapInArrow(named(maker_of(model)), GROWN)
 
 
 def maker_of(model: RequestModel) -> Callable[[Iterable[ArrowBatch]], Iterator[ArrowBatch]]:
     """What a Python worker does with a batch of request numbers."""
 
-    def made(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
+    def requests_made(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
         requests = Requests(model)
         schema = to_arrow_schema(GROWN)
         for batch in batches:
@@ -539,4 +541,4 @@ def maker_of(model: RequestModel) -> Callable[[Iterable[ArrowBatch]], Iterator[A
             arrays = [pa.array(one, kind) for one, kind in zip(columns, schema.types, strict=True)]
             yield pa.record_batch(arrays, schema=schema)
 
-    return made
+    return requests_made

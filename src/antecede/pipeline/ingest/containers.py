@@ -52,6 +52,8 @@ class Damage(NamedTuple):
 
     name: str
     reason: str
+    is_unreadable: bool = False
+    """Whether the system refuses to read on: what the file has there is not known."""
 
 
 class Content(NamedTuple):
@@ -84,7 +86,7 @@ class Tolerant(io.RawIOBase):
             try:
                 data = self._read(len(view) - filled)
             except FAILURES as error:
-                self._damages.append(Damage(self._name, why(error)))
+                self._damages.append(damage_of(self._name, error))
                 data = b""
             view[filled : filled + len(data)] = data
             filled += len(data)
@@ -92,13 +94,15 @@ class Tolerant(io.RawIOBase):
         return filled
 
 
-def why(error: Exception) -> str:
+def damage_of(name: str, error: Exception) -> Damage:
     """What is wrong with a file, in a few words that other files share."""
     if isinstance(error, EOFError) or "unexpected end of data" in str(error):
-        return "truncated file"
+        return Damage(name, "truncated file")
     if isinstance(error, OSError) and error.errno is not None:
-        return f"cannot be read: {error.strerror}"
-    return f"damaged file ({type(error).__name__})"
+        return Damage(name, f"cannot be read: {error.strerror}", is_unreadable=True)
+    if "password" in str(error):
+        return Damage(name, "needs a password")
+    return Damage(name, f"damaged file ({type(error).__name__})")
 
 
 def contents(
@@ -147,7 +151,7 @@ def tar_members(
                 if file is not None:
                     yield from contents(f"{name}!{member.name}", file, damages, depth + 1)
     except FAILURES as error:
-        damages.append(Damage(name, why(error)))
+        damages.append(damage_of(name, error))
 
 
 def zip_members(
@@ -161,7 +165,7 @@ def zip_members(
                     with archive.open(member) as file:
                         yield from contents(f"{name}!{member.filename}", file, damages, depth + 1)
     except FAILURES as error:
-        damages.append(Damage(name, why(error)))
+        damages.append(damage_of(name, error))
 
 
 def spooled(stream: IO[bytes]) -> IO[bytes]:

@@ -7,22 +7,32 @@ all, `summary.json`: while that is missing, the rest is unfinished.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial, reduce
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import StructType
 
+from antecede.counting import counted
 from antecede.pipeline.ingest.earlier import (
     Earlier,
     earlier_anywhere,
     known_files,
+    nothing_new,
     records_anywhere,
     run_after,
+    without_known_anywhere,
 )
 from antecede.pipeline.ingest.formats.catalogue import AUTO
 from antecede.pipeline.ingest.layouts import LONG, PARTS, table
-from antecede.pipeline.ingest.moving import ROWS_OF_A_TASK, OnSpark, at_rest, tasks_wanted
+from antecede.pipeline.ingest.moving import (
+    ROWS_OF_A_TASK,
+    ROWS_WORTH_A_TASK,
+    OnSpark,
+    at_rest,
+    tasks_wanted,
+)
 from antecede.pipeline.ingest.names import run_named
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs, check_apart
 from antecede.pipeline.ingest.packing import packing
@@ -31,14 +41,25 @@ from antecede.pipeline.ingest.reading import Manner, packed_contents, packed_par
 from antecede.pipeline.ingest.sources import Found, find_files, tasks_of, weight_of_file
 from antecede.pipeline.ingest.steps import Asked, Ordered, carried_out
 from antecede.pipeline.ingest.summary import Summary
-from antecede.pipeline.places import Places
+from antecede.pipeline.job_names import named, named_jobs
+from antecede.pipeline.places import Places, literal
 from antecede.pipeline.schemas import EVENTS
 from antecede.pipeline.spark_settings import UNWEIGHED, configured
-from antecede.pipeline.table_formats import PARQUET, check_format, check_new_run, write_run
+from antecede.pipeline.table_formats import (
+    PARQUET,
+    check_format,
+    check_new_run,
+    check_run,
+    write_run,
+)
+from antecede.trace.datasets import partition_folder
 
 BUCKET_BYTES: Final = 32 << 20
 """What is read is spread over buckets before anybody knows how much it is; a task then has as many
 of these as make up its rows."""
+
+BUCKET_BYTES_MIN: Final = 1 << 20
+"""A bucket with less is not worth it, however many tasks the session likes to have."""
 
 BUCKETS_MAX: Final = 1 << 12
 
@@ -72,14 +93,19 @@ def ingest(
     found = find_files(paths, places)
     target = places.address(out)
     check_apart(target, [path for path, _ in found.files])
-    places.make_folder(out)
     earlier = earlier_anywhere(spark, places, target) if append else None
+    places.check_replaceable(out, REPLACED, known=earlier is not None)
+    places.make_folder(out)
     run = run_after(earlier, run_id, run_named(paths[0]))
     if table_name is not None and earlier is None:
         check_new_run(spark, table_name, run)
     with ExitStack() as stack:
+        tell = stack.enter_context(named_jobs(spark, "ingest", tell))
         stack.enter_context(configured(spark, UNWEIGHED))
-        tell(f"reading {found.count:,} files")
+        found = without_known_anywhere(spark, found, earlier)
+        if (unchanged := nothing_new(earlier, found)) is not None:
+            return unchanged
+        tell(f"reading {counted(found.count, 'file')}")
         known = known_files(earlier)
         manner = Manner(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
         buckets = buckets_for(found, earlier, spark)
@@ -87,22 +113,27 @@ def ingest(
         if earlier is not None:
             packed = partial(packing, buckets=buckets)
             stored = records_anywhere(spark, places, earlier)
-            tables = [*(one.mapInArrow(packed, PARCELS) for one in stored), *tables]
+            tables = [*(one.mapInArrow(named(packed), PARCELS) for one in stored), *tables]
         records = OnSpark(reduce(DataFrame.unionByName, tables)).kept(stack)
         asked = Asked(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
         summary, events = carried_out(
-            asked, records, buckets, outputs_at(spark, places, target, run), stack
+            asked, records, buckets, outputs_at(spark, places, target, run, earlier), stack
         )
         if table_name is not None and events is not None:
             log = event_log(events).withColumn("run_id", F.lit(run))
             write_run(log, table_name, run, table_format)
+    if table_name is not None and events is not None:
+        rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
+        check_run(spark, table_name, run, rows)
     return summary
 
 
 @contextmanager
-def outputs_at(spark: SparkSession, places: Places, target: str, run: str) -> Iterator[Outputs]:
+def outputs_at(
+    spark: SparkSession, places: Places, target: str, run: str, earlier: Earlier | None
+) -> Iterator[Outputs]:
     """Where tables go that appear at their place together."""
-    with places.replacing(target, REPLACED) as stage:
+    with places.replacing(target, REPLACED, known=earlier is not None) as stage:
         yield Outputs(spark, stage, run)
 
 
@@ -117,8 +148,8 @@ def buckets_for(found: Found, earlier: Earlier | None, spark: SparkSession) -> i
     """Over how many buckets spans are spread, by the size of what is going to be read."""
     size = sum(weight_of_file(*file) for file in (*found.files, *found.elsewhere))
     records = 0 if earlier is None else sum(one.records for one in earlier.summary.read)
-    wanted = max(size // BUCKET_BYTES, records // ROWS_OF_A_TASK * 4, 4 * tasks_wanted(spark))
-    return min(wanted, BUCKETS_MAX)
+    few = min(4 * tasks_wanted(spark), size // BUCKET_BYTES_MIN + records // ROWS_WORTH_A_TASK + 1)
+    return min(max(size // BUCKET_BYTES, records // ROWS_OF_A_TASK * 4, few), BUCKETS_MAX)
 
 
 def read_found(
@@ -143,7 +174,8 @@ def read_found(
     if found.elsewhere:
         first = first_part + len(rows)
         numbers = {path: number for number, (path, _) in enumerate(found.elsewhere, start=first)}
-        contents = spark.read.format("binaryFile").load(list(numbers)).select("path", "content")
+        files = spark.read.format("binaryFile").load([literal(path) for path in numbers])
+        contents = files.select("path", "content")
         reading = partial(packed_contents, numbers=numbers, manner=manner, buckets=buckets)
         tables.append((contents, reading))
-    return [one.mapInArrow(partial(at_rest, stage=stage), PARCELS) for one, stage in tables]
+    return [one.mapInArrow(named(partial(at_rest, stage=stage)), PARCELS) for one, stage in tables]

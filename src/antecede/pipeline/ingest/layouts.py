@@ -93,7 +93,8 @@ STORED_LINES: Final = StructType(
 
 REJECT: Final = table(position=TEXT, reason=TEXT, excerpt=TEXT)
 
-FILE: Final = table(format=TEXT, records=LONG, fingerprint=TEXT)
+FILE: Final = table(format=TEXT, records=LONG, fingerprint=TEXT, damage=TEXT)
+"""`damage` is null but in the row that says why a file was not read to its end."""
 
 RECORDS: Final = table(
     part=IntegerType(), ordinal=LONG, source=TEXT, span=SPAN, copy=COPY, reject=REJECT, file=FILE

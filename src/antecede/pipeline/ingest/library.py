@@ -1,5 +1,6 @@
 """Spans as an event log, for those who have them in a DataFrame already."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +14,11 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.constraints import Clocks
 from antecede.pipeline.ingest.job import event_log
 from antecede.pipeline.ingest.layouts import RECORDS, SPAN, STORED_AS
-from antecede.pipeline.ingest.moving import OnSpark, tasks_wanted
+from antecede.pipeline.ingest.moving import OnSpark, tasks_by_size, tasks_wanted
 from antecede.pipeline.ingest.packing import packing
 from antecede.pipeline.ingest.parcels import PARCELS
 from antecede.pipeline.ingest.steps import counted_reading, ordered, understood
+from antecede.pipeline.job_names import named, named_jobs
 from antecede.pipeline.persisting import PersistedTables, persisted
 from antecede.pipeline.schemas import PROCESSES
 from antecede.pipeline.spark_settings import UNWEIGHED, WEIGHED, configured
@@ -27,6 +29,12 @@ NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
 
 BUCKETS_OF_A_TASK: Final = 16
 """Nobody knows how many spans there are: if they are many, there are that many more tasks."""
+
+COUNTED_FIRST: Final = 1 << 16
+"""Whether there are more spans than this is looked up first. If not, a few tasks will do, however
+many the session has for everything else."""
+
+SHUFFLED: Final = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +59,23 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     if missing:
         raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
     session = spans.sparkSession
-    buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
-    with ExitStack() as stack, configured(session, WEIGHED):
+    with (
+        named_jobs(session, "spans_to_events") as describe,
+        ExitStack() as stack,
+        configured(session, WEIGHED | tasks_for(spans, describe)),
+    ):
+        buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
+        describe("reading spans")
         with configured(session, UNWEIGHED):
-            packed = as_records(spans).mapInArrow(partial(packing, buckets=buckets), PARCELS)
+            pack = partial(packing, buckets=buckets)
+            packed = as_records(spans).mapInArrow(named(pack), PARCELS)
             records = OnSpark(packed).kept(stack)
             reading, _ = counted_reading(records)
+        describe("finding messages")
         traffic = understood(records, buckets, reading, repair, stack)
         records.dropped()
         known = traffic.known
+        describe("putting events in order")
         log = event_log(ordered(traffic, stack))
         rows = list(enumerate(known.names.values()))
         return Traffic(
@@ -68,6 +84,14 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
             clocks=known.clocks,
             _stack=stack.pop_all(),
         )
+
+
+def tasks_for(spans: DataFrame, describe: Callable[[str], None]) -> dict[str, str]:
+    """A setting for a few spans: no more tasks than they are worth; nothing if they are many."""
+    describe("looking how many spans there are")
+    count = len(spans.select(F.lit(True)).take(COUNTED_FIRST + 1))
+    usual = tasks_wanted(spans.sparkSession)
+    return {} if count > COUNTED_FIRST else {SHUFFLED: str(tasks_by_size(usual, count))}
 
 
 def as_records(spans: DataFrame) -> DataFrame:

@@ -26,6 +26,7 @@ from antecede.pipeline.ingest.arrow_rows import (
     collector_at_rest,
 )
 from antecede.pipeline.ingest.parcels import PARCELS, all_of
+from antecede.pipeline.job_names import named
 from antecede.pipeline.persisting import kept_parcels
 from antecede.pipeline.spark_settings import WEIGHED, configured
 
@@ -34,6 +35,9 @@ Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
 
 ROWS_OF_A_TASK: Final = 1 << 18
 """About so many rows are in one task of Spark's, and in the memory of its worker."""
+
+ROWS_WORTH_A_TASK: Final = 1 << 14
+"""To start a task takes longer than to deal with fewer rows: for fewer there is one task alone."""
 
 MEDIAN_ACCURACY: Final = 10_000
 LEAST: Final = "least"
@@ -100,8 +104,13 @@ def at_rest(batches: Iterable[Batch], stage: Stage) -> Iterator[Batch]:
 
 
 def tasks_wanted(spark: SparkSession) -> int:
-    """In how many tasks Spark does even little."""
+    """In how many tasks Spark does what is worth that many."""
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def tasks_by_size(wanted: int, rows: int) -> int:
+    """In how many tasks this many rows are dealt with, where `wanted` are usual."""
+    return max(1, min(wanted, rows // ROWS_WORTH_A_TASK), rows // ROWS_OF_A_TASK)
 
 
 @final
@@ -119,7 +128,7 @@ class OnSpark(Moving):
 
     def rows(self, stage: Stage, schema: StructType) -> DataFrame:
         """What a stage makes of them, as a table of Spark's."""
-        return self._parcels.mapInArrow(partial(at_rest, stage=stage), schema)
+        return self._parcels.mapInArrow(named(partial(at_rest, stage=stage)), schema)
 
     def only(self, *sorts: str) -> "OnSpark":
         return OnSpark(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))
@@ -156,7 +165,7 @@ class OnSpark(Moving):
         return [row.asDict() for row in rows]
 
     def tasks_for(self, rows: int) -> int:
-        return max(tasks_wanted(self._parcels.sparkSession), rows // ROWS_OF_A_TASK)
+        return tasks_by_size(tasks_wanted(self._parcels.sparkSession), rows)
 
     def weighed(self, stack: ExitStack) -> None:
         stack.enter_context(configured(self._parcels.sparkSession, WEIGHED))

@@ -1,4 +1,4 @@
-"""Integers messages, and puts the events of each process in order.
+"""Numbers messages, and puts the events of each process in order.
 
 A process may have half of all events, so no task gets all of one. Rows are spread by stretches of
 process and time instead, cut where a sample says that they are about equal, and sorted in each. A

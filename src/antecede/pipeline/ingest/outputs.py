@@ -1,15 +1,13 @@
 """Where the tables of an ingest go, wherever Spark can write."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, final
 
 import pyarrow as pa
 from pyarrow import parquet as pq
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import LongType, StructField, StructType
@@ -19,7 +17,8 @@ from antecede.core.errors import LocalError
 from antecede.pipeline.ingest.arrow_rows import ArrowTable, arrow_schema
 from antecede.pipeline.ingest.moving import Moving, OnSpark, Stage
 from antecede.pipeline.places import Places
-from antecede.pipeline.worker_files import SUMS, part_name, without_leftovers, written
+from antecede.pipeline.worker_files import ROWS, SUMS, part_name, without_leftovers, written
+from antecede.pipeline.written_rows import blaming_spark, check_rows
 from antecede.trace.datasets import partition_folder
 from antecede.trace.processes import FOLDER as BESIDE_EVENTS
 from antecede.trace.processes import processes_schema
@@ -32,15 +31,6 @@ REPLACED: Final = (*TABLES, SUMMARY)
 def write_table(folder: Path, rows: ArrowTable) -> None:
     """Write a small table into a folder."""
     pq.write_table(rows, folder / part_name(0), compression="zstd")
-
-
-@contextmanager
-def blaming_spark(table: str) -> Iterator[None]:
-    """Turn what Spark says into a `LocalError` that names the table."""
-    try:
-        yield
-    except PySparkException as error:
-        raise LocalError(f"cannot write {table}: {error.getMessage()}") from error
 
 
 def check_apart(out: str, files: Iterable[str]) -> None:
@@ -70,14 +60,20 @@ class Outputs:
         """
         return f"{table}/{self._folder}"
 
-    def write_run(self, table: str, rows: DataFrame) -> None:
+    def write_run(self, table: str, rows: DataFrame, count: int) -> None:
         """Write the rows of the run into a dataset of runs, in the order they are in."""
-        self.write(self.of_run(table), rows)
+        self._write(self.of_run(table), rows)
+        self._check(self.of_run(table), count)
 
-    def write(self, table: str, rows: DataFrame) -> None:
+    def _write(self, table: str, rows: DataFrame) -> None:
         """Write a table that Spark has."""
         with blaming_spark(table):
             rows.write.mode("overwrite").parquet(f"{self._stage}/{table}")
+
+    def _check(self, table: str, count: int) -> None:
+        """`LocalError` if a table has fewer or more rows than were written."""
+        if self._session is not None and count:
+            check_rows(Places(self._session), f"{self._stage}/{table}", count)
 
     def write_stage(
         self,
@@ -99,7 +95,8 @@ class Outputs:
             totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
             rows = parcels.rows(stage, StructType(columns))
             observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"), *totals)
-            self.write(table, observed.select(*schema.names))
+            self._write(table, observed.select(*schema.names))
+            self._check(table, int(seen.get["rows"]))
             return {name: int(seen.get[name]) for name in counted}
         here.mkdir(parents=True)
         writing = partial(
@@ -109,7 +106,11 @@ class Outputs:
             sums = parcels.gathered(writing, SUMS).to_pylist()
         if not without_leftovers(here):
             write_table(here, arrow_schema(schema).empty_table())
-        return {name: sum(row["sum"] for row in sums if row["name"] == name) for name in counted}
+        sums_of = dict.fromkeys((*counted, ROWS), 0)
+        for row in sums:
+            sums_of[row["name"]] += row["sum"]
+        self._check(table, sums_of.pop(ROWS))
+        return sums_of
 
     def write_processes(self, names: Iterable[str]) -> None:
         """Write what the processes 0, 1, 2, … are called, also where readers of events look."""
@@ -124,7 +125,8 @@ class Outputs:
         here = self._local(table)
         if here is None:
             assert self._session is not None, "nobody else writes elsewhere"
-            self.write(table, self._session.createDataFrame(rows).coalesce(1))
+            self._write(table, self._session.createDataFrame(rows).coalesce(1))
+            self._check(table, rows.num_rows)
         else:
             here.mkdir(parents=True)
             write_table(here, rows)

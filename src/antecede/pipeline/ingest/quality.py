@@ -16,8 +16,9 @@ from antecede.pipeline.ingest.arrow_rows import Batch, Integers, together
 from antecede.pipeline.ingest.call_columns import DUPLICATES, ORPHANS, UNHEARD, calls_among
 from antecede.pipeline.ingest.clocks import GAP, MESSAGE, gap_rows, repaired
 from antecede.pipeline.ingest.constraints import Clocks, Gap
+from antecede.pipeline.ingest.damage import check_readable
 from antecede.pipeline.ingest.formats.catalogue import AUTO
-from antecede.pipeline.ingest.layouts import MESSAGES, REJECTS
+from antecede.pipeline.ingest.layouts import FILES, MESSAGES, REJECTS
 from antecede.pipeline.ingest.moving import Here
 from antecede.pipeline.ingest.names import names_of
 from antecede.pipeline.ingest.packing import MOVED_SPANS, fields_of
@@ -94,6 +95,7 @@ def quality_of(
     parts = parts_of(find_files(paths).files)
     records = (record for part in parts for record in read_together(part, manner))
     for batch in record_batches(records):
+        check_readable(fields_of(batch, "file", FILES).to_pylist())
         rejects.update(fields_of(batch, "reject", REJECTS)["reason"].to_pylist())
         batches.append(fields_of(batch, "span", MOVED_SPANS))
         count += batches[-1].num_rows

@@ -21,7 +21,7 @@ from antecede.pipeline.ingest.arrow_rows import (
     rows_of,
     shaped,
 )
-from antecede.pipeline.ingest.containers import HEAD_BYTES, Damage, contents
+from antecede.pipeline.ingest.containers import Damage, contents, damage_of
 from antecede.pipeline.ingest.formats import parquet_tables
 from antecede.pipeline.ingest.formats.catalogue import (
     AUTO,
@@ -44,15 +44,20 @@ from antecede.pipeline.ingest.packing import packing
 NOTHING_KNOWN: Final[frozenset[str]] = frozenset()
 KNOWN: Final = "known already"
 """The format of a file that an earlier batch had."""
+DAMAGED: Final = "damaged"
+"""The format of a row that says how much was read of a file before its damage."""
+UNREADABLE: Final = "unreadable"
+"""The format of a row that says why nothing of a file can be used: the ingest fails."""
 
 
 class FileRead(NamedTuple):
-    """A file, or a stretch of one, that was read to its end."""
+    """A file, or a stretch of one, that was read to its end; or, once more, why it was not."""
 
     format: str
     records: int
     fingerprint: str | None
     """Null in all stretches of a file but the first."""
+    damage: str | None = None
 
 
 Numbered: TypeAlias = tuple[int, int, str, Span | Copy | Reject | FileRead]
@@ -115,7 +120,7 @@ def packed_contents(
         for path, data in rows_of(batches, ("path", "content"))
         for record in numbered(
             sources.Part(numbers[path], path, 0, sources.WHOLE),
-            sources.fingerprint_of(len(data), data[:HEAD_BYTES], data[-HEAD_BYTES:]),
+            partial(sources.fingerprint_of, data),
             manner,
             partial(found_in_stream, path, io.BytesIO(data), manner),
         )
@@ -171,38 +176,47 @@ def read_part(part: sources.Part, manner: Manner) -> Iterator[Numbered]:
 
 def read_together(part: sources.Part, manner: Manner) -> Iterator[NumberedTogether]:
     """The same, with many spans at a time where they come like that."""
-    try:
-        fingerprint = sources.file_fingerprint(part.path)
-    except OSError as error:
-        reject = Reject("", f"cannot be read: {error.strerror or error}", "")
-        return iter([] if part.start else [(part.number, 0, part.path, reject)])
-    return numbered(part, fingerprint, manner, partial(found_in_part, part, manner))
+    fingerprinted = partial(sources.file_fingerprint, part.path)
+    return numbered(part, fingerprinted, manner, partial(found_in_part, part, manner))
 
 
 def numbered(
     part: sources.Part,
-    fingerprint: str,
+    fingerprinted: Callable[[], str],
     manner: Manner,
     opened: Callable[[list[Damage]], FilesFound],
 ) -> Iterator[NumberedTogether]:
     """The records of a part, which is opened with a list for damages; nothing if it is known."""
-    ordinal = 0
+    ordinal, used = 0, 0
     damages: list[Damage] = []
-    if fingerprint in manner.known:
-        if part.start == 0:
+    broken: list[Damage] = []
+    try:
+        # The whole file is hashed once, by whoever reads its first part.
+        fingerprint = None if part.start else fingerprinted()
+        if fingerprint in manner.known:
             yield part.number, 0, part.path, FileRead(KNOWN, 0, fingerprint)
-        return
-    for source, kind, found in opened(damages):
-        before = ordinal
-        for record in found:
-            yield part.number, ordinal, source, record
-            ordinal += len(record) if isinstance(record, SpanColumns) else 1
-        read = FileRead(kind, ordinal - before, None if part.start else fingerprint)
-        yield part.number, ordinal, source, read
-        ordinal += 1
+            return
+        for source, kind, found in opened(damages):
+            before = ordinal
+            for record in found:
+                yield part.number, ordinal, source, record
+                count = len(record) if isinstance(record, SpanColumns) else 1
+                ordinal += count
+                if not isinstance(record, Reject):
+                    used += count
+                elif record.reason == parquet_tables.DAMAGED:
+                    broken.append(Damage(source, record.reason))
+            yield part.number, ordinal, source, FileRead(kind, ordinal - before, fingerprint)
+            ordinal += 1
+    except OSError as error:
+        damages.append(damage_of(part.path, error))
     for damage in dict.fromkeys(damages):
         yield part.number, ordinal, damage.name, Reject("", damage.reason, "")
         ordinal += 1
+    for damage in [*damages, *broken][:1]:
+        kind = UNREADABLE if any(one.is_unreadable for one in damages) else DAMAGED
+        read = FileRead(kind, used, None, damage.reason)
+        yield part.number, ordinal, part.path, read
 
 
 def found_in_part(part: sources.Part, manner: Manner, damages: list[Damage]) -> FilesFound:
@@ -234,7 +248,7 @@ def found_in_stream(
         if kind is not None:
             yield content.name, kind, read_content(content, kind, manner.unit, manner.keep)
         elif content.head or not damages:
-            reject = unknown_content(content.head, manner.unit)
+            reject = unknown_content(content.head)
             yield content.name, UNRECOGNISED, iter([reject])
 
 

@@ -13,8 +13,10 @@ from antecede.pipeline.ingest.earlier import (
     Earlier,
     earlier_here,
     known_files,
+    nothing_new,
     records_here,
     run_after,
+    without_known,
 )
 from antecede.pipeline.ingest.formats.catalogue import AUTO
 from antecede.pipeline.ingest.moving import Here
@@ -22,11 +24,11 @@ from antecede.pipeline.ingest.names import run_named
 from antecede.pipeline.ingest.outputs import REPLACED, Outputs, check_apart
 from antecede.pipeline.ingest.packing import packing
 from antecede.pipeline.ingest.reading import Manner, read_together, record_batches
-from antecede.pipeline.ingest.sources import Found, find_files, parts_of
+from antecede.pipeline.ingest.sources import Found, Part, find_files, parts_of
 from antecede.pipeline.ingest.steps import Asked, carried_out
 from antecede.pipeline.ingest.summary import Summary
 from antecede.pipeline.places import is_plain
-from antecede.trace.atomic import blaming, replacing_together
+from antecede.trace.atomic import blaming, check_replaceable, replacing_together
 
 SMALL_RECORDS: Final = 500_000
 """Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
@@ -65,33 +67,48 @@ def ingest_small(
         return None
     folder = Path(out).absolute()
     check_apart(str(folder), [path for path, _ in found.files])
+    earlier = earlier_here(folder) if append else None
+    check_replaceable(folder, REPLACED, known=earlier is not None)
     with blaming(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
-    earlier = earlier_here(folder) if append else None
     run = run_after(earlier, run_id, run_named(paths[0]))
-    tell(f"reading {found.count:,} files")
+    found = without_known(found, earlier)
+    if (unchanged := nothing_new(earlier, found)) is not None:
+        return unchanged
     known = known_files(earlier)
     manner = Manner(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
     try:
-        batches = at_most(records_max, records_found(found, manner, earlier))
+        batches = at_most(records_max, records_found(found, manner, earlier, tell))
         records = Here([[*packing(batches, 1)]])
     except TooManyError:
         return None
     asked = Asked(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
     with ExitStack() as stack:
-        return carried_out(asked, records, 1, outputs_at(folder, run), stack)[0]
+        return carried_out(asked, records, 1, outputs_at(folder, run, earlier), stack)[0]
 
 
-def records_found(found: Found, manner: Manner, earlier: Earlier | None) -> Iterator[Batch]:
+def records_found(
+    found: Found, manner: Manner, earlier: Earlier | None, tell: Callable[[str], None]
+) -> Iterator[Batch]:
     """Everything in these files, after what there was before: batches of `RECORDS`."""
     if earlier is not None:
         yield from records_here(earlier)
     first = 0 if earlier is None else earlier.parts
     yield from record_batches(
         record
-        for part in parts_of(found.files)
+        for part in told_parts(found, tell)
         for record in read_together(part._replace(number=first + part.number), manner)
     )
+
+
+def told_parts(found: Found, tell: Callable[[str], None]) -> Iterator[Part]:
+    """The parts of all files; `tell` hears of each file as it is begun."""
+    begun = 0
+    for part in parts_of(found.files):
+        if part.start == 0:
+            begun += 1
+            tell(f"reading file {begun:,} of {found.count:,}")
+        yield part
 
 
 def at_most(records_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -105,7 +122,8 @@ def at_most(records_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 @contextmanager
-def outputs_at(folder: Path, run: str) -> Iterator[Outputs]:
+def outputs_at(folder: Path, run: str, earlier: Earlier | None) -> Iterator[Outputs]:
     """Where tables go that appear in a folder together."""
-    with replacing_together(folder, REPLACED) as stage, blaming(folder, "write"):
+    known = earlier is not None
+    with replacing_together(folder, REPLACED, known=known) as stage, blaming(folder, "write"):
         yield Outputs(None, str(stage), run)

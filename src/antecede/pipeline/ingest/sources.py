@@ -10,8 +10,8 @@ whatever `fs.defaultFS` names) are listed and read by Spark, each of them whole.
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, NamedTuple, final
 from urllib.parse import urlsplit
@@ -43,8 +43,6 @@ PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVES: Final = (".tar", ".tgz", ".txz", ".tbz2", ".zip")
 """What the names of traces end in: in folders, other files are passed over."""
 
-FINGERPRINT_DIGITS: Final = 32
-
 WHOLE: Final = -1
 """The end of a part that goes to the end of its file."""
 
@@ -69,11 +67,18 @@ class Found:
     """What lay in a folder and does not look like a trace."""
     elsewhere: tuple[tuple[str, int], ...] = ()
     """Those that only Spark can read."""
+    skipped: tuple[str, ...] = ()
+    """Files of this machine that an earlier batch had."""
 
     @property
     def count(self) -> int:
         """How many there are to read."""
         return len(self.files) + len(self.elsewhere)
+
+    def without(self, known: Set[str]) -> "Found":
+        """The same, but for files that were read before."""
+        files = tuple(file for file in self.files if file[0] not in known)
+        return replace(self, files=files, skipped=tuple(sorted(known)))
 
 
 def find_files(paths: Sequence[str], places: Places | None = None) -> Found:
@@ -118,13 +123,24 @@ def local_files(top: Path) -> Iterator[tuple[str, int, bool]]:
         if not top.exists():
             raise LocalError(f"cannot read {top}: there is no such file or directory")
         if not top.is_dir():
+            if not top.is_file():
+                raise LocalError(f"cannot read {top}: it is no file. Save what a pipe has to one")
             yield str(top), top.stat().st_size, True
             return
-        for folder, _, names in os.walk(top):
+        for folder, _, names in os.walk(top, onerror=raised):
             for name in names:
                 file = Path(folder) / name
-                if file.is_file() and not is_hidden(str(file), str(top)):
-                    yield str(file), file.stat().st_size, False
+                if is_hidden(str(file), str(top)):
+                    continue
+                if file.is_file() or (file.is_symlink() and looks_like_a_trace(name)):
+                    with blaming(file, "read"):
+                        size = file.stat().st_size
+                    yield str(file), size, False
+
+
+def raised(error: OSError) -> None:
+    """A folder that cannot be listed is no empty one."""
+    raise LocalError(f"cannot read {error.filename}: {error.strerror or error}") from error
 
 
 def is_hidden(path: str, folder: str) -> bool:
@@ -156,18 +172,22 @@ def head_of(path: str) -> bytes:
         return file.read(HEAD_BYTES)
 
 
-def fingerprint_of(size: int, head: bytes, tail: bytes) -> str:
-    """What tells a file from all others: its size, how it begins and how it ends."""
-    return hashlib.sha256(b"%d\n%b%b" % (size, head, tail)).hexdigest()[:FINGERPRINT_DIGITS]
+def fingerprint_of(data: bytes) -> str:
+    """What tells a file from all others: its size and a hash of its whole content."""
+    return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
 
 
 def file_fingerprint(path: str) -> str:
     """The fingerprint of a file of this machine."""
-    with open_file(path) as file:
-        head = file.read(HEAD_BYTES)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - HEAD_BYTES))
-        return fingerprint_of(size, head, file.read(HEAD_BYTES))
+    with Path(path).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return f"{file.tell()}:{digest}"
+
+
+def sizes_of(fingerprints: Iterable[str]) -> frozenset[int]:
+    """The sizes of the files that have these fingerprints: no file of another size is one of
+    them, and only those of these sizes have to be looked at."""
+    return frozenset(int(one.partition(":")[0]) for one in fingerprints)
 
 
 def parts_of(files: Sequence[tuple[str, int]]) -> list[Part]:

@@ -24,8 +24,15 @@ from antecede.pipeline.ingest.containers import Damage
 from antecede.pipeline.ingest.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN, one_by_one
 from antecede.pipeline.ingest.formats.records import INSTANCE, Reject, Span
 from antecede.pipeline.ingest.layouts import LONG, REJECT, TEXT, table
-from antecede.pipeline.ingest.reading import Manner, found_in_stream, read_part
+from antecede.pipeline.ingest.reading import (
+    UNREADABLE,
+    FileRead,
+    Manner,
+    found_in_stream,
+    read_part,
+)
 from antecede.pipeline.ingest.sources import Part, find_files, parts_of
+from antecede.pipeline.job_names import named
 
 SPAN_ROWS: Final = table(
     trace_id=TEXT,
@@ -70,11 +77,11 @@ def spans_in_values(
         position = F.format_string("offset %d", F.col("offset"))
     elif "path" in values.columns:
         source = F.col("path")
-    named = values.select(
+    chosen = values.select(
         source.alias("source"), position.alias("position"), F.col(column).alias("value")
     )
     manner = Manner(format_name=format_name, keep=frozenset(keep))
-    return named.mapInArrow(partial(value_batches, manner=manner), SPAN_ROWS)
+    return chosen.mapInArrow(named(partial(value_batches, manner=manner)), SPAN_ROWS)
 
 
 def value_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
@@ -141,12 +148,16 @@ class SpanReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The spans of one part, in batches."""
         assert isinstance(partition, PartOfFiles), "they are made above"
-        records = read_part(partition.part, self.manner)
-        return span_batches(
-            (source, record)
-            for _, _, source, record in records
-            if isinstance(record, Span | Reject)
-        )
+        return span_batches(spans_in_part(partition.part, self.manner))
+
+
+def spans_in_part(part: Part, manner: Manner) -> Iterator[tuple[str, Span | Reject]]:
+    """The spans of one part, and what is rejected; `LocalError` if it cannot be read at all."""
+    for _, _, source, record in read_part(part, manner):
+        if isinstance(record, Span | Reject):
+            yield source, record
+        elif isinstance(record, FileRead) and record.format == UNREADABLE:
+            raise LocalError(f"cannot read {source}: {record.damage}")
 
 
 class TraceSource(DataSource):

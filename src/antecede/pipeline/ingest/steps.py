@@ -20,6 +20,7 @@ from antecede.pipeline.ingest.arrow_rows import Batch, Integers, arrow_schema, s
 from antecede.pipeline.ingest.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
 from antecede.pipeline.ingest.clocks import MESSAGE, instants, repaired
 from antecede.pipeline.ingest.constraints import Clocks
+from antecede.pipeline.ingest.damage import NOT_READ, check_readable, damaged_files
 from antecede.pipeline.ingest.earlier import Earlier
 from antecede.pipeline.ingest.layouts import FILES, REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
 from antecede.pipeline.ingest.messages import (
@@ -82,7 +83,8 @@ def carried_out(
     reading, files = counted_reading(records)
     earlier = None if asked.earlier is None else asked.earlier.summary
     if earlier is not None and asked.found.count == len(reading.skipped):
-        return replace(earlier, skipped=reading.skipped), None
+        skipped = sorted({*asked.found.skipped, *reading.skipped})
+        return replace(earlier, skipped=skipped, changed=[]), None
     records.weighed(stack)
     asked.tell("finding messages")
     traffic = understood(records, buckets, reading, asked.repair, stack)
@@ -99,8 +101,9 @@ def carried_out(
     tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
     tables.write_processes(known.names.values())
     waiting = write_workload(tables, events)
+    changed = changed_files(asked.found, asked.earlier)
     summary = summary_of(
-        asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier
+        asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier, changed
     )
     tables.write_summary(summary.as_object())
     return summary, events
@@ -272,18 +275,26 @@ def counted_reading(records: Moving) -> tuple[Reading, Batch]:
     for row in found[packing.FACT].to_pylist():
         counts[row["fact"], row["name"]] += row["count"]
     files = found[packing.READ].to_pylist()
+    check_readable(files)
     reasons = {name: count for (fact, name), count in counts.items() if fact == packing.WHY_NOT}
     reading = Reading(
-        formats=format_counts([file for file in files if file["format"] != KNOWN]),
+        formats=format_counts([file for file in files if file["format"] not in NOT_READ]),
         rejects_by_reason=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
         spans=sum(count for (fact, _), count in counts.items() if fact == packing.RAN),
         copies=counts[packing.COPIED, ""],
         skipped=sorted(file["source"] for file in files if file["format"] == KNOWN),
+        damaged=damaged_files(files),
         processes=frozenset(
             name for fact, name in counts if fact in (packing.RAN, packing.INVOLVED)
         ),
     )
     return reading, found[packing.READ]
+
+
+def changed_files(found: Found, earlier: Earlier | None) -> list[str]:
+    """The files that an earlier batch has read with other content."""
+    before = frozenset[str]() if earlier is None else earlier.sources
+    return sorted(path for path, _ in (*found.files, *found.elsewhere) if path in before)
 
 
 def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:

@@ -28,6 +28,16 @@ class FormatCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedFile:
+    """A file that is truncated or damaged; what comes before the damage is used."""
+
+    source: str
+    reason: str
+    records: int
+    """Spans, or lines for one receiver, that were read before the damage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
     """Two processes whose messages no clock offset puts in order."""
 
@@ -70,6 +80,9 @@ class Summary:
     """How often something was added, the first time included."""
     skipped: list[str] = field(default_factory=list)
     """Files that an earlier batch had already."""
+    changed: list[str] = field(default_factory=list)
+    """Files that an earlier batch had with other content: both contents count."""
+    damaged: list[DamagedFile] = field(default_factory=list)
 
     @classmethod
     def of_object(cls, fields: Mapping[str, Any]) -> Self:
@@ -77,6 +90,7 @@ class Summary:
         entries = {
             "read": [FormatCount(**one) for one in fields["read"]],
             "contradictions": [Contradiction(**one) for one in fields["contradictions"]],
+            "damaged": [DamagedFile(**one) for one in fields.get("damaged", ())],
         }
         return cls(**{**fields, **entries})
 
@@ -96,7 +110,8 @@ class Reading:
     processes: frozenset[str]
     """Everything that a span ran in, or that sent or received something."""
     skipped: list[str]
-    """Files that were known already."""
+    """Files elsewhere that were known already."""
+    damaged: list[DamagedFile]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +155,7 @@ def summary_of(
     placing: Placing,
     waiting: dict[str, int],
     earlier: Summary | None,
+    changed: list[str],
 ) -> Summary:
     """Everything there is to say."""
     copies = sum(placing.copies.values())
@@ -168,7 +184,9 @@ def summary_of(
         contradictions=contradictions_of(known.gaps, known.clocks, known.names),
         passed_over=sorted(passed_over),
         batches=1 if earlier is None else earlier.batches + 1,
-        skipped=known.reading.skipped,
+        skipped=sorted({*found.skipped, *known.reading.skipped}),
+        changed=changed,
+        damaged=known.reading.damaged,
     )
 
 

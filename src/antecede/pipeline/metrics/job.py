@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.pipeline.audit.facts import RunFacts, check_separate, gather_facts
-from antecede.pipeline.audit.inputs import find_source, read_logs
+from antecede.pipeline.audit.inputs import find_source, narrowed, read_logs
+from antecede.pipeline.job_names import named_jobs
 from antecede.pipeline.metrics.distributions import distributions_of, histograms, rows_by_run
 from antecede.pipeline.metrics.figures import PACKET_TOTALS, Figures, run_row
 from antecede.pipeline.metrics.instants import buffering_delays, message_instants, travelling
@@ -27,6 +28,7 @@ from antecede.pipeline.metrics.non_causal import (
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.places import Places
 from antecede.pipeline.schemas import EVENTS
+from antecede.trace.events import ALL_COLUMNS
 
 SENDER_BUFFER: Final = "sender_buffer"
 IN_TRANSIT: Final = "in_transit"
@@ -52,17 +54,22 @@ def measure_logs(
     copies if it has more.
     """
     with ExitStack() as stack:
+        describe = stack.enter_context(named_jobs(session, "metrics"))
+        describe("looking at the log")
         places = stack.enter_context(Places(session))
         sources = [find_source(path, places) for path in paths]
-        events = read_logs(session, sources)
-        runs = gather_facts(events)
+        written = read_logs(session, sources, ALL_COLUMNS)
+        runs = gather_facts(written, ALL_COLUMNS)
+        events = narrowed(written)
         check_separate(runs, sources)
         names = distinct_names(runs)
         shared = [run.run_id for run, name in zip(runs, names, strict=True) if run.run_id != name]
         log = with_distinct_names(events, shared).select("run_id", *EVENTS.names)
         instants = persisted(message_instants(log), stack)
         sizes = {name: run.copies for run, name in zip(runs, names, strict=True)}
+        describe("looking for stretches to sample")
         stretches = find_stretches(instants, sizes, copies_max) if non_causal else []
+        describe("measuring")
         return measured_runs(log, instants, non_causal=non_causal, stretches=stretches)
 
 

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
+from antecede.pipeline.job_names import named
 from antecede.pipeline.metrics.instants import delivered_copies
 from antecede.trace.parquet import ArrowTable
 
@@ -115,7 +116,7 @@ def non_causal_delays(instants: DataFrame, stretches: Sequence[Stretch] = ()) ->
         "delivered_ns",
     )
     chosen = in_stretches(copies, stretches)
-    return chosen.groupBy("run_id", "number").applyInArrow(lateness_of_stretch, NON_CAUSAL)
+    return chosen.groupBy("run_id", "number").applyInArrow(named(lateness_of_stretch), NON_CAUSAL)
 
 
 def in_stretches(copies: DataFrame, stretches: Sequence[Stretch]) -> DataFrame:

@@ -17,9 +17,12 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from antecede.core.errors import LocalError
+from antecede.pipeline.audit.facts import gather_facts
+from antecede.pipeline.audit.inputs import narrowed, stored_types, with_all_columns
+from antecede.pipeline.job_names import named_jobs
 from antecede.pipeline.metrics.distributions import (
     Distribution,
     Fields,
@@ -28,6 +31,7 @@ from antecede.pipeline.metrics.distributions import (
     rows_by_run,
 )
 from antecede.pipeline.persisting import persisted
+from antecede.pipeline.places import Places, literal
 from antecede.pipeline.profile import stages
 from antecede.pipeline.profile.measures import MEASURES
 from antecede.pipeline.profile.sampling import (
@@ -38,8 +42,13 @@ from antecede.pipeline.profile.sampling import (
     scaled,
 )
 from antecede.pipeline.profile.structure import causal_structure, structure_values
-from antecede.pipeline.schemas import EVENTS, PROCESSES, WORKLOAD, with_run_id
+from antecede.pipeline.schemas import PROCESSES, WORKLOAD, with_run_id
+from antecede.pipeline.written_rows import check_rows
 from antecede.trace.atomic import write_whole
+from antecede.trace.rules import JUDGED
+
+TABLES: Final = ("processes", "channels", "distributions", "timeline")
+"""What a profile replaces, all together."""
 
 
 def read_workload(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame:
@@ -59,15 +68,24 @@ def read_names(session: SparkSession, folder: str, run_id: str | None = None) ->
 
 
 def read_events(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame | None:
-    """The event log in a folder: run_id and its columns, or None if there is none."""
-    table = read_table(session, f"{folder}/events", EVENTS)
-    return None if table is None else of_run(table, run_id)
+    """The event log in a folder, or None if there is none: run_id and what says what caused what.
+
+    `LocalError` names a row that is wrong, if there is one.
+    """
+    stored = stored_types(None, JUDGED)
+    schema = StructType([StructField(name, of) for name, of in stored.items()])
+    table = read_table(session, f"{folder}/events", schema)
+    if table is None:
+        return None
+    ours = of_run(table, run_id)
+    gather_facts(with_all_columns(ours))
+    return narrowed(ours)
 
 
 def read_table(session: SparkSession, path: str, schema: StructType) -> DataFrame | None:
     """The dataset at a path, or None if there is none; its run ids come from its folders."""
     try:
-        return session.read.schema(with_run_id(schema)).parquet(path)
+        return session.read.schema(with_run_id(schema)).parquet(literal(path))
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return None
@@ -149,22 +167,27 @@ def profile(
 
     Of runs with more messages, copies and causes than `entries_max` the structure is estimated.
     """
+    places = Places(session)
+    places.check_replaceable(out, TABLES)
     with ExitStack() as stack:
+        describe = stack.enter_context(named_jobs(session, "profile"))
+        describe("looking at the workload")
         workload = read_workload(session, source, run_id)
         sizes = run_sizes(workload)
         if not sizes:
             raise LocalError(no_messages(source, run_id))
+        describe("finding what caused what")
         sample = sampled(workload, sizes, stack, entries_max)
         tables = prepared(workload, sample, source, run_id, stack)
         counted, line = measured(tables, stack)
         counted, line = persisted(counted, stack), persisted(line, stack)
-        for name, table in (
-            ("processes", tables.totals),
-            ("channels", tables.channels),
-            ("distributions", counted),
-            ("timeline", line),
-        ):
-            table.write.mode("overwrite").partitionBy("run_id").parquet(f"{out}/{name}")
+        parts = (tables.totals, tables.channels, counted, line)
+        with places.replacing(out, TABLES) as stage:
+            for name, table in zip(TABLES, parts, strict=True):
+                describe(f"writing {name}")
+                table.write.partitionBy("run_id").parquet(f"{stage}/{name}")
+                check_rows(places, f"{stage}/{name}", table.count())
+        describe("summing up")
         return summaries(tables, counted, line)
 
 

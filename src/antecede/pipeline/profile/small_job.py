@@ -4,7 +4,6 @@ Spark takes two minutes to plan what five messages take a millisecond for. The s
 file say the same of workloads of any size; a test compares the two.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -30,9 +29,11 @@ from antecede.pipeline.profile.structure import (
     value_counts,
     values_of,
 )
-from antecede.trace.atomic import blaming
-from antecede.trace.datasets import PARTITION, partition_folder, run_id_of
-from antecede.trace.parquet import ArrowArray, ArrowSchema, ArrowTable
+from antecede.trace.atomic import blaming, replacing_together
+from antecede.trace.datasets import PARTITION, common_source, partition_folder, run_id_of
+from antecede.trace.parquet import ArrowArray, ArrowSchema, ArrowTable, read_table, reading
+from antecede.trace.rules import JUDGED
+from antecede.trace.table_rules import check_table
 
 Fields: TypeAlias = dict[str, Any]
 Files: TypeAlias = dict[str, list[Path]]
@@ -40,7 +41,6 @@ Files: TypeAlias = dict[str, list[Path]]
 SMALL_ROWS: Final = 100_000
 """Workloads of so many messages, and logs of four times as many events, are profiled here."""
 
-EVENT_COLUMNS: Final = ("process", "kind", "sender", "sequence", "target", "time_ns")
 TOTALS: Final = (
     *("messages", "copies_sent", "copies_received", "out_degree", "in_degree"),
     *("bytes_sent", "bytes_received"),
@@ -100,7 +100,7 @@ def profile_small(
         copies = nominal_times(structure)
         if logs:
             # A run without a log is one in which nothing has happened.
-            recorded = instants_of(read(logs[run], EVENT_COLUMNS)) if run in logs else None
+            recorded = instants_of(read_log(logs[run])) if run in logs else None
             copies = copies.slice(0, 0) if recorded is None else recorded
         called = read(names[run], ["process", "name"]).to_pylist() if run in names else []
         people = {one["process"]: one["name"] for one in called}
@@ -110,8 +110,9 @@ def profile_small(
             tables[name][run] = rows
     if not profiles:
         raise LocalError(no_messages(source, run_id))
-    for name, by_run in tables.items():
-        write(Path(out) / name, by_run, SCHEMAS[name])
+    with replacing_together(Path(out).absolute(), list(SCHEMAS)) as stage:
+        for name, by_run in tables.items():
+            write(stage / name, by_run, SCHEMAS[name])
     return profiles
 
 
@@ -134,14 +135,29 @@ def files_of(folder: Path) -> Files | None:
 
 def rows_in(runs: Files) -> int:
     """How many rows these files have."""
-    return sum(pq.read_metadata(file).num_rows for files in runs.values() for file in files)
+    count = 0
+    for file in (one for files in runs.values() for one in files):
+        with reading(file):
+            count += pq.read_metadata(file).num_rows
+    return count
 
 
 def read(files: Sequence[Path], columns: Sequence[str]) -> ArrowTable:
     """These columns of all the files; a workload in the order of its messages."""
-    tables = [pq.ParquetFile(file).read(list(columns)) for file in files]
+    tables = []
+    for file in files:
+        with reading(file):
+            tables.append(pq.ParquetFile(file).read(list(columns)))
     table = pa.concat_tables(tables, promote_options="permissive")
     return table.sort_by("message_id") if "message_id" in columns else table
+
+
+def read_log(files: Sequence[Path]) -> ArrowTable:
+    """The event log in these files; `LocalError` names a row that is wrong, if there is one."""
+    source = common_source(list(files))
+    table = read_table(files, source, JUDGED)
+    check_table(table, f"{source}, row", JUDGED)
+    return table
 
 
 def profiled(
@@ -322,10 +338,8 @@ def totals_of(
 
 
 def write(folder: Path, by_run: Mapping[str, Sequence[Fields]], schema: ArrowSchema) -> None:
-    """Replace a table: a file for every run."""
+    """Write a table: a file for every run."""
     with blaming(folder, "write"):
-        if folder.exists():
-            shutil.rmtree(folder)
         for run, rows in by_run.items():
             place = partition_folder(folder, run)
             place.mkdir(parents=True)

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from antecede.pipeline.job_names import named
 from antecede.pipeline.metrics.instants import open_at_once
 from antecede.trace.parquet import ArrowArray, ArrowBatch, ArrowTable
 from antecede.trace.workload import WORKLOAD_COLUMNS
@@ -420,7 +421,7 @@ def causal_structure(workload: DataFrame) -> DataFrame:
     ordered = (
         workload.select(*COLUMNS).repartition("run_id").sortWithinPartitions("run_id", "message_id")
     )
-    return ordered.mapInArrow(structured_batches, STRUCTURE)
+    return ordered.mapInArrow(named(structured_batches), STRUCTURE)
 
 
 def structured_batches(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
@@ -531,7 +532,7 @@ def structure_values(structure: DataFrame) -> DataFrame:
     In:  what `causal_structure` gives, every run in one partition and in one piece, as it does.
     Out: `VALUES`.
     """
-    return structure.mapInArrow(valued_batches, VALUES)
+    return structure.mapInArrow(named(valued_batches), VALUES)
 
 
 def valued_batches(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:

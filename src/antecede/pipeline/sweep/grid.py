@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from antecede.core.catalogue import PROTOCOLS, find_protocol
+from antecede.core.catalogue import ALIASES, PROTOCOLS, catalogue_name, find_protocol
 from antecede.core.errors import LocalError, near_miss
 from antecede.link.notation import parse_count, parse_duration, parse_number, parse_share
 from antecede.pipeline.sweep.plans import (
@@ -51,6 +51,7 @@ from antecede.sim.run import CORE, NODE
 from antecede.sim.workloads.catalogue import Traffic
 from antecede.sim.workloads.settings import Setting
 from antecede.sim.workloads.workload import check_seed
+from antecede.trace.atomic import blaming
 from antecede.trace.restore import located
 
 Table: TypeAlias = dict[str, object]
@@ -207,8 +208,9 @@ class Section:
 def read_toml(path: Path) -> Section:
     """The outermost table of a file; `LocalError` if it cannot be read or is no TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with blaming(path, "read"):
+            text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise LocalError(f"cannot read {path}: {error}") from error
     try:
         return Section(str(path), tomllib.loads(text))
@@ -403,7 +405,7 @@ def limit_of(section: Section) -> Limit:
 
 def variant_of(name: str, section: Section) -> Variant:
     """A protocol with options; `LocalError` if it does not have them."""
-    if name in PROTOCOLS:
+    if name in PROTOCOLS or name in ALIASES:
         raise LocalError(f"{section.where}: a protocol of the catalogue has the same name")
     options: dict[str, int] = {}
     for key, value in (section.table("set") if section.has("set") else {}).items():
@@ -413,7 +415,7 @@ def variant_of(name: str, section: Section) -> Variant:
     host = section.text("host", CORE)
     if host not in (CORE, NODE):
         raise section.error("host", f"cannot be {host!r}: it is {CORE!r} or {NODE!r}")
-    variant = Variant(of=section.text("of"), options=options, host=host)
+    variant = Variant(of=catalogue_name(section.text("of")), options=options, host=host)
     with located(section.where):
         find_protocol(variant.of).create(0, range(2), **options)
     return variant
@@ -452,7 +454,8 @@ def axes_of(
     variants: Mapping[str, Variant],
 ) -> Axes:
     """What a scenario is run with; a replay has as many processes as its tables."""
-    protocols = section.texts("protocols", common.texts("protocols", ("hybrid",)))
+    asked = section.texts("protocols", common.texts("protocols", ("hybrid",)))
+    protocols = tuple(dict.fromkeys(map(catalogue_name, asked)))
     with located(section.where):
         for protocol in protocols:
             if protocol not in variants:

@@ -9,6 +9,7 @@ A sweep that goes on tries again what was lost.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -23,6 +24,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from antecede import __version__
 from antecede.core.catalogue import find_protocol
+from antecede.core.errors import LocalError
+from antecede.counting import counted
+from antecede.pipeline.job_names import named, named_jobs
 from antecede.pipeline.session import SPARK_ERRORS, first_line
 from antecede.pipeline.sweep.grid import Grid
 from antecede.pipeline.sweep.perform import performed_batches
@@ -37,10 +41,13 @@ from antecede.pipeline.sweep.store import (
     WITH_EVENTS,
     RunStore,
 )
-from antecede.trace.atomic import write_whole
+from antecede.pipeline.worker_files import SHARED
+from antecede.trace.atomic import claim, write_whole
 from antecede.trace.datasets import partition_folder
 from antecede.trace.parquet import ArrowTable, load
 
+WRITTEN: Final = ("runs", "summary.json", "events")
+PART: Final = re.compile(r"part-\d{5}-(all-\d+-)?[0-9a-f]{16,}\.parquet")
 JOBS_AT_ONCE: Final = 2
 RUNS_PER_CORE: Final = 32
 COST_PER_CORE: Final = 100_000.0
@@ -99,6 +106,7 @@ def run_sweep(
     Writes `out/runs`, `out/summary.json` and, if asked for, `out/events`, which has to be a folder
     that the executors see under the same name.
     """
+    claim(out, WRITTEN if events else WRITTEN[:-1], known=is_sweep(out))
     store = RunStore(out / "runs")
     store.create()
     plans = grid.plans()
@@ -112,6 +120,8 @@ def run_sweep(
     sweep = Sweep(spark, store, folder, grid.time_limit_ns, report)
     sweep.run([plan for plan in todo if plan.digest not in beyond])
     store.tidy()
+    if events:
+        check_events(out / "events", plans, store.statuses())
     result = SweepResult(
         folder=out,
         by_status=counts_of(store, plans),
@@ -120,6 +130,12 @@ def run_sweep(
     )
     write_summary(result)
     return result
+
+
+def is_sweep(out: Path) -> bool:
+    """Whether a folder is that of a sweep, by the names of all the files in its `runs`."""
+    names = [file.name for file in (out / "runs").glob("*")]
+    return bool(names) and all(PART.fullmatch(name) for name in names)
 
 
 def unfinished(
@@ -140,6 +156,17 @@ def unfinished(
         if status is None or status in again or unseen:
             todo.append(plan)
     return todo
+
+
+def check_events(folder: Path, plans: Sequence[RunPlan], statuses: Mapping[str, str]) -> None:
+    """`LocalError` if workers wrote logs that are not there."""
+    done = [plan for plan in plans if statuses.get(plan.digest) in WITH_EVENTS]
+    missing = [plan for plan in done if not partition_folder(folder, plan.run_id).exists()]
+    if missing:
+        raise LocalError(
+            f"the event logs of {len(missing):,} of {len(done):,} runs were written, and are not "
+            f"there: {folder} {SHARED}"
+        )
 
 
 class Sweep:
@@ -193,7 +220,9 @@ class Sweep:
         """What came of these runs; if they fail together, of each alone."""
         pa = load("pyarrow")
         try:
-            return self._frame(plans).toArrow()
+            with named_jobs(self._spark, "sweep") as describe:
+                describe(f"{counted(len(plans), 'run')}, such as {plans[0].run_id}")
+                return self._frame(plans).toArrow()
         except SPARK_ERRORS as error:
             if self._stopped or not is_alive(self._spark):
                 raise
@@ -209,7 +238,7 @@ class Sweep:
             time_limit_ns=self._time_limit_ns,
         )
         # From one partition, rows are dealt out one to each.
-        return rows.coalesce(1).repartition(len(plans)).mapInArrow(perform, RUNS)
+        return rows.coalesce(1).repartition(len(plans)).mapInArrow(named(perform), RUNS)
 
     def _tell(self, plans: Sequence[RunPlan]) -> None:
         if self._report is not None:

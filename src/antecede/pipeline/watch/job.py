@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import reduce
+from pathlib import Path
 from signal import SIGINT, signal
 from threading import Event
 from typing import Final, Literal, TypeAlias
@@ -16,10 +17,14 @@ from pyspark.sql.types import StructType
 from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.inputs import ONLY_RUN
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS, spans_in_values
+from antecede.pipeline.places import Places, literal
 from antecede.pipeline.schemas import EVENTS, with_run_id
+from antecede.pipeline.watch.history import History, write_progress
+from antecede.pipeline.watch.reading import FILE, accepted, event_rows
 from antecede.pipeline.watch.spans import SpanWatching
 from antecede.pipeline.watch.state import (
     COPY,
+    MARK_COLUMNS,
     Settings,
     State,
     advanced,
@@ -30,14 +35,13 @@ from antecede.pipeline.watch.state import (
     marked,
     marks_of,
     needed_later,
-    read_progress,
     read_state,
     under_way,
-    worst_channels,
-    write_progress,
+    write_batch,
     write_state,
 )
 from antecede.trace.datasets import PARTITION
+from antecede.trace.processes import FOLDER
 
 Format: TypeAlias = Literal["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]
 Tell: TypeAlias = Callable[[list[Progress], list[Channel]], None]
@@ -48,6 +52,17 @@ FILES: Final = "path string, modificationTime timestamp, length bigint, content 
 
 LOOK_S: Final = 0.2
 """So often it is asked whether a watch has ended."""
+
+CHECKPOINT: Final = "checkpoint"
+COMMITS: Final = f"{CHECKPOINT}/commits"
+SIGN: Final = f"{CHECKPOINT}/metadata"
+"""By this file Spark knows where it was; folders of versions without notes have it, too."""
+
+WRITTEN: Final = (
+    *("violations", "duplicates", "inventions", "losses", "retracted", "rejects"),
+    *("progress", "state", CHECKPOINT, FOLDER, "index.html"),
+)
+"""What a watch leaves in its folder."""
 
 WINDOW: Final = "window"
 LOST: Final = "lost"
@@ -86,21 +101,36 @@ def watch(
     are read as by `antecede ingest`.
 
     Findings go to `out/violations` and so on, a folder for each batch. `once` judges what is there
-    and ends. A watch on the same `out` goes on where the last one ended.
+    and ends; `finish` then judges what that left open. A watch on the same `out` goes on where the
+    last one ended.
     """
+    claim_folder(session, out)
     stream = session.readStream.option("recursiveFileLookup", "true")
     if format_name in SPAN_FORMATS:
-        files = stream.format("binaryFile").schema(FILES).load(source)
+        files = stream.format("binaryFile").schema(FILES).load(literal(source))
         rows = spans_in_values(files, format_name=format_name)
         rows = rows.withColumn("run_id", run_of_file(F.col("source")))
     else:
-        rows = stream.format(format_name).schema(EVENTS).load(source)
-        rows = rows.withColumn("run_id", run_of_file(F.col("_metadata.file_path")))
+        rows = event_rows(stream, source, format_name)
+        rows = rows.withColumn("run_id", run_of_file(F.col(FILE)))
     writer = rows.writeStream.foreachBatch(judge_of(out, settings, format_name, tell))
-    writer = writer.option("checkpointLocation", f"{out}/checkpoint")
+    writer = writer.option("checkpointLocation", f"{out}/{CHECKPOINT}")
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{max(1, round(every_s * 1_000))} milliseconds").start()
+
+
+def claim_folder(session: SparkSession, out: str) -> None:
+    """Note that the folder is that of a watch; `LocalError` if others have files in its way."""
+    places = Places(session)
+    here = places.local(out)
+    known = places.exists(f"{out}/{SIGN}") if here is None else is_watch(here)
+    places.claim(out, WRITTEN, known=known)
+
+
+def is_watch(out: str | Path) -> bool:
+    """Whether a folder of this machine is that of a watch, by what Spark keeps in it."""
+    return (Path(out) / SIGN).is_file()
 
 
 def run_of_file(path: Column) -> Column:
@@ -114,16 +144,17 @@ def run_of_file(path: Column) -> Column:
 
 
 def judge_of(
-    out: str, settings: Settings, format_name: Format, tell: Tell | None
+    out: str, settings: Settings, format_name: Format, tell: Tell | None, *, finished: bool = False
 ) -> Callable[[DataFrame, int], None]:
-    """What is done with every batch of files of this format."""
+    """What is done with every batch of files of this format; `finished`: it is the last one."""
     judge = (SpanWatching if format_name in SPAN_FORMATS else Watching)(out, settings).judge
+    history = History(out, settings.horizon_ns)
 
     def judge_and_tell(batch: DataFrame, number: int) -> None:
-        judge(batch, number)
+        progress, marks = judge(batch, number, finished=finished)
         if tell is not None:
-            session = batch.sparkSession
-            tell(read_progress(session, out), worst_channels(session, out))
+            history.add(batch.sparkSession, progress, marks)
+            tell(history.batches, history.worst_channels())
 
     return judge_and_tell
 
@@ -135,20 +166,17 @@ def finish(
     format_name: Format = "parquet",
     tell: Tell | None = None,
 ) -> None:
-    """Judge what is left of a log to which nothing was added since the last batch.
+    """Judge what is left of a log to which nothing will be added, after the watch has ended.
 
-    Should more come nevertheless, the batch that brings it takes the place of this one.
+    That is a batch of its own, after all of Spark's: only then is everything there, also where
+    Spark began with a batch that a killed watch had left. Should more come nevertheless, the batch
+    that brings it takes the place of this one.
     """
-    batches = read_progress(session, out)
-    if batches:
+    done = [int(name) for name in Places(session).names(f"{out}/{COMMITS}") if name.isdecimal()]
+    if done:
         rows = with_run_id(SPAN_ROWS if format_name in SPAN_FORMATS else EVENTS)
         nothing = session.createDataFrame([], rows)
-        judge_of(out, settings, format_name, tell)(nothing, batches[-1].batch + 1)
-
-
-def brought_rows(query: StreamingQuery) -> bool:
-    """Whether there was anything new."""
-    return any(one["numInputRows"] for one in query.recentProgress)
+        judge_of(out, settings, format_name, tell, finished=True)(nothing, max(done) + 1)
 
 
 def wait_for(query: StreamingQuery) -> bool:
@@ -176,31 +204,38 @@ class Watching:
         self._states: Final = f"{out}/state"
         self._settings: Final = settings
 
-    def judge(self, batch: DataFrame, number: int) -> None:
-        """Judge what this batch completes; done twice, it has the same effect as once."""
+    def judge(
+        self, batch: DataFrame, number: int, *, finished: bool = False
+    ) -> tuple[Progress, dict[str, int]]:
+        """Judge what this batch completes, everything if nothing more will come; idempotent.
+
+        Returns what it came to, and how far each run is judged.
+        """
         session = batch.sparkSession
         before = read_state(session, self._states, number, REMEMBERED)
-        rows = before.tables[WINDOW].unionByName(batch).persist()
+        come = accepted(batch, f"{self._out}/rejects/batch={number}")
+        rows = before.tables[WINDOW].unionByName(come).persist()
         try:
             last = last_times(rows)
-            found = marks_of(last, self._settings.patience_ns, self._settings.finished)
+            found = marks_of(last, self._settings.patience_ns, finished)
             marks = advanced(found, before.marks)
             window = marked(rows, marks, before.marks).persist()
-            after = self._judged(window, before, marks, number)
+            progress, after = self._judged(window, before, marks, number, finished)
             write_state(session, self._states, number, after)
             window.unpersist()
         finally:
             rows.unpersist()
         forget_state(session, self._states, number)
+        return progress, marks
 
     def _judged(
-        self, window: DataFrame, before: State, marks: dict[str, int], number: int
-    ) -> State:
-        """Write what is found, and return what is to be remembered."""
+        self, window: DataFrame, before: State, marks: dict[str, int], number: int, finished: bool
+    ) -> tuple[Progress, State]:
+        """Write what is found, and return that in figures and what is to be remembered."""
         settings = self._settings
         open_copies = under_way(window).persist()
         arrivals = newly_delivered(window)
-        patience_ns = 0 if settings.finished else settings.lost_after_ns
+        patience_ns = 0 if finished else settings.lost_after_ns
         late = F.col("submitted_ns") <= F.col("mark_ns") - patience_ns
         missing = open_copies.where(late).drop("mark_ns")
         known_lost = before.tables[LOST]
@@ -217,17 +252,14 @@ class Watching:
             tables = {"losses": lost, "retracted": back, **fresh}
             counts = self._written(tables, counted, number)
         newest = max(marks.values(), default=0)
-        write_progress(
-            window.sparkSession,
-            self._out,
-            Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts),
-        )
+        progress = Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts)
+        write_progress(window.sparkSession, self._out, progress)
         remembered = {
             WINDOW: needed_later(window, open_copies, settings.horizon_ns),
             LOST: known_lost.join(arrivals, list(COPY), "leftanti").unionByName(lost),
             SEEN: self._seen(before, arrivals, marks),
         }
-        return State(remembered, marks)
+        return progress, State(remembered, marks)
 
     def _fresh(
         self, found: Mapping[str, DataFrame], window: DataFrame, before: State
@@ -258,8 +290,11 @@ class Watching:
         """What was delivered within the horizon."""
         both = before.tables[SEEN].unionByName(arrivals)
         first = both.groupBy(*COPY).agg(F.min("delivered_ns").alias("delivered_ns"))
-        oldest = min(marks.values(), default=0) - self._settings.horizon_ns
-        return first.where(F.col("delivered_ns") > oldest)
+        # By run: one that is idle does not keep what others delivered long ago.
+        since = [(run, mark_ns - self._settings.horizon_ns) for run, mark_ns in marks.items()]
+        oldest = both.sparkSession.createDataFrame(since, MARK_COLUMNS)
+        recent = first.join(F.broadcast(oldest), "run_id").where("delivered_ns > mark_ns")
+        return recent.drop("mark_ns")
 
     def _written(
         self, tables: Mapping[str, DataFrame], counted: Mapping[str, DataFrame], number: int
@@ -275,9 +310,7 @@ class Watching:
             ]
             found = {row["name"]: row["rows"] for row in reduce(DataFrame.union, counts).collect()}
             for name, rows in tables.items():
-                if found[name]:
-                    place = f"{self._out}/{name}/batch={number}"
-                    rows.coalesce(1).write.mode("overwrite").parquet(place)
+                write_batch(rows, f"{self._out}/{name}/batch={number}", found[name])
         return found
 
 

@@ -13,6 +13,7 @@ spans between which they went.
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -20,10 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from pyspark.sql.types import StructType
 
 from antecede.audit.progress import Progress
+from antecede.pipeline.audit.tables import VIOLATIONS
 from antecede.pipeline.ingest.library import spans_to_events
 from antecede.pipeline.ingest.span_tables import SPAN_ROWS
 from antecede.pipeline.persisting import persisted
 from antecede.pipeline.schemas import PROCESSES, with_run_id
+from antecede.pipeline.watch.history import write_progress
 from antecede.pipeline.watch.state import (
     MARK_COLUMNS,
     NEVER,
@@ -34,7 +37,7 @@ from antecede.pipeline.watch.state import (
     forget_state,
     marks_of,
     read_state,
-    write_progress,
+    write_batch,
     write_state,
 )
 from antecede.trace.processes import FOLDER as NAMES_FOLDER
@@ -60,10 +63,12 @@ class SpanWatching:
         self._states: Final = f"{out}/state"
         self._settings: Final = settings
 
-    def judge(self, batch: DataFrame, number: int) -> None:
-        """Judge what this batch completes; done twice, it has the same effect as once.
+    def judge(
+        self, batch: DataFrame, number: int, *, finished: bool = False
+    ) -> tuple[Progress, dict[str, int]]:
+        """Judge what this batch completes, everything if nothing more will come; idempotent.
 
-        In: `SPAN_ROWS`, run_id.
+        In: `SPAN_ROWS`, run_id. Returns what it came to, and how far each run is judged.
         """
         session = batch.sparkSession
         before = read_state(session, self._states, number, REMEMBERED)
@@ -74,7 +79,7 @@ class SpanWatching:
             told = come.where("rejected IS NULL").select(*STORED.names)
             spans = persisted(before.tables[SPANS].unionByName(told), stack)
             last = last_ends(spans)
-            marks = advanced(self._marks(last), before.marks)
+            marks = advanced(self._marks(last, finished), before.marks)
             names = numbered(known, last)
             events = 0
             fresh = []
@@ -84,20 +89,22 @@ class SpanWatching:
                 found, count = self._found(own, run, names, (judged_ns, mark_ns), stack)
                 events += count
                 fresh += [found] if found is not None else []
-            early = self._write_findings(fresh, number)
-            self._write_progress(session, number, marks, events, early)
+            early = self._write_findings(session, fresh, number)
+            progress = progress_of(number, marks, events, early)
+            write_progress(session, self._out, progress)
             rows = [(process, name) for name, process in names.items()]
             called = session.createDataFrame(rows, PROCESSES).coalesce(1)
             remembered = {SPANS: self._recent(spans, marks), NAMES: called}
             write_state(session, self._states, number, State(remembered, marks))
             called.write.mode("overwrite").parquet(f"{self._out}/{NAMES_FOLDER}")
         forget_state(session, self._states, number)
+        return progress, marks
 
-    def _marks(self, last: list[Row]) -> dict[str, int]:
+    def _marks(self, last: list[Row], finished: bool) -> dict[str, int]:
         """Up to when each run can be judged."""
         settings = self._settings
-        found = marks_of(last, settings.patience_ns, settings.finished)
-        if settings.finished:
+        found = marks_of(last, settings.patience_ns, finished)
+        if finished:
             return found
         return {run: mark - settings.longest_ns for run, mark in found.items()}
 
@@ -132,34 +139,28 @@ class SpanWatching:
 
     def _write_rejects(self, come: DataFrame, number: int) -> None:
         rejects = come.where("rejected IS NOT NULL").select("source", "rejected.*")
-        if not rejects.isEmpty():
-            place = f"{self._out}/rejects/batch={number}"
-            rejects.coalesce(1).write.mode("overwrite").parquet(place)
+        write_batch(rejects, f"{self._out}/rejects/batch={number}", rejects.count())
 
-    def _write_findings(self, fresh: list[DataFrame], number: int) -> int:
+    def _write_findings(self, session: SparkSession, fresh: list[DataFrame], number: int) -> int:
         """Write what came too early; how much there is."""
-        count = 0
-        for place, rows in enumerate(fresh):
-            found = rows.persist()
-            count += found.count()
-            mode = "append" if place else "overwrite"
-            if count:
-                found.coalesce(1).write.mode(mode).parquet(f"{self._out}/violations/batch={number}")
-            found.unpersist()
+        nothing = session.createDataFrame([], VIOLATIONS)
+        found = reduce(DataFrame.unionByName, fresh, nothing).persist()
+        count = found.count()
+        write_batch(found, f"{self._out}/violations/batch={number}", count)
+        found.unpersist()
         return count
 
-    def _write_progress(
-        self, session: SparkSession, number: int, marks: Mapping[str, int], events: int, early: int
-    ) -> None:
-        progress = Progress(
-            batch=number,
-            mark_ns=max(marks.values(), default=0),
-            clock_ns=time.time_ns(),
-            events=events,
-            violations=early,
-            **dict.fromkeys(NEVER_FOUND, 0),
-        )
-        write_progress(session, self._out, progress)
+
+def progress_of(number: int, marks: Mapping[str, int], events: int, early: int) -> Progress:
+    """The figures of a batch of spans."""
+    return Progress(
+        batch=number,
+        mark_ns=max(marks.values(), default=0),
+        clock_ns=time.time_ns(),
+        events=events,
+        violations=early,
+        **dict.fromkeys(NEVER_FOUND, 0),
+    )
 
 
 def end_of_span() -> Column:

@@ -17,22 +17,21 @@ since the earliest submission of a copy that is still under way. A copy that tak
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from antecede.audit.history import Order
-from antecede.audit.progress import Channel, Progress
 from antecede.pipeline.audit.library import audit
 from antecede.pipeline.audit.small_job import SMALL_EVENTS, audit_small
-from antecede.pipeline.places import Places
+from antecede.pipeline.places import Places, literal
+from antecede.pipeline.written_rows import check_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +47,6 @@ class Settings:
     """A copy that takes longer no longer keeps everything since then in memory."""
     longest_ns: int = 60 * 10**9
     """Of spans: one that takes longer may be told too late to be judged."""
-    finished: bool = False
-    """Nothing more will come: judge everything."""
 
 
 NEVER: Final = -(1 << 62)
@@ -138,7 +135,7 @@ def read_state(
         return State({name: session.createDataFrame([], of) for name, of in tables.items()})
     place = f"{folder}/{batch - 1}"
     found = {
-        name: session.read.schema(of).parquet(f"{place}/{name}")
+        name: session.read.schema(of).parquet(literal(f"{place}/{name}"))
         for name, of in (*tables.items(), (MARKS, MARK_COLUMNS))
     }
     return State(found, {row["run_id"]: row["mark_ns"] for row in found[MARKS].collect()})
@@ -157,39 +154,16 @@ def forget_state(session: SparkSession, folder: str, batch: int) -> None:
         Places(session).remove(f"{folder}/{batch - 2}")
 
 
-COLUMNS: Final = StructType(
-    [StructField(field.name, LongType(), nullable=False) for field in fields(Progress)]
-)
-
-CHANNELS_SHOWN: Final = 10
-
-
-def write_progress(session: SparkSession, out: str, progress: Progress) -> None:
-    """Add the row of a batch; done twice, it is there once."""
-    row = session.createDataFrame([tuple(asdict(progress).values())], COLUMNS)
-    row.coalesce(1).write.mode("overwrite").parquet(f"{out}/progress/{progress.batch}")
-
-
-def read_progress(session: SparkSession, out: str) -> list[Progress]:
-    """All batches so far, in order."""
-    read = session.read.schema(COLUMNS).option("recursiveFileLookup", "true")
-    rows = read.parquet(f"{out}/progress").orderBy("batch").collect()
-    return [Progress(**row.asDict()) for row in rows]
-
-
-def worst_channels(session: SparkSession, out: str) -> list[Channel]:
-    """Where most messages came too early, of all that were found."""
-    try:
-        found = session.read.parquet(f"{out}/violations")
-    except AnalysisException:  # Nothing has been found yet.
-        return []
-    early = found.select("process", "early_sender", "early_sequence").distinct()
-    counted = early.groupBy("early_sender", "process").agg(F.count(F.lit(1)).alias("rows"))
-    ranked = counted.orderBy(F.desc("rows"), "early_sender", "process").limit(CHANNELS_SHOWN)
-    return [
-        Channel(sender=row["early_sender"], process=row["process"], violations=row["rows"])
-        for row in ranked.collect()
-    ]
+def write_batch(rows: DataFrame, place: str, count: int) -> None:
+    """Write the `rows` that a batch found; idempotent, also if it had found something before."""
+    places = Places(rows.sparkSession)
+    if count:
+        rows.coalesce(1).write.mode("overwrite").parquet(place)
+        check_rows(places, place, count)
+    elif places.removes(place):
+        places.remove(place)
+    elif places.exists(place):
+        rows.limit(0).coalesce(1).write.mode("overwrite").parquet(place)
 
 
 LOG: Final = "log.parquet"

@@ -13,6 +13,7 @@ from antecede.report.charts.scale import (
     Scale,
     Text,
     bounds,
+    count_text,
     duration_marks,
     linear_marks,
     log_marks,
@@ -152,6 +153,9 @@ BOTTOM: Final = 44
 MARK_ROOM: Final = 30
 """So far apart are marks at least that measurements put where they are."""
 
+DIGIT_ROOM: Final = 6.5
+"""What a digit of a label is wide."""
+
 SHARED_DASH: Final = 7
 """Lines that lie on each other take turns of this length."""
 
@@ -165,6 +169,7 @@ BAR_TEXT: Final = 62
 
 TEXTS: Final[dict[Unit, Text]] = {
     "number": number_text,
+    "count": count_text,
     "time": time_text,
     "share": percent_text,
 }
@@ -206,7 +211,8 @@ def scale_of(axis: Axis, values: Sequence[float], start: float, end: float) -> S
 def marks_of(axis: Axis, scale: Scale) -> list[float]:
     """The values that get a mark."""
     if axis.marks:
-        return apart([mark for mark in axis.marks if scale.low <= mark <= scale.high], scale)
+        inside = [mark for mark in axis.marks if scale.low <= mark <= scale.high]
+        return apart(inside, scale, TEXTS[axis.unit])
     if axis.log:
         return log_marks(scale.low, scale.high)
     if axis.unit == "time":
@@ -214,11 +220,13 @@ def marks_of(axis: Axis, scale: Scale) -> list[float]:
     return linear_marks(scale.low, scale.high)
 
 
-def apart(marks: Sequence[float], scale: Scale) -> list[float]:
+def apart(marks: Sequence[float], scale: Scale, text: Text) -> list[float]:
     """Those marks whose labels do not run into each other, the last one in any case."""
+    widest = max((len(text(mark)) for mark in marks), default=0)
+    room = max(MARK_ROOM, (widest + 1) * DIGIT_ROOM)
     kept: list[float] = []
     for mark in reversed(marks):
-        if not kept or abs(scale.place(kept[-1]) - scale.place(mark)) >= MARK_ROOM:
+        if not kept or abs(scale.place(kept[-1]) - scale.place(mark)) >= room:
             kept.append(mark)
     return kept[::-1]
 

@@ -14,12 +14,15 @@ MARKS: Final = 5
 
 ROUND: Final = (1, 2, 5, 10)
 
-TIMES_NS: Final = tuple(
-    step * NS_OF_UNIT[unit]
-    for unit in ("ns", "µs", "ms", "s")
-    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500)
+TIMES_NS: Final = (
+    *(
+        step * NS_OF_UNIT[unit]
+        for unit in ("ns", "µs", "ms")
+        for step in (1, 2, 5, 10, 20, 50, 100, 200, 500)
+    ),
+    *(step * NS_OF_UNIT["s"] for step in (1, 2, 5, 10, 20, 30)),
 )
-"""Round durations below a quarter of an hour."""
+"""Round durations below a minute."""
 
 LONG_TIMES_S: Final = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400)
 
@@ -98,6 +101,11 @@ def plain(value: float) -> str:
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count_text(value: float) -> str:
+    """A whole number that says which one it is, so that every digit matters."""
+    return f"{value:,.0f}"
 
 
 def percent_text(value: float) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-Unit: TypeAlias = Literal["number", "time", "share"]
+Unit: TypeAlias = Literal["number", "count", "time", "share"]
 
 DASHES: Final = ("", "6 3", "2 3", "8 3 2 3", "1 2", "12 4", "4 2 1 2 1 2")
 """So that lines can be told apart without colours too."""

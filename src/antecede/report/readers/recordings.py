@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from antecede.audit.findings import Verdict
 from antecede.core.errors import LocalError
+from antecede.counting import counted
 from antecede.report.readers.sources import EVENTS, SUMMARY_FILE, Source, read_json
 from antecede.report.readers.sweep import Sweep, rank
 from antecede.report.spacetime.run import WHOLE, Rows, Run, Window, build_run, rows_of_files
@@ -105,7 +106,8 @@ def note_about(rows: Rows, run: Run, cut: Sequence[str]) -> str:
         )
     if run.unmatched:
         notes.append(
-            f"{run.unmatched:,} packets arrived of which the log does not say who sent them."
+            f"{counted(run.unmatched, 'packet')} arrived of which the log does not say who sent "
+            f"{'it' if run.unmatched == 1 else 'them'}."
         )
     return " ".join(notes)
 

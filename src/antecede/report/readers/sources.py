@@ -179,7 +179,9 @@ def has_columns(file: Path, columns: Sequence[str]) -> bool:
         return set(columns) <= set(names)
     try:
         first = next(iter(read_objects(file)), (0, {}))[1]
-    except LocalError:
+    except LocalError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
         return False
     return set(columns) <= set(first)
 

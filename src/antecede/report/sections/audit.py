@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import quote
 
 from antecede.audit.explain import explain
+from antecede.counting import counted
 from antecede.report.charts.scale import time_text
 from antecede.report.charts.spec import Axis, LineChart, Look, Series
 from antecede.report.page.markup import Markup, element, joined
@@ -125,14 +126,14 @@ def trace_link(trace_id: str | None, trace_url: str | None) -> str | Markup:
 
 def looked_at(one: Audited) -> str:
     """How much there was to look at."""
-    counted = {
-        "runs": one.runs if one.runs != 1 else None,
-        "events": one.events,
-        "messages": one.messages,
-        "deliveries": one.deliveries,
-        "processes": one.processes,
-    }
-    known = [f"{count:,} {what}" for what, count in counted.items() if count is not None]
+    counts = [
+        (one.runs if one.runs != 1 else None, "run", "runs"),
+        (one.events, "event", "events"),
+        (one.messages, "message", "messages"),
+        (one.deliveries, "delivery", "deliveries"),
+        (one.processes, "process", "processes"),
+    ]
+    known = [counted(count, *nouns) for count, *nouns in counts if count is not None]
     return ", ".join(known) or "a log"
 
 
@@ -174,7 +175,7 @@ def sample_text(one: Audited) -> str:
     """What rests on a sample, and what does not."""
     return (
         f"Medians and the curve below are estimated from a sample of {one.sampled:,} of "
-        f"{one.violations:,} violations; counts, maxima and the worst cases are of all."
+        f"{counted(one.violations, 'violation')}; counts, maxima and the worst cases are of all."
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from antecede.counting import counted
 from antecede.lab.comparison import claims
 from antecede.lab.comparison import readings as measured
 from antecede.lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
@@ -166,7 +167,7 @@ def comparison_section(comparison: Comparison, number: int) -> Section:
             left_out(comparison),
         ]
     )
-    seeds = f"{comparison.seeds} seeds" if comparison.seeds > 1 else "1 seed"
+    seeds = counted(comparison.seeds, "seed")
     return Section(
         identity=f"comparison-{number}",
         title="Comparison",

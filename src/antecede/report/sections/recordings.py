@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from antecede.counting import counted
 from antecede.report.charts.scale import plain, time_text
 from antecede.report.charts.spec import Axis, LineChart, Look, Series
 from antecede.report.page.markup import Markup, element, joined, json_script
@@ -149,9 +150,16 @@ def quality_section(ingested: Sequence[Ingested]) -> Section | None:
     return Section(
         identity="quality",
         title="Quality of the traces",
-        lead=f"{moved:,} clocks were moved; {still:,} messages still arrive before they are sent.",
+        lead=quality_lead(moved, still),
         body=joined([run_markup(one, len(ingested) > 1) for one in ingested]),
     )
+
+
+def quality_lead(moved: int, still: int) -> str:
+    """How many clocks were moved, and what that did not help."""
+    clocks = f"{counted(moved, 'clock')} {'was' if moved == 1 else 'were'} moved"
+    late = "arrives before it is sent" if still == 1 else "arrive before they are sent"
+    return f"{clocks}; {counted(still, 'message')} still {late}."
 
 
 def run_markup(one: Ingested, titled: bool) -> Markup:

@@ -17,12 +17,23 @@ from typing import Final, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.trace.datasets import common_source, suffix_of
-from antecede.trace.events import COLUMNS, KINDS
-from antecede.trace.files import read_files
+from antecede.trace.events import ALL_COLUMNS, COLUMNS, KINDS, Event
+from antecede.trace.files import read_rows
 from antecede.trace.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
-from antecede.trace.parquet import ArrowArray, ArrowTable, load, reading
+from antecede.trace.parquet import (
+    OPTIONAL,
+    ArrowArray,
+    ArrowTable,
+    is_number,
+    load,
+    plain,
+    read_table,
+    reading,
+)
+from antecede.trace.table_rules import check_table, complaints
 
 MISSING: Final = -1
+REQUIRED: Final = tuple(name for name in COLUMNS if name not in OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,11 +173,16 @@ class Rows:
 def rows_of_log(log: EventLog, window: Window = WHOLE, most: int = EVENTS_MAX) -> Rows:
     """The rows of a log in memory."""
     rows = [row for block in log.blocks() for row in PACKED.iter_unpack(block)]
+    return part_of(rows, log.packet_kinds, window, most)
+
+
+def part_of(rows: Sequence[Row], packet_kinds: Sequence[str], window: Window, most: int) -> Rows:
+    """Those of the rows of a run that are wanted."""
     start_ns = min(map(TIME, rows), default=0)
     low_ns, high_ns = limits(map(TIME, rows), start_ns, window, most)
     return Rows(
         rows=[row for row in rows if low_ns <= TIME(row) <= high_ns],
-        packet_kinds=log.packet_kinds,
+        packet_kinds=packet_kinds,
         start_ns=start_ns,
         total=len(rows),
     )
@@ -183,21 +199,31 @@ def limits(times: Iterable[int], start_ns: int, window: Window, most: int) -> tu
 
 
 def rows_of_files(files: list[Path], window: Window = WHOLE, most: int = EVENTS_MAX) -> Rows:
-    """The rows that these files hold together.
+    """The rows that these files hold together; `LocalError` names one that is wrong.
 
-    Parquet is read column by column, several times as fast as row by row.
+    Parquet is read column by column, several times as fast as row by row; of a long run only the
+    part that is wanted is read, and checked.
     """
     if any(suffix_of(file) != ".parquet" for file in files):
-        return rows_of_log(read_files(files), window, most)
-    ds = load("pyarrow.dataset")
+        return part_of(*packed_rows(read_rows(files)), window, most)
     source = common_source(files)
+    if rows_in(files) <= most:
+        table = read_table(files, source, REQUIRED, OPTIONAL)
+        check_table(table, f"{source}, row")
+        return part_of(*rows_of_table(table), window, most)
+    ds = load("pyarrow.dataset")
     with reading(source):
         dataset = ds.dataset([str(file) for file in files], format="parquet", partitioning=None)
         times = dataset.to_table(columns=["time_ns"])["time_ns"]
+        if times.null_count or not is_number(times.type):
+            raise LocalError(f"{source}: column 'time_ns' must have an integer in every row")
         low_ns, high_ns, start_ns = column_limits(times, window, most)
         inside = (ds.field("time_ns") >= low_ns) & (ds.field("time_ns") <= high_ns)
-        table = dataset.to_table(columns=list(COLUMNS), filter=inside)
-    rows, packet_kinds = rows_of_table(table, source)
+        there = [name for name in ALL_COLUMNS if name in dataset.schema.names]
+        table = plain(dataset.to_table(columns=there, filter=inside))
+    for _, reason in complaints(table):
+        raise LocalError(f"{source}: {reason}")
+    rows, packet_kinds = rows_of_table(table)
     return Rows(rows=rows, packet_kinds=packet_kinds, start_ns=start_ns, total=len(times))
 
 
@@ -218,32 +244,53 @@ def column_limits(times: ArrowArray, window: Window, most: int) -> tuple[int, in
     return low_ns, high_ns, start_ns
 
 
-def rows_of_table(table: ArrowTable, source: Path) -> tuple[list[Row], list[str]]:
-    """The rows of an Arrow table with the columns of the event log, and its packet kinds."""
+def rows_in(files: Iterable[Path]) -> int:
+    """How many rows Parquet files have."""
+    pq = load("pyarrow.parquet")
+    count = 0
+    for file in files:
+        with reading(file):
+            count += pq.read_metadata(file).num_rows
+    return count
+
+
+def rows_of_table(table: ArrowTable) -> tuple[list[Row], list[str]]:
+    """The rows of an Arrow table that is a right event log, and its packet kinds."""
     pa = load("pyarrow")
     kinds: list[str] = []
     columns: list[list[int]] = []
     for name in COLUMNS:
-        column = table[name]
-        if name == "kind":
-            columns.append(codes_of(column.to_pylist(), KINDS, source))
+        if name not in table.column_names:
+            columns.append([NULL] * len(table))
+        elif name == "kind":
+            columns.append([KINDS.index(kind) for kind in table[name].to_pylist()])
         elif name == "packet_kind":
-            codes, kinds = interned(column.to_pylist())
+            codes, kinds = interned(table[name].to_pylist())
             columns.append(codes)
         else:
-            columns.append(column.cast(pa.int64()).fill_null(NULL).to_pylist())
+            columns.append(table[name].cast(pa.int64()).fill_null(NULL).to_pylist())
     return list(zip(*columns, strict=True)), kinds
 
 
-def codes_of(values: list[str | None], known: Sequence[str], source: Path) -> list[int]:
-    """The place of each value among the known ones."""
-    code = {value: number for number, value in enumerate(known)}
-    try:
-        return [code[value] for value in values]  # type: ignore[index] # a null is unknown too
-    except KeyError as error:
-        raise LocalError(
-            f"{source}: column 'kind' is {error.args[0]!r}, not one of {', '.join(known)}"
-        ) from None
+def packed_rows(events: Sequence[Event]) -> tuple[list[Row], list[str]]:
+    """These events as rows, and their packet kinds."""
+    codes, kinds = interned([event.packet_kind for event in events])
+    rows: list[Row] = []
+    for event, code in zip(events, codes, strict=True):
+        message = (event.sender, event.sequence, event.target, event.packet)
+        rows.append(
+            (
+                event.process,
+                event.position,
+                KINDS.index(event.kind),
+                *(NULL if value is None else value for value in message),
+                code,
+                event.time_ns,
+                event.payload_bytes,
+                event.metadata_bytes,
+            )
+        )
+    return rows, kinds
 
 
 def interned(values: list[str | None]) -> tuple[list[int], list[str]]:

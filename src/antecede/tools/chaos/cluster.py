@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Self, TypeAlias, final
 
 from antecede.audit.departures import Judgement, judge
+from antecede.counting import counted
 from antecede.tools.chaos.lives import Counts, Life, Witness, start_node
 from antecede.tools.child import Child, ChildFailed, interrupts_held
 from antecede.tools.proxy import Conditions, Proxy
@@ -392,12 +393,16 @@ def outcome_text(outcome: Outcome, command: str) -> str:
     """The page; `command` shows the same schedule again."""
     counts = outcome.counts
     lines = [
-        f"{counts.seconds:g} s, {counts.faults} faults: {counts.kills} SIGKILLs, {counts.pauses} "
-        f"pauses, {counts.cuts} cuts; {counts.lives} lives in all",
-        f"{counts.messages:,} messages asked for, {counts.deliveries:,} deliveries; "
-        f"{counts.datagrams:,} datagrams, {counts.lost:,} of them lost or cut off",
-        f"{counts.expulsions} expulsions told, {counts.fenced} nodes told that they are expelled; "
-        f"{counts.refused} messages refused, {counts.again} deliveries marked as perhaps repeated",
+        f"{counts.seconds:g} s, {counted(counts.faults, 'fault')}: "
+        f"{counted(counts.kills, 'SIGKILL')}, {counted(counts.pauses, 'pause')}, "
+        f"{counted(counts.cuts, 'cut')}; {counted(counts.lives, 'life', 'lives')} in all",
+        f"{counted(counts.messages, 'message')} asked for, "
+        f"{counted(counts.deliveries, 'delivery', 'deliveries')}; "
+        f"{counted(counts.datagrams, 'datagram')}, {counts.lost:,} of them lost or cut off",
+        f"{counted(counts.expulsions, 'expulsion')} told, "
+        f"{counted(counts.fenced, 'node')} told of being expelled; "
+        f"{counted(counts.refused, 'message')} refused, "
+        f"{counted(counts.again, 'delivery', 'deliveries')} marked as perhaps repeated",
     ]
     found = outcome.findings()
     if found:

@@ -22,7 +22,8 @@ from tempfile import TemporaryFile
 from typing import IO, Final
 
 from antecede.core.errors import LocalError, near_miss
-from antecede.trace.atomic import replacing
+from antecede.trace.atomic import read_note, replacing, write_note
+from antecede.trace.ownership import check_owned
 
 PACKED = ".gz"
 ARCHIVED = ".tar.xz"
@@ -87,6 +88,7 @@ class Fetched:
 def fetch(one: TraceSet, out: Path, source: Path | None, tell: Tell) -> Fetched:
     """Have all files of a set below `out`, from `source` or else from the network."""
     wanted = [name for name in one.files if not is_right(one, out, name)]
+    claim_files(one, out, wanted)
     if wanted and source is not None:
         for name in wanted:
             copy(one, source, out, name)
@@ -97,6 +99,15 @@ def fetch(one: TraceSet, out: Path, source: Path | None, tell: Tell) -> Fetched:
             tell(f"{one.name}: {number} of {len(wanted)}: {name}")
             fetch_file(one, out, name)
     return Fetched(files=len(one.files), new=len(wanted))
+
+
+def claim_files(one: TraceSet, out: Path, wanted: list[str]) -> None:
+    """Note which files will be ours; `LocalError` if somebody else has one in the way."""
+    if wanted:
+        places = [one.place(out, name).relative_to(out).as_posix() for name in wanted]
+        note = read_note(out)
+        check_owned(str(out), note, (place for place in places if (out / place).exists()))
+        write_note(out, note.added(files=places))
 
 
 def is_right(one: TraceSet, folder: Path, name: str) -> bool:

@@ -1,8 +1,7 @@
 """Which formats there are, how to tell them apart, and how each is read."""
 
-import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -64,6 +63,7 @@ DEPENDENCIES: Final = re.compile(rb'"callCount"\s*:')
 
 UNKNOWN: Final = "none of the formats that are understood"
 EMPTY: Final = "empty file"
+NO_TABLE: Final = "not a line of a message table"
 NO_TIMES: Final = "a graph of dependencies, without times: `antecede grow` takes it"
 
 
@@ -79,7 +79,12 @@ def detected(head: bytes, unit: str | None) -> str | None:
     lines = first_lines(head)
     if nezha.is_header(lines[0]):
         return NEZHA
-    return MESSAGES if tables.layout_of(lines, unit) is not None else None
+    return MESSAGES if table_layout(lines, unit) is not None else None
+
+
+def table_layout(lines: Sequence[str], unit: str | None) -> tables.Layout | None:
+    """The layout of a message table that begins with these lines, be they readable or not."""
+    return tables.layout_of(lines, unit) or tables.presumed_layout(lines, unit)
 
 
 def is_binary(head: bytes) -> bool:
@@ -107,7 +112,7 @@ def can_be_cut(head: bytes, format_name: str, unit: str | None) -> bool:
         return rest.lstrip()[:1] == b"{" and parsed(first) is not None
     format_name = detected(head, unit) or format_name if format_name == AUTO else format_name
     if format_name == MESSAGES:
-        layout = tables.layout_of(first_lines(head), unit)
+        layout = table_layout(first_lines(head), unit)
         return layout is not None and not layout.refers_to_lines
     return format_name == NEZHA and nezha.is_header(first_lines(head)[0])
 
@@ -166,13 +171,13 @@ def read_lines(
     first = sample[0]
     lines = lines_of(stream, first_byte=first_byte)
     if format_name == NEZHA:
-        yield from nezha.spans_in(first, without_header(lines, first, first_byte is None))
+        headed = nezha.is_header(first) and first_byte is None
+        yield from nezha.spans_in(first, without_header(lines, first, headed))
         return
-    layout = tables.layout_of(sample, unit)
+    layout = table_layout(sample, unit)
     if layout is None:
-        yield almost_a_table(head, unit) or Reject(
-            "line 1", "not a message table", excerpt_of(first)
-        )
+        for line in tables.without_comments(lines):
+            yield Reject(line.position, NO_TABLE, excerpt_of(line.text))
         return
     yield from tables.copies_in(
         layout, without_header(lines, first, layout.headed and first_byte is None)
@@ -188,19 +193,9 @@ def without_header(lines: Iterator[Line], header: str, headed: bool) -> Iterator
             yield line
 
 
-def unknown_content(head: bytes, unit: str | None) -> Reject:
-    """That a file is in no format that is understood, and why, if it is almost in one."""
+def unknown_content(head: bytes) -> Reject:
+    """That a file is in no format that is understood."""
     if not head:
         return Reject("", EMPTY, "")
     reason = NO_TIMES if DEPENDENCIES.search(head) else UNKNOWN
-    return almost_a_table(head, unit) or Reject("", reason, excerpt_of(first_lines(head)[0]))
-
-
-def almost_a_table(head: bytes, unit: str | None) -> Reject | None:
-    """Why the first likely line of a message table cannot be read, and where it stands."""
-    almost = tables.almost_a_line(first_lines(head), unit)
-    if almost is None:
-        return None
-    line, reject = almost
-    number = next(one.number for one in lines_of(io.BytesIO(head)) if one.text.strip() == line)
-    return reject._replace(position=f"line {number}{reject.position}")
+    return Reject("", reason, excerpt_of(first_lines(head)[0]))

@@ -37,7 +37,9 @@ def spans_in(header: str, lines: Iterator[Line]) -> Iterator[records.Span | reco
     names = [cell.strip() for cell in header.split(",")]
     missing = [column for column in COLUMNS if column not in names]
     if missing:
-        yield records.Reject("line 1", f"no column {missing[0]}", records.excerpt_of(header))
+        reason = f"no column {missing[0]} in the first line"
+        for line in lines:
+            yield records.Reject(line.position, reason, records.excerpt_of(line.text))
         return
     places = [names.index(column) for column in COLUMNS]
     operation = names.index(OPERATION) if OPERATION in names else None

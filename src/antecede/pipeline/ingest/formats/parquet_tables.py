@@ -12,6 +12,8 @@ from antecede.pipeline.ingest.formats.records import Copy, Reject, UnreadableErr
 
 BATCH_ROWS: Final = 1 << 14
 
+DAMAGED: Final = "damaged Parquet file"
+
 
 def copies_in(
     file: IO[bytes], unit: str | None, stretch: tuple[int, int] | None = None
@@ -20,11 +22,14 @@ def copies_in(
     in a stretch of its bytes."""
     try:
         table = pq.ParquetFile(file)
-    except pa.ArrowException:
-        yield Reject("", "damaged Parquet file", "")
+        first = first_row(table)
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        yield Reject("", DAMAGED, "")
         return
     names = table.schema_arrow.names
-    layout = tables.named_layout(names, None, unit, first_row(table))
+    layout = tables.named_layout(names, None, unit, first)
     if layout is None:
         yield Reject("", "no columns for sender, receivers and time", excerpt_of(", ".join(names)))
         return
@@ -37,8 +42,10 @@ def copies_in(
         for batch in table.iter_batches(BATCH_ROWS, row_groups=[*groups], columns=columns):
             yield from copies_of_batch(batch, layout, names, number)
             number += len(batch)
-    except (pa.ArrowException, OSError):
-        yield Reject(f"row {number + 1}", "damaged Parquet file", "")
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        yield Reject(f"row {number + 1}", DAMAGED, "")
 
 
 def groups_in(table: Any, start: int, end: int) -> range:  # noqa: ANN401 pyarrow has no types

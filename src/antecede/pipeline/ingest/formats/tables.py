@@ -65,7 +65,7 @@ ALIASES: Final = {
 ROLES: Final = {alias: role for role, aliases in ALIASES.items() for alias in aliases}
 POSITIONAL: Final = (SENDER, RECEIVERS, TIME, RECEIVED, CAUSES)
 
-TOO_FAR: Final = "is more than 146 years from 1970, in its unit"
+TOO_FAR: Final = "is more than 146 years from 1970"
 
 COLUMNS_MIN: Final = 3
 """Sender, receivers and time there must be."""
@@ -223,21 +223,17 @@ def column_at_fault(text: str, layout: Layout) -> str:
     return ""
 
 
-def almost_a_line(lines: Sequence[str], unit: str | None) -> tuple[str, Reject] | None:
-    """Which of these lines looks like one of a message table that cannot be read, and why not.
+def presumed_layout(lines: Sequence[str], unit: str | None) -> Layout | None:
+    """The layout of a table none of whose first lines can be read, or None if it is none.
 
-    None if none does: three columns or more, and a number in the third, make a likely one.
+    Three columns or more, and a number in the third, make a likely line; at least half of them
+    must be. Then every line is read, or rejected for a reason of its own.
     """
     for delimiter in (*DELIMITERS, None):
-        for line in lines:
-            cells = readable_cells(line, delimiter)
-            if len(cells) < COLUMNS_MIN or not is_number(cells[2]):
-                continue
-            layout = positional(cells, delimiter, unit)
-            try:
-                copies_of_cells(cells, layout, 1)
-            except UnreadableError as error:
-                return line, Reject(column_at_fault(line, layout), str(error), excerpt_of(line))
+        rows = [readable_cells(line, delimiter) for line in lines]
+        likely = [row for row in rows if len(row) >= COLUMNS_MIN and is_number(row[2])]
+        if likely and 2 * len(likely) >= len(lines):
+            return positional(max(likely, key=len), delimiter, unit)
     return None
 
 
@@ -336,7 +332,7 @@ def time_of(value: object, unit_ns: int, what: str) -> int:
         return in_range((moment - UNIX_EPOCH) // timedelta(microseconds=1) * 1_000, what)
     number = whole_number(value)
     if number is not None:
-        return in_range(number * unit_ns, what)
+        return in_range(number * unit_ns, what, unit_ns)
     if isinstance(value, str) and "-" in value[1:] and "e-" not in value.lower():
         return date_of(value.strip(), what)
     if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
@@ -362,11 +358,21 @@ def fraction_of(text: str, unit_ns: int, what: str) -> int:
         raise UnreadableError(f"{what} is not a time") from None
     if not number.is_finite() or number.adjusted() > 20:
         raise UnreadableError(f"{what} {TOO_FAR}")
-    return in_range(round(number * unit_ns), what)
+    return in_range(round(number * unit_ns), what, unit_ns)
 
 
-def in_range(time_ns: int, what: str) -> int:
-    """The time if it is one that can be calculated with."""
+def in_range(time_ns: int, what: str, unit_ns: int | None = None) -> int:
+    """The time if it is one that can be calculated with; dates have no unit."""
     if abs(time_ns) > TIME_NS_MAX:
-        raise UnreadableError(f"{what} {TOO_FAR}")
+        better = "" if unit_ns is None else better_unit(abs(time_ns), unit_ns)
+        raise UnreadableError(f"{what} {TOO_FAR}{better}")
     return time_ns
+
+
+def better_unit(time_ns: int, unit_ns: int) -> str:
+    """In which unit a time was read that is too far away, and the first in which it is not."""
+    names = {each: name for name, each in UNITS_NS.items()}
+    finer = [each for each in names if each < unit_ns]
+    fits = next((each for each in finer if time_ns // unit_ns * each <= TIME_NS_MAX), None)
+    advice = "" if fits is None else f", but not in {names[fits]} (--time-unit {names[fits]})"
+    return f" in {names[unit_ns]}{advice}"

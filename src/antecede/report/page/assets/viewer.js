@@ -118,8 +118,10 @@ export class Viewer {
   /** Let the panels look at the same stretch of time: all of it if that is short. */
   #align() {
     const leading = this.panels.find((panel) => panel.run?.violations.length) ?? this.panels[0];
+    // Before they follow: a shorter run would cut the end of a longer one off.
+    const whole = this.panels.every((panel) => panel.showsAll);
     this.#follow(leading);
-    if (this.panels.every((panel) => panel.showsAll)) leading.show(0, leading.view.limit, true);
+    if (whole) leading.show(0, leading.view.limit, true);
   }
 
   /**

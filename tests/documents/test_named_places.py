@@ -1,0 +1,126 @@
+"""A document or a docstring that names a file, a module or a function names one that exists."""
+
+import builtins
+import importlib
+import re
+import subprocess
+from functools import cache, reduce
+from pathlib import Path
+
+import pytest
+
+from tests.documents.pages import ROOT, all_pages
+
+BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|v|pml|csv|yaml|yml|ipynb|css|svg|txt)")
+MODULE = re.compile(r"antecede(?:\.\w+)+")
+CALL = re.compile(r"(?:\w+\.)*(\w+)\([^()]*\)")
+NAME = re.compile(r"(?:\w+\.)*([a-z]+(?:_[a-z]+)+)")
+
+TO_BE_WRITTEN = {
+    "docs/EVALUATION.md": {"tables/traces.csv", "evaluation/EVALUATION.md"},
+    "docs/guides/service-mesh.md": {"mesh.toml"},
+    "docs/guides/your-own-protocol.md": {"patient.py"},
+    "docs/tutorial.md": {"hello.py"},
+    "docs/decisions/0130-out-folders-belong-to-their-owners.md": {"notes.txt"},
+    "src/antecede/pipeline/evaluate/job.py": {"OUT/EVALUATION.md"},
+}
+"""Files that a reader of the page writes, or a command."""
+
+OF_OTHERS = {"io_uring", "epoll_wait", "collect_set", "dumpTimeSpent", "createDataFrame"}
+"""Names of the kernel and of Spark."""
+
+PLACEHOLDERS = {"antecede.NAME", "antecede.alice"}
+METRIC = "antecede_"
+"""Names of figures, which tests/live compares with the page about them."""
+
+
+@cache
+def tracked() -> list[str]:
+    """Every file of the repository."""
+    command = ["git", "-C", str(ROOT), "ls-files"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode:  # A copy without its history.
+        pytest.skip("this is no clone")
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+@cache
+def words() -> frozenset[str]:
+    """Every name in the sources, and in what they are built with."""
+    kinds = (".py", ".toml", ".v", ".js", ".json", ".pml", "Makefile")
+    texts = (read(name) for name in tracked() if name.endswith(kinds))
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def is_file(name: str) -> bool:
+    return any(file == name or file.endswith(f"/{name}") for file in tracked())
+
+
+def is_module(name: str) -> bool:
+    """Whether this is a module, or something in one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            module = importlib.import_module(".".join(parts[:count]))
+        except ImportError:
+            continue
+        try:
+            reduce(getattr, parts[count:], module)
+        except AttributeError:
+            return False
+        return True
+    return False
+
+
+def is_lost(code: str) -> bool:
+    """Whether this names something that is not there."""
+    if code in PLACEHOLDERS or code.startswith(METRIC):
+        return False
+    if FILE.fullmatch(code):
+        return not is_file(code)
+    if MODULE.fullmatch(code):
+        return not is_module(code)
+    found = CALL.fullmatch(code) or NAME.fullmatch(code)
+    if found is None or found[1] in OF_OTHERS:
+        return False
+    return found[1] not in words() and not hasattr(builtins, found[1])
+
+
+def lost_in(page: str, text: str) -> list[str]:
+    written = TO_BE_WRITTEN.get(page, set())
+    named = {match[1] for match in CODE.finditer(text)} - written
+    return sorted(filter(is_lost, named))
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_what_a_page_names_exists(page: str) -> None:
+    assert lost_in(page, BLOCK.sub("", read(page))) == []
+
+
+def test_what_sources_name_in_their_words_exists() -> None:
+    sources = [name for name in tracked() if name.startswith("src/") and name.endswith(".py")]
+    lost = {name: lost_in(name, read(name)) for name in sources}
+    assert {name: found for name, found in lost.items() if found} == {}
+
+
+def test_what_is_not_there_is_noticed() -> None:
+    """As far as this page goes: its own words are not looked at."""
+    for code in ("core/nothing.py", "antecede.core.nothing", "nothing_of_the" + "_sort()"):
+        assert is_lost(code)
+    for code in ("core/process.py", "process.py", "antecede.open_node", "open_node()", "len()"):
+        assert not is_lost(code)
+
+
+def test_no_cell_of_the_architecture_names_a_file_twice() -> None:
+    rows = [line for line in read("docs/ARCHITECTURE.md").splitlines() if line.startswith("|")]
+    assert len(rows) > 50
+    for row in rows:
+        for cell in row.split("|"):
+            files = [code for code in CODE.findall(cell) if Path(code).suffix == ".py"]
+            assert len(files) == len(set(files)), cell
