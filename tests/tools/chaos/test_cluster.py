@@ -160,6 +160,41 @@ def test_what_was_for_somebody_who_is_gone_is_waited_for_until_its_sender_has_sa
     assert judge(witness.log(), witness.departures).ok
 
 
+def test_what_a_killed_process_had_delivered_and_not_written_is_nobodys_fault() -> None:
+    """It has acknowledged a message, and dies before the line about it leaves its process."""
+    witness, (ann, bob) = lives("ann", "bob")
+    witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    witness.killed(bob)
+    assert witness.missing() == 1
+    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+    witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
+    assert witness.missing() == 0
+    assert witness.taken_along() == 1
+    assert judge(witness.log(), witness.departures).ok
+
+
+def test_a_sender_that_has_met_the_next_life_has_told_what_it_had_to_tell() -> None:
+    witness, (ann, bob, again) = lives("ann", "bob", "bob")
+    witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    witness.killed(bob)
+    witness.asks(ann, [again])
+    witness.hears(ann, {"sent": 2, "sequence": 2})
+    witness.hears(ann, {"event": "restarted", "peer": "bob"})
+    assert witness.taken_along() == 1
+    assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
+
+
+def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
+    witness, (ann, bob) = lives("ann", "bob")
+    witness.killed(bob)
+    witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
+    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+
+
 def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_so() -> None:
     witness, (ann, bob) = lives("ann", "bob")
     first, second = witness.asks(ann, [bob]), witness.asks(ann, [bob])

@@ -303,8 +303,10 @@ class Cluster:
         if self._journal and life.number not in self.witness.departures.gone:
             self.witness.falls_asleep(life)
             self._asleep[life.name] = life
-        else:
+        elif self._journal:
             self.witness.crashed(life)
+        else:
+            self.witness.killed(life)
 
     def _expel(self, by: str, name: str) -> None:
         life = self._at.get(by)
@@ -368,6 +370,7 @@ class Cluster:
         counters = [c for targets in self._proxy.counters().values() for c in targets.values()]
         counts.seconds, counts.faults = round(seconds, 1), faults
         counts.lives = len(witness.lives)
+        counts.taken_along = witness.taken_along()
         counts.datagrams = sum(counter.received for counter in counters)
         counts.lost = sum(counter.lost + counter.cut for counter in counters)
         judgement = judge(witness.log(), witness.departures)
@@ -402,7 +405,9 @@ def outcome_text(outcome: Outcome, command: str) -> str:
         f"{counted(counts.expulsions, 'expulsion')} told, "
         f"{counted(counts.fenced, 'node')} told of being expelled; "
         f"{counted(counts.refused, 'message')} refused, "
-        f"{counted(counts.again, 'delivery', 'deliveries')} marked as perhaps repeated",
+        f"{counted(counts.again, 'delivery', 'deliveries')} marked as perhaps repeated; "
+        f"{counted(counts.taken_along, 'copy', 'copies')} perhaps delivered by a process that was "
+        "killed before it had written them",
     ]
     found = outcome.findings()
     if found:

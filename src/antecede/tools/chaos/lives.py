@@ -37,6 +37,8 @@ class Counts:
     again: int = 0
     """Deliveries that came again after a crash, and said so."""
     refused: int = 0
+    taken_along: int = 0
+    """Copies that killed processes without a journal had delivered, and not yet written."""
     expulsions: int = 0
     """How often a node said that it goes on without another one."""
     fenced: int = 0
@@ -121,6 +123,10 @@ class Witness:
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
         self._given_up: Final[set[tuple[int, int, str]]] = set()
+        # When lives without a journal were killed, and which lives have said that they go on
+        # without them.
+        self._killed_ns: Final[dict[int, int]] = {}
+        self._goes_on: Final[set[tuple[int, int]]] = set()
 
     def asks(self, life: Life, targets: Sequence[Life]) -> str:
         """A node is asked to send something; the text by which that is known."""
@@ -149,6 +155,8 @@ class Witness:
         elif event == "fenced":
             self.counts.fenced += 1
             self.departures.gone.add(life.number)
+        elif event == "restarted":
+            self._goes_on |= {(life.number, x) for x in self._killed_ns if self._is(x, line)}
         elif event == "expelled":
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
             self._gives_up(life, str(line["peer"]), line["undelivered"])
@@ -161,6 +169,11 @@ class Witness:
         """A life has ended without a word."""
         life.over = True
         self.departures.gone.add(life.number)
+
+    def killed(self, life: Life) -> None:
+        """A life without a journal was killed: what it had delivered and not written is lost."""
+        self.crashed(life)
+        self._killed_ns[life.number] = time.monotonic_ns()
 
     def is_reborn(self, life: Life, incarnation: int) -> Life:
         """A process that was killed has come back as somebody new: it had been expelled before."""
@@ -187,8 +200,16 @@ class Witness:
                 copy = (seen.life, seen.asked, seen.name)
                 if seen.asked in self.lives[seen.life].interrupted:
                     continue
-                count += copy not in self._came and copy not in self._given_up
+                settled = copy in self._came or copy in self._given_up
+                count += not settled and not self._was_taken_along(seen)
         return count
+
+    def taken_along(self) -> int:
+        """Copies that a killed process may have delivered, and had not written when it died.
+
+        Their senders have told what it may have missed, and these were not among it.
+        """
+        return sum(isinstance(seen, Asked) and self._was_taken_along(seen) for seen in self._seen)
 
     def log(self) -> EventLog:
         """The event log of all lives; what was given up was for a life that is gone."""
@@ -198,7 +219,8 @@ class Witness:
                 if self._was_never_taken(seen):
                     continue
                 target = self._target(seen)
-                if (seen.life, seen.asked, seen.name) in self._given_up:
+                given_up = (seen.life, seen.asked, seen.name) in self._given_up
+                if given_up or self._was_taken_along(seen):
                     self.departures.undelivered.add((seen.life, seen.asked, target))
                 process, kind, sender = seen.life, SUBMITTED, seen.life
             else:
@@ -218,6 +240,18 @@ class Witness:
         if asked.asked not in self.lives[asked.life].interrupted:
             return False
         return not any(copy[:2] == (asked.life, asked.asked) for copy in self._came)
+
+    def _was_taken_along(self, asked: Asked) -> bool:
+        """Whether a process was killed that may have delivered it, and its sender goes on."""
+        copy = (asked.life, asked.asked, asked.name)
+        if copy in self._came or copy in self._given_up or asked.life in self.departures.gone:
+            return False
+        killed_ns = self._killed_ns.get(asked.expected, 0)
+        return asked.time_ns < killed_ns and (asked.life, asked.expected) in self._goes_on
+
+    def _is(self, number: int, line: Line) -> bool:
+        """Whether a line is about a life of that name."""
+        return self.lives[number].name == line["peer"]
 
     def _target(self, asked: Asked) -> int:
         """Which life a copy was for, as far as can be known."""
@@ -250,6 +284,7 @@ class Witness:
     def _goes_on_without(self, life: Life, gone: Life) -> None:
         self.counts.expulsions += 1
         self.departures.gone.add(gone.number)
+        self._goes_on.add((life.number, gone.number))
         now_ns = time.monotonic_ns()
         self.departures.fences.append(Fence(at=life.number, gone=gone.number, time_ns=now_ns))
 
