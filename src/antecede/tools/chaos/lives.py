@@ -156,7 +156,8 @@ class Witness:
             self.counts.fenced += 1
             self.departures.gone.add(life.number)
         elif event == "restarted":
-            self._goes_on |= {(life.number, x) for x in self._killed_ns if self._is(x, line)}
+            killed = [x for x in self._killed_ns if self.lives[x].name == str(line["peer"])]
+            self._goes_on.update((life.number, number) for number in killed)
         elif event == "expelled":
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
             self._gives_up(life, str(line["peer"]), line["undelivered"])
@@ -248,10 +249,6 @@ class Witness:
             return False
         killed_ns = self._killed_ns.get(asked.expected, 0)
         return asked.time_ns < killed_ns and (asked.life, asked.expected) in self._goes_on
-
-    def _is(self, number: int, line: Line) -> bool:
-        """Whether a line is about a life of that name."""
-        return self.lives[number].name == line["peer"]
 
     def _target(self, asked: Asked) -> int:
         """Which life a copy was for, as far as can be known."""
