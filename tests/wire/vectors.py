@@ -253,7 +253,7 @@ def vectors() -> dict[str, object]:
     """All of them."""
     return {
         "about": "docs/live/wire.md explains these bytes; python -m tests.wire.vectors makes them",
-        "version": 2,
+        "version": 3,
         "varints": [varint(value) for value in (0, 1, 127, 128, 300, 16_384, (1 << 62) - 1)],
         "refused_varints": [{"bytes": data, "why": why} for data, why in REFUSED.items()],
         "packets": [packet_vector(packet) for packet in PACKETS],

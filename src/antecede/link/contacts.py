@@ -10,7 +10,18 @@ from antecede.link.guard import OFFERS_MOST, Guard, Offer
 from antecede.link.sealing import Seal
 from antecede.link.session import Session
 from antecede.link.standing import MET
-from antecede.wire.greeting import KEEPS, Greeting
+from antecede.wire.greeting import KEEPS, VERSION, Greeting
+
+NEW: Final = 0
+HERE: Final = 1
+SILENT: Final = 2
+AWAY: Final = 3
+"""A peer, by its name. New: not met yet, and added so lately that it is waited for. Here: met, and
+not over. Silent: here, and not heard for too long in spite of pings. Away: it has left, was
+expelled, or was not met in time; messages leave it out. A hello that is accepted makes it here."""
+
+STATES: Final = ("new", "here", "silent", "away")
+"""What these are called."""
 
 HELLO_NS: Final = 50_000_000
 """The first unanswered hello is repeated after this time, the next after twice that, and so on."""
@@ -61,6 +72,7 @@ class Candidate:
         address = contact.address if fixed else self.address
         session.agree(greeting.window, greeting.payload_limit, greeting.socket_bytes)
         session.keeps = greeting.keeps & KEEPS != 0
+        session.version = min(greeting.newest, VERSION)
         session.establish(
             greeting.incarnation, self.token_in, greeting.token, address, fixed, seal, now_ns
         )
@@ -112,6 +124,7 @@ class Contact:
         "hello_sent_ns",
         "hello_token",
         "hinted_ns",
+        "is_new",
         "name",
         "objection",
         "offers",
@@ -161,6 +174,8 @@ class Contact:
         # Why it will not talk to us, and why we do not talk to it; empty if nothing is known.
         self.refusal = ""
         self.objection = ""
+        # Whether it is waited for: nobody of its name was met, and it was added a short while ago.
+        self.is_new = True
         # Whether its last incarnation was expelled, and no other has been met since.
         self.expelled = False
         # Whether it has left, or was replaced, and its messages wait for the next of its name.
@@ -181,8 +196,16 @@ class Contact:
         self.session = session
         self.targets = [session.id]
 
+    def state(self) -> i64:
+        """One of `NEW`, `HERE`, `SILENT` and `AWAY`."""
+        session = self.session
+        if session.is_here():
+            return SILENT if session.standing.silent else HERE
+        return NEW if self.is_new else AWAY
+
     def is_there(self) -> None:
         """The incarnation that was awaited has come."""
+        self.is_new = False
         self.expelled = False
         self.away = False
         self.former = None

@@ -8,6 +8,7 @@ that token. No two incarnations get the same token. So an old greeting, or one w
 address, changes nothing.
 """
 
+from collections import deque
 from heapq import heappop, heappush
 from typing import Final, final
 
@@ -75,11 +76,13 @@ class Directory:
         "_candidates",
         "_fences",
         "_foreign_at_ns",
+        "_fresh",
         "_guard",
         "_heard",
         "_later",
         "_let_in",
         "_me",
+        "_meet_within_ns",
         "_open_to_strangers",
         "_out",
         "_recalled",
@@ -106,6 +109,7 @@ class Directory:
         fences: Fences,
         open_to_strangers: bool,
         guard: Guard | None,
+        meet_within_ns: i64,
     ) -> None:
         self._guard: Final = guard
         self._fences: Final = fences
@@ -126,6 +130,9 @@ class Directory:
         self._by_peer_token: dict[int, Session] = {}
         # The session that was looked for last, which is most often the next one, too.
         self._heard: Session | None = None
+        # Peers that are waited for, and until when: all for the same time, so first come first.
+        self._meet_within_ns: Final[i64] = meet_within_ns
+        self._fresh: Final[deque[tuple[int, Contact]]] = deque()
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
         # That a peer has met a later incarnation of this node, and whether one was met by this one.
@@ -176,6 +183,7 @@ class Directory:
             self._unmet_strangers[contact.name] = None
         contact.greet_with(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
+        self._fresh.append((now_ns + self._meet_within_ns, contact))
         self._refused.forget(contact.name)
         if contact.address is not None:
             contact.greets_at(now_ns)
@@ -262,10 +270,15 @@ class Directory:
 
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
-        return self._timers[0][0] if self._timers else NEVER_NS
+        wake_ns: i64 = self._timers[0][0] if self._timers else NEVER_NS
+        while self._fresh and not self._fresh[0][1].is_new:
+            self._fresh.popleft()
+        return min(wake_ns, self._fresh[0][0]) if self._fresh else wake_ns
 
     def expire(self, now_ns: i64) -> None:
-        """Say the hellos that are due."""
+        """Say the hellos that are due; whoever was not met in time is away."""
+        while self._fresh and self._fresh[0][0] <= now_ns:
+            self._fresh.popleft()[1].is_new = False
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, name = heappop(self._timers)
             contact = self.by_name.get(name)

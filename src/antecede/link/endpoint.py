@@ -49,7 +49,7 @@ from antecede.link.sealing import Seal
 from antecede.link.sending import Sending
 from antecede.link.session import Session
 from antecede.link.session_maker import SessionMaker
-from antecede.link.standing import ASKS_TO_GO, AWAY, LEAVE_WHEN_RELEASED, STAYING
+from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, RESUMING, STAYING
 from antecede.link.survival import Survival
 from antecede.link.suspicions import Suspicions
 from antecede.link.tokens import Tokens
@@ -106,7 +106,14 @@ class Endpoint:
             self._core.skip_ids(kept.last_id)
         self._fences: Final = Fences(me.name, me.incarnation, self._core, kept)
         self.directory: Final = Directory(
-            me, tokens, self.out, self.reports, self._fences, limits.open_to_strangers, guard
+            me,
+            tokens,
+            self.out,
+            self.reports,
+            self._fences,
+            limits.open_to_strangers,
+            guard,
+            limits.meet_within_ns,
         )
         self.sending: Final = Sending(self._core, limits, self.directory, self.inbox, parts, kept)
         self.survival: Final = Survival(kept, self._core, self.sending)
@@ -514,7 +521,7 @@ class Endpoint:
         former = session if session.met else contact.former
         begins_anew = session.incarnation == greeting.incarnation and not session.ended
         if begins_anew:
-            if session.standing.phase == AWAY:
+            if session.standing.phase == RESUMING:
                 self.reports.append(PeerMet(name=session.name))
             elif session.left:
                 self.reports.append(PeerBack(name=session.name))

@@ -11,6 +11,7 @@ class Limits:
 
     __slots__ = (
         "heartbeat_ns",
+        "meet_within_ns",
         "open_to_strangers",
         "part_size",
         "send_bytes",
@@ -25,8 +26,9 @@ class Limits:
         send_limit: int = 1 << 13,
         send_bytes: int = 1 << 26,
         window: int = 1 << 22,
-        heartbeat_ns: int = 5_000_000_000,
-        silent_ns: int = 10_000_000_000,
+        heartbeat_ns: int = 2_500_000_000,
+        silent_ns: int = 5_000_000_000,
+        meet_within_ns: int = 10_000_000_000,
         open_to_strangers: bool = False,
     ) -> None:
         # Messages, and bytes, that are unsent or not acknowledged by all.
@@ -38,6 +40,8 @@ class Limits:
         self.heartbeat_ns: Final[i64] = heartbeat_ns
         # After how long without a word a peer that owes an answer is reported silent.
         self.silent_ns: Final[i64] = silent_ns
+        # How long a peer that was added is waited for, before messages leave it out.
+        self.meet_within_ns: Final[i64] = meet_within_ns
         # Whether peers that were never introduced are reported, rather than refused.
         self.open_to_strangers: Final = open_to_strangers
         # The largest message that is not cut into parts: a datagram's, and below the core's limit.

@@ -23,7 +23,7 @@ from antecede.link.path.ranges import AckedNumbers
 from antecede.link.path.receipts import Receipts
 from antecede.link.rows import SessionRows
 from antecede.link.sealing import Seal
-from antecede.link.standing import LET_GO, MET, OVER, STAYING, UNMET, Standing
+from antecede.link.standing import LET_GO, MET, OVER, RESUMING, STAYING, UNMET, Standing
 from antecede.wire.fence import Tombstone
 from antecede.wire.frames import FRAME_ROOM
 
@@ -106,6 +106,7 @@ class Session:
         "token_out",
         "told_of_expulsion",
         "unnoted",
+        "version",
         "written_name",
     )
 
@@ -136,6 +137,8 @@ class Session:
         self.incarnation: i64 = 0
         # Whether it has a journal, and until it is met, how far our ids had got before a crash.
         self.keeps = False
+        # The newest version of datagrams that both sides speak.
+        self.version: i64 = 0
         self.sent_before: i64 = 0
         self.token_in: i64 = 0
         self.token_out: i64 = 0
@@ -205,6 +208,11 @@ class Session:
         """The largest payload that goes to it in one message."""
         room = self.path.sizes.size - FRAME_ROOM
         return room if room < self.payload_limit else self.payload_limit
+
+    def is_here(self) -> bool:
+        """Whether it was met and is not over: messages may be submitted to it."""
+        phase = self.standing.phase
+        return (phase == MET or phase == RESUMING) and self.standing.theirs != LET_GO
 
     def is_gone(self) -> bool:
         """Whether nothing can be sent to the peer any more."""

@@ -3,7 +3,7 @@
 Three things are kept apart. Each has named states, and goes only forward:
 
     the peer      UNMET ── it has shown that it is there ──▶ MET ── it is no more ──▶ OVER
-                  AWAY: met before this node crashed, and has still to answer again ──▶ MET
+                  RESUMING: met before this node crashed, and has still to answer again ──▶ MET
     our leaving   STAYING ── bye ──▶ BYE_SAID ── acknowledged ──▶ BYE_HEARD ── release ──▶ LET_GO
     its leaving   STAYING ── bye ──▶ ASKS_TO_GO or AWAITS_BYE ── we release it ──▶ LET_GO
 
@@ -23,7 +23,7 @@ from antecede.core.errors import RemoteError
 UNMET: Final = 0
 MET: Final = 1
 OVER: Final = 2
-AWAY: Final = 3
+RESUMING: Final = 3
 
 STAYING: Final = 0
 BYE_SAID: Final = 1
@@ -80,7 +80,7 @@ class Standing:
 
     def was_met(self) -> None:
         """It was met before this node crashed."""
-        self.phase = AWAY
+        self.phase = RESUMING
 
     def meet(self, now_ns: i64) -> None:
         """It has shown that it is there."""

@@ -51,6 +51,8 @@ NAMES: Final = 0x8B
 NUMBERED: Final = 0x8C
 CHALLENGE: Final = 0x8D
 RESPONSE: Final = 0x8E
+WAITING: Final = 0x8F
+MEMBERS: Final = 0x90
 """Frames of the link: datagrams that came, credit granted, a bye, a release, a wish for an answer,
 the word that its sender has stopped and delivers nothing more; that the payload of the message in
 the next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
@@ -58,7 +60,9 @@ expelled, which comes before every packet of its datagram; that this has been no
 sender suspects to be dead; whom it means by a number, which comes before the first packet of a
 datagram that uses it; by how much the ids of the messages that follow in the datagram are
 larger than the numbers that applications see; and a number that nobody can guess, for a peer that
-seems to have moved, which shows by its response that it is there (RFC 9000 section 8.2)."""
+seems to have moved, which shows by its response that it is there (RFC 9000 section 8.2). From
+version 3 on, as advice that decides nothing: for whom its sender waits before it can give a permit
+that was asked for; and how many nodes are here for its sender, itself included."""
 
 
 def write_header(writer: BytesWriter, token: i64, number: i64, mark: i64) -> None:

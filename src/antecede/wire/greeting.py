@@ -30,9 +30,12 @@ KEYED_COOKIE: Final = 0xA7
 what is answered instead where there are too many hellos: come again with this."""
 
 MAGIC: Final = b"antecede"
-VERSION: Final = 2
+VERSION: Final = 3
 OLDEST_VERSION: Final = 2
 """The versions of datagrams that this node speaks."""
+
+ADVICE_VERSION: Final = 3
+"""From this version on nodes understand the frames `WAITING` and `MEMBERS`."""
 
 KEEPS: Final = 1
 """The sender of a greeting has a journal: it may crash and come back as the same incarnation."""
