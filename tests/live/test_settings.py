@@ -159,10 +159,11 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
 
     assert settings.heartbeat_ns == 30_000_000
     assert (settings.silent_after_ns, settings.patience_ns, settings.linger_ns) == (
-        10_000_000_000,
+        5_000_000_000,
         2_000_000_000,
         0,
     )
+    assert gathered({"heartbeat": 4}).silent_after_ns == 8_000_000_000, "at least two heartbeats"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
         ("trace", 3, "3 is not a path"),
         ("trace_run", " ", "is not a name for a run"),
         ("payload_limit", "65MiB", "the largest payload would never find room"),
-        ("silent_after", 9, "silent_after must be at least twice heartbeat"),
+        ("silent_after", 4, "silent_after must be at least twice heartbeat"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_explained(name: str, given: object, complaint: str) -> None:
