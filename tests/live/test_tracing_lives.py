@@ -16,10 +16,12 @@ from tests.live.processes.groups import free_address
 async def exchange(folder: Path, alice_at: str, bob_at: str) -> None:
     """One life of Alice and Bob; she writes to him before they have met, and afterwards."""
     alice = await antecede.open_node("alice", bind=alice_at, peers={"bob": bob_at}, trace=folder)
-    await alice.send(["bob", "alice"], b"early")
-    assert (await alice.receive(30)).payload == b"early"
+    early = asyncio.create_task(alice.send(["bob", "alice"], b"early"))
+    await asyncio.sleep(0)
     bob = await antecede.open_node("bob", bind=bob_at, peers={"alice": alice_at}, trace=folder)
-    assert (await bob.receive(30)).payload == b"early"
+    for node in (alice, bob):
+        assert (await node.receive(30)).payload == b"early"
+    assert await early == 1
     await alice.send("bob", b"late")
     await bob.receive(30)
     await asyncio.gather(alice.close(), bob.close())
