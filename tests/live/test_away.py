@@ -78,6 +78,7 @@ def test_who_has_left_is_left_out_and_that_is_reported_for_every_message() -> No
         await network.settle()
         assert ready(network, "carol") == [b"%d" % number for number in range(300)]
         assert str(alice.explain()) == "nothing is waiting"
+        assert str(alice.health()) == "ok"
 
         await network.open_node("bob")
         await network.settle()

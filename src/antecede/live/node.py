@@ -337,7 +337,7 @@ class Node:
             return [n for n in names or contacts if n in contacts and contacts[n].state() == NEW]
 
         await self._progress.wait_until(
-            lambda: self._closed or not new(), timeout, "meet", lambda: listing(new())
+            lambda: self._closing or not new(), timeout, "meet", lambda: listing(new())
         )
         self._check_open()
 
