@@ -186,6 +186,32 @@ def test_a_sender_that_has_met_the_next_life_has_told_what_it_had_to_tell() -> N
     assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
 
 
+def test_what_came_before_a_message_that_was_written_cannot_have_been_taken_along() -> None:
+    """Lines leave a process in the order of its deliveries, so it never delivered the first."""
+    witness, (ann, bob) = lives("ann", "bob")
+    texts = [witness.asks(ann, [bob]) for _ in range(3)]
+    for number in (1, 2, 3):
+        witness.hears(ann, {"sent": number, "sequence": number})
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": texts[1]})
+    witness.killed(bob)
+    witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
+    assert witness.taken_along() == 1
+    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+
+
+def test_what_a_later_life_has_written_says_nothing_of_the_one_before() -> None:
+    witness, (ann, bob, again) = lives("ann", "bob", "bob")
+    witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    witness.killed(bob)
+    text = witness.asks(ann, [again])
+    witness.hears(ann, {"event": "restarted", "peer": "bob"})
+    witness.hears(ann, {"sent": 2, "sequence": 2})
+    witness.hears(again, {"from": "ann", "sequence": 2, "text": text})
+    assert witness.taken_along() == 1
+    assert judge(witness.log(), witness.departures).ok
+
+
 def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
     witness, (ann, bob) = lives("ann", "bob")
     witness.killed(bob)

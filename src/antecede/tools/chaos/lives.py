@@ -123,6 +123,8 @@ class Witness:
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
         self._given_up: Final[set[tuple[int, int, str]]] = set()
+        # The last message of each sender that each life has written, by sender and life.
+        self._last_came: Final[dict[tuple[int, int], int]] = {}
         # When lives without a journal were killed, and which lives have said that they go on
         # without them.
         self._killed_ns: Final[dict[int, int]] = {}
@@ -243,9 +245,15 @@ class Witness:
         return not any(copy[:2] == (asked.life, asked.asked) for copy in self._came)
 
     def _was_taken_along(self, asked: Asked) -> bool:
-        """Whether a process was killed that may have delivered it, and its sender goes on."""
+        """Whether a process was killed that may have delivered it, and its sender goes on.
+
+        It writes in the order of its deliveries, which is that of sending: nothing that is missing
+        before a message that it has written was delivered.
+        """
         copy = (asked.life, asked.asked, asked.name)
         if copy in self._came or copy in self._given_up or asked.life in self.departures.gone:
+            return False
+        if asked.asked < self._last_came.get((asked.life, asked.expected), 0):
             return False
         killed_ns = self._killed_ns.get(asked.expected, 0)
         return asked.time_ns < killed_ns and (asked.life, asked.expected) in self._goes_on
@@ -268,6 +276,8 @@ class Witness:
             return
         self.counts.deliveries += 1
         self._came.setdefault((sender, asked, life.name), life.number)
+        pair = (sender, life.number)
+        self._last_came[pair] = max(asked, self._last_came.get(pair, 0))
         self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
 
     def _refuses(self, life: Life, line: Line) -> None:
