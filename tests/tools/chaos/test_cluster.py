@@ -221,6 +221,25 @@ def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
     assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
 
 
+@pytest.mark.parametrize("why", ["left out", "too large"])
+def test_what_was_certainly_not_sent_to_somebody_must_not_come_there(why: str) -> None:
+    """Whether the sender says so before or after it has said what the message is called."""
+    witness, (ann, bob, cat) = lives("ann", "bob", "cat")
+    texts = [witness.asks(ann, [bob, cat]) for _ in range(2)]
+    event = {"event": "undeliverable", "peer": "bob", "why": why}
+    witness.hears(ann, {**event, "sequences": [1]})
+    for number in (1, 2):
+        witness.hears(ann, {"sent": number, "sequence": number})
+    witness.hears(ann, {**event, "sequences": [2]})
+    for number in (1, 2):
+        line = {"from": "ann", "sequence": number, "text": texts[number - 1]}
+        witness.hears(cat, line)
+    assert witness.missing() == 0
+    assert judge(witness.log(), witness.departures).ok
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": texts[1]})
+    assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
+
+
 def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_so() -> None:
     witness, (ann, bob) = lives("ann", "bob")
     first, second = witness.asks(ann, [bob]), witness.asks(ann, [bob])
