@@ -54,6 +54,7 @@ from antecede.link.survival import Survival
 from antecede.link.suspicions import Suspicions
 from antecede.link.tokens import Tokens
 from antecede.link.unfinished import CROWDED_OUT
+from antecede.link.waiting_for import WaitingFor
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone, check_reason
 from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
@@ -122,6 +123,7 @@ class Endpoint:
         )
         self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
         self._rollbacks: Final = Rollbacks(me, process)
+        self.waiting_for: Final = WaitingFor(me.name, self._core, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core, self._fences)
         self.suspicions: Final = Suspicions(self._core)
         self._writer: Final = DatagramWriter(parts, self.out, self._fences, self.suspicions)
@@ -246,6 +248,11 @@ class Endpoint:
         return [contact.session for contact in self.directory.by_name.values()]
 
     # Looking inside.
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self._me.name
 
     @property
     def incarnation(self) -> int:
@@ -493,6 +500,10 @@ class Endpoint:
                 self._follow_path(session)
             if read.news:
                 self._follow_news(now_ns)
+            if read.advice is not None:
+                self.waiting_for.take(session, read.advice, now_ns)
+            if read.asked > 0:
+                self.waiting_for.asked(session, read.asked, now_ns)
         if read.owed:
             session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
         if session.ended or self.fenced is not None:

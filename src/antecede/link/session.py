@@ -11,6 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.link.advice import TakenAdvice
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.kept import MET_SINCE
@@ -24,6 +25,7 @@ from antecede.link.path.receipts import Receipts
 from antecede.link.rows import SessionRows
 from antecede.link.sealing import Seal
 from antecede.link.standing import LET_GO, MET, OVER, RESUMING, STAYING, UNMET, Standing
+from antecede.wire.advice import Advice
 from antecede.wire.fence import Tombstone
 from antecede.wire.frames import FRAME_ROOM
 
@@ -69,6 +71,9 @@ class Session:
         "_timer_ns",
         "_too_large",
         "address",
+        "advice",
+        "advice_due",
+        "asked",
         "assembly",
         "challenge",
         "credit",
@@ -180,6 +185,11 @@ class Session:
         self.suspects_version: i64 = 0
         self.suspicions_due = False
         self.told_of_expulsion = False
+        # Whom it has said that it waits for. And the message of ours whose permit it has last asked
+        # for in vain, or 0, and whom that waits for, to be told.
+        self.advice: TakenAdvice | None = None
+        self.asked: i64 = 0
+        self.advice_due: Advice | None = None
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 
@@ -212,7 +222,7 @@ class Session:
     def is_here(self) -> bool:
         """Whether it was met and is not over: messages may be submitted to it."""
         phase = self.standing.phase
-        return (phase == MET or phase == RESUMING) and self.standing.theirs != LET_GO
+        return (phase in (MET, RESUMING)) and self.standing.theirs != LET_GO
 
     def is_gone(self) -> bool:
         """Whether nothing can be sent to the peer any more."""

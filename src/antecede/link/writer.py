@@ -29,6 +29,7 @@ from antecede.link.session import (
     Session,
 )
 from antecede.link.suspicions import Suspicions
+from antecede.wire.advice import write_waiting
 from antecede.wire.codec import encode, payload_size, write_packet
 from antecede.wire.fence import (
     STONES_MOST,
@@ -253,6 +254,10 @@ class DatagramWriter:
             sent.controls |= SUSPECTS_SENT
         if sent.controls != 0:
             sent.eliciting = True
+        if session.advice_due is not None:
+            # Not worth an answer, nor a datagram of its own: it goes with the acknowledgement.
+            write_waiting(writer, session.advice_due)
+            session.advice_due = None
 
     def _write_news(self, session: Session, sent: Sent) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
