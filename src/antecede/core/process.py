@@ -288,6 +288,10 @@ class NodeProcess(CausalProcess):
         """Who owes permits that our messages wait for, the longest awaited first."""
         return []
 
+    def misses(self, process: int) -> bool:  # noqa: ARG002 - without permits nothing is missed
+        """Whether permits of `process` are missing: nothing submitted later leaves before."""
+        return False
+
     def expected(self, source: int) -> tuple[int, int]:  # noqa: ARG002 - nothing waits by default
         """The last id delivered from `source`, and how many wait there for a gap to close."""
         return 0, 0

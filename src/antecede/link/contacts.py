@@ -89,8 +89,7 @@ class Candidate:
         session = contact.session
         if session.incarnation == self.greeting.incarnation:
             return session.credit.is_overdrawn()
-        replaces = session.met or contact.former is not None
-        return replaces and not contact.restarts.is_left(now_ns)
+        return session.met and not contact.restarts.is_left(now_ns)
 
 
 @final
@@ -114,11 +113,9 @@ class Contact:
         "_elsewhere_ns",
         "_hellos",
         "address",
-        "away",
         "candidates",
         "datagram_size",
         "expelled",
-        "former",
         "hello_at_ns",
         "hello_for",
         "hello_sent_ns",
@@ -178,10 +175,6 @@ class Contact:
         self.is_new = True
         # Whether its last incarnation was expelled, and no other has been met since.
         self.expelled = False
-        # Whether it has left, or was replaced, and its messages wait for the next of its name.
-        self.away = False
-        # The incarnation that left, until the next one is met.
-        self.former: Session | None = None
         # Whether it is known from a journal alone: the application may still say where it is.
         self.recalled = False
         # Incarnations that are over: one of them that speaks again is a second node of that name.
@@ -207,13 +200,6 @@ class Contact:
         """The incarnation that was awaited has come."""
         self.is_new = False
         self.expelled = False
-        self.away = False
-        self.former = None
-
-    def leave_behind(self, former: Session) -> None:
-        """That incarnation has left, and what is sent waits for the next one."""
-        self.former = former
-        self.away = True
 
     def has_departed(self) -> bool:
         """Whether a stranger that was let in has left, or is expelled, and need not be known."""
@@ -249,8 +235,6 @@ class Contact:
     def newest_number(self) -> i64:
         """The highest number of the incarnations that were met; 0 if none was."""
         newest = self.session.incarnation
-        if self.former is not None and self.former.incarnation > newest:
-            newest = self.former.incarnation
         for incarnation in self.replaced:
             if incarnation > newest:
                 newest = incarnation

@@ -205,8 +205,6 @@ class Directory:
         del self.by_name[contact.name]
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
-        if contact.former is not None:
-            self.end_session(contact.former)
         self._drop_candidates(contact)
         if self._guard is not None:
             self._guard.forget(contact.name)
@@ -652,7 +650,7 @@ class Directory:
         """A greeting to whoever has that name, with what was delivered of the one that was met."""
         met, delivered = contact.session.incarnation, contact.session.credit.last
         greeting = self._me.greeting(contact.name, token, echo, met, delivered)
-        if met == 0 and (contact.away or self._fences.newest_of(contact.name) != ME):
+        if contact.session.ended or (met == 0 and self._fences.newest_of(contact.name) != ME):
             greeting.keeps |= FORMER_IS_OVER
             greeting.met = self._newest_number(contact.name)
         return greeting

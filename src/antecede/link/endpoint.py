@@ -20,13 +20,14 @@ from antecede.link.contacts import Candidate, Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Directory
 from antecede.link.expulsion_news import ExpulsionNews
-from antecede.link.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Fences
+from antecede.link.failure_detector import FailureDetector
+from antecede.link.fences import KEY_WITHDRAWN, LEFT_OWING, REMOVED, RESTARTED, Fences
 from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity
 from antecede.link.inbound import InboundMessage
 from antecede.link.inbox import Inbox
 from antecede.link.incarnations import Incarnations
-from antecede.link.kept import Kept
+from antecede.link.kept import Kept, KeptPeer
 from antecede.link.limits import Limits
 from antecede.link.losses import Losses
 from antecede.link.numbering import OwnParts
@@ -51,7 +52,6 @@ from antecede.link.session import Session
 from antecede.link.session_maker import SessionMaker
 from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, RESUMING, STAYING
 from antecede.link.survival import Survival
-from antecede.link.suspicions import Suspicions
 from antecede.link.tokens import Tokens
 from antecede.link.unfinished import CROWDED_OUT
 from antecede.link.waiting_for import WaitingFor
@@ -125,12 +125,14 @@ class Endpoint:
         self._rollbacks: Final = Rollbacks(me, process)
         self.waiting_for: Final = WaitingFor(me.name, self._core, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core, self._fences)
-        self.suspicions: Final = Suspicions(self._core)
-        self._writer: Final = DatagramWriter(parts, self.out, self._fences, self.suspicions)
+        self.detector: Final = FailureDetector(self.directory, self._core)
+        self._writer: Final = DatagramWriter(parts, self.out, self._fences)
         self._expulsion_news: Final = ExpulsionNews(
             self.directory, self._fences, self._writer, self.reports
         )
         self._timers: Final[list[tuple[int, int]]] = []
+        # Those that were met before a crash, and have still to answer.
+        self._resuming: list[Session] = []
         self.fenced: NodeFenced | None = None
         self.deaf = False
         """Whether datagrams are dropped as if they were lost on the way."""
@@ -175,9 +177,6 @@ class Endpoint:
         else:
             session = self._sessions.recalled(known, size, process)
         contact = Contact(name, address, process, size, session, stranger)
-        left = self.survival.former(name)
-        if left is not None:
-            contact.leave_behind(self._sessions.recalled(left, size, process))
         self.directory.add(contact, now_ns)
         self._core.add(session)
         self.survival.enter(session, contact, known)
@@ -192,8 +191,6 @@ class Endpoint:
         if session.met and not session.is_gone():
             self._expel(session, self._me.name, reason, now_ns)
         self.directory.remove(contact)
-        if contact.former is not None and not contact.former.ended:
-            self._give_up(contact.former, now_ns)
         self._give_up(contact.session, now_ns)
         self.survival.forgotten(contact.session)
 
@@ -207,14 +204,9 @@ class Endpoint:
         check_reason(reason, name)
         if contact.expelled:
             return
-        session = contact.session if contact.session.met else contact.former
-        if session is None and not contact.away:
+        if not contact.session.met:
             raise LocalError(f"{name} has never been met: there is nobody to expel")
-        if session is not None:
-            self._expel(session, self._me.name, reason, now_ns)
-        if not contact.expelled:  # It had left, or was replaced: nobody is waited for any more.
-            self._give_up(contact.session, now_ns)
-            self._await_successor(contact.session, now_ns, expelled=True)
+        self._expel(contact.session, self._me.name, reason, now_ns)
         self.sending.go_on(now_ns)
 
     def follow_keys(self, now_ns: i64) -> None:
@@ -224,13 +216,45 @@ class Endpoint:
                 self._expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
         self.sending.go_on(now_ns)
 
-    def await_return(self, contacts: list[Contact], now_ns: i64) -> None:
-        """What is sent from now on to those of them that have left waits for their return."""
-        for contact in contacts:
-            session = contact.session
-            if session.is_gone():
-                self._await_successor(session, now_ns, expelled=False)
-                contact.former = session
+    def resume(self, core: list[bytes], now_ns: i64) -> None:
+        """Go on where the journal ends; its peers were added.
+
+        What is given up is told with what the former process had not told (`survival.untold`).
+        """
+        sessions = self.sessions()
+        self.survival.resume(core, sessions, now_ns)
+        for session in sessions:
+            if session.standing.phase == RESUMING:
+                session.standing.begin_waiting(now_ns)
+                self._resuming.append(session)
+            elif not session.met and self._process.owes(session.id) > 0:
+                self._give_up_on_successor(session, now_ns)
+        for former in self.survival.formers():
+            contact = self.directory.by_name.get(former.name)
+            if contact is not None:
+                self._leave_behind(contact, former, now_ns)
+        self.reports.clear()
+
+    def _give_up_on_successor(self, unmet: Session, now_ns: i64) -> None:
+        """An old journal has messages for whoever would come next under a name: they are told."""
+        contact = self.directory.by_name[unmet.name]
+        self._give_up(unmet, now_ns)
+        self._await_successor(unmet, now_ns, contact.expelled)
+
+    def _leave_behind(self, contact: Contact, former: KeptPeer, now_ns: i64) -> None:
+        """An old journal knows one that had left: whoever misses a permit of it goes on without."""
+        session = self._sessions.recalled(former, contact.datagram_size, contact.process)
+        self._core.add(session)
+        if self._process.misses(session.id):
+            self._expel(session, self._me.name, LEFT_OWING, now_ns)
+        else:
+            self._give_up(session, now_ns)
+
+    def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
+        """This node did nothing for so long: that is nobody's silence."""
+        for session in self.sessions():
+            session.standing.has_slept(slept_ns, now_ns)
+        self.detector.begin_again(now_ns)
 
     def _contact(self, name: str) -> Contact:
         contact = self.directory.by_name.get(name)
@@ -329,6 +353,9 @@ class Endpoint:
         hello_ns = self.directory.wake_ns()
         if hello_ns < wake_ns:
             wake_ns = hello_ns
+        look_ns = self.detector.wake_ns()
+        if look_ns < wake_ns:
+            wake_ns = look_ns
         if self._timers and self._timers[0][0] < wake_ns:
             return self._timers[0][0]
         return wake_ns
@@ -339,6 +366,8 @@ class Endpoint:
             return
         self._core.expire(now_ns)
         self.directory.expire(now_ns)
+        if self._resuming:
+            self._watch_resuming(now_ns)
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, session_id = heappop(self._timers)
             session = self._core.sessions.get(session_id)
@@ -529,7 +558,7 @@ class Endpoint:
         greeting = candidate.greeting
         session = contact.session
         self._check_rollback(candidate, seal, now_ns)
-        former = session if session.met else contact.former
+        former = session if session.met else None
         begins_anew = session.incarnation == greeting.incarnation and not session.ended
         if begins_anew:
             if session.standing.phase == RESUMING:
@@ -560,7 +589,6 @@ class Endpoint:
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
         self.losses.tell_too_large(session, self.sending.beyond(session))
-        self.suspicions.tell(session)
         if self._leaving != STAYS:
             self._bid_farewell(session)
         self._core.mark(session)
@@ -655,7 +683,7 @@ class Endpoint:
         successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
         contact.begin(successor, 0)
         contact.expelled = expelled
-        contact.away = not expelled
+        contact.is_new = False
         self._core.add(successor)
         self.survival.keep(successor, contact)
         self.directory.seek(contact, now_ns)
@@ -675,7 +703,14 @@ class Endpoint:
         if not session.left:
             session.standing.release()
             self.reports.append(PeerLeft(name=session.name))
+        if self._process.misses(session.id) and self._process.can_expel():
+            # It said itself that it is over, so no permit will come: nobody else need agree.
+            self._expel(session, self._me.name, LEFT_OWING, now_ns)
+            return
         self._give_up(session, now_ns)
+        contact = self.directory.by_name.get(session.name)
+        if contact is not None and contact.session is session:
+            self.directory.seek(contact, now_ns)  # Whoever comes next may not know where we are.
 
     # Leaving, inside.
 
@@ -698,6 +733,14 @@ class Endpoint:
         if session.path.sizes.take_news():
             size = int(session.path.sizes.widest())
             self.reports.append(PathNarrow(name=session.name, size=size))
+
+    def _watch_resuming(self, now_ns: i64) -> None:
+        """Those that do not come back after a crash of ours fall silent like others."""
+        self._resuming = [one for one in self._resuming if one.standing.phase == RESUMING]
+        for session in self._resuming:
+            if session.standing.falls_silent(now_ns, self._limits.silent_ns):
+                silent_ns = now_ns - session.standing.heard_ns
+                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
 
     def _session_is_due(self, session: Session, now_ns: i64) -> None:
         oldest = session.expire(now_ns)

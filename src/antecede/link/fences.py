@@ -26,6 +26,9 @@ KEY_WITHDRAWN: Final = "its key was withdrawn"
 REMOVED: Final = "removed"
 """Why a peer is expelled that may not be one any more."""
 
+LEFT_OWING: Final = "it has left, and owes permits"
+"""Why one that has stopped is expelled: others would wait for it for ever."""
+
 HEARSAY_MOST: Final = 1 << 14
 """Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
 many as the peers of a node, so that who has lost them all can tell whoever comes after them."""

@@ -28,6 +28,7 @@ from antecede.link.record_kinds import (
     INBOUND,
     LARGE,
     LARGE_GONE,
+    LEFT_OUT,
     LIFE,
     LINK,
     LOST,
@@ -52,9 +53,8 @@ MET_SINCE: Final = -1
 
 STRANGER: Final = 1
 EXPELLED: Final = 2
-AWAY: Final = 4
-"""What may be said of a peer: nobody introduced it; the incarnation before was expelled, so what
-is sent is refused; it has left, so what is sent waits for the next one."""
+"""What may be said of a peer: nobody introduced it; the incarnation before was expelled. The bit 4
+is in journals of versions in which messages waited for the next one of a name."""
 
 
 @final
@@ -62,7 +62,6 @@ class KeptPeer:
     """One incarnation of a peer, as it is known in the core."""
 
     __slots__ = (
-        "away",
         "expelled",
         "id",
         "incarnation",
@@ -85,7 +84,6 @@ class KeptPeer:
         self.marks: Final[i64] = marks
         self.stranger: Final = marks & STRANGER != 0
         self.expelled: Final = marks & EXPELLED != 0
-        self.away: Final = marks & AWAY != 0
         self.over = False
         # The last of our ids that may have left for it before the last restart, as long as it was
         # not met since; `MET_SINCE` otherwise.
@@ -272,10 +270,17 @@ class Kept:
         self.ended = why
         self._ledger.put(record(ENDED, [], why.encode()))
 
-    def given_up(self, name: str, sequences: list[int], expelled: i64, unreceived: i64) -> None:
+    def given_up(
+        self,
+        name: str,
+        sequences: list[int],
+        expelled: i64 = 0,
+        unreceived: i64 = 0,
+        left_out: bool = False,
+    ) -> None:
         """Messages to a peer are given up, perhaps because an incarnation is expelled."""
-        loss = self.untold.add(name, sequences, expelled, unreceived)
-        self._ledger.put(loss_record(LOST, loss))
+        loss = self.untold.add(name, sequences, expelled, unreceived, left_out)
+        self._ledger.put(loss_record(loss))
 
     def told(self, numbers: list[int]) -> None:
         """The application knows what was given up under these numbers."""
@@ -292,9 +297,9 @@ class Kept:
         local_id = self._ids.get(name)
         return None if local_id is None else self._peers[local_id]
 
-    def former(self, name: str) -> KeptPeer | None:
-        """The incarnation of that name before the newest, if it left and was not expelled."""
-        return self._formers.get(name)
+    def formers(self) -> list[KeptPeer]:
+        """Incarnations before the newest of their names that left, and were not expelled."""
+        return list(self._formers.values())
 
     def pieces(self, sender: i64) -> list[bytes]:
         """What has been delivered of the next payload of a sender."""
@@ -352,7 +357,7 @@ class Kept:
         records += self.handling.snapshot()
         for sender, pieces in self._pieces.items():
             records += [record(PIECE, [sender], piece) for piece in pieces]
-        records += [loss_record(LOST, loss) for loss in self.untold.losses.values()]
+        records += [loss_record(loss) for loss in self.untold.losses.values()]
         return records
 
     def begin_anew(self, incarnation: i64) -> None:
@@ -445,7 +450,7 @@ class Kept:
             self._take_own(reader)
         elif kind == NAMED:
             self._take_name(reader)
-        elif kind == LOST:
+        elif kind in (LOST, LEFT_OUT):
             self.untold.put(read_loss(reader))
         elif kind == TOLD:
             self.untold.strike_out(reader.numbers())

@@ -5,7 +5,14 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.link.kept import Kept
-from antecede.link.reports import PeerExpelled, Report, Undeliverable
+from antecede.link.reports import (
+    GONE,
+    LEFT_OUT,
+    TOO_LARGE,
+    PeerExpelled,
+    Report,
+    Undeliverable,
+)
 from antecede.link.session import Session
 from antecede.wire.fence import Tombstone
 
@@ -23,10 +30,19 @@ class Losses:
     def tell(self, name: str, sequences: list[int], reason: str | None = None) -> None:
         """These messages of ours may never be delivered to a peer; nothing if there are none."""
         if sequences:
-            report = Undeliverable(name=name, sequences=tuple(sequences), reason=reason)
+            why = GONE if reason is None else TOO_LARGE
+            numbers = tuple(sequences)
+            report = Undeliverable(name=name, sequences=numbers, reason=reason, why=why)
             self._reports.append(report)
             if self._kept is not None:
-                self._kept.given_up(name, sequences, 0, 0)
+                self._kept.given_up(name, sequences)
+
+    def leave_out(self, name: str, sequence: i64) -> None:
+        """This message was not submitted to a target that is away: it is certainly not delivered."""
+        report = Undeliverable(name=name, sequences=(int(sequence),), why=LEFT_OUT)
+        self._reports.append(report)
+        if self._kept is not None:
+            self._kept.given_up(name, [int(sequence)], left_out=True)
 
     def tell_too_large(self, session: Session, sequences: list[int]) -> None:
         """These are larger than a peer takes, as is known since it was met."""
@@ -53,8 +69,8 @@ def untold_reports(kept: Kept) -> list[Report]:
             reports.append(expulsion(stone.incarnation, stone, loss.sequences, loss.unreceived))
         if loss.sequences:
             life = None if loss.life == 0 else int(loss.life)
-            sequences = tuple(loss.sequences)
-            reports.append(Undeliverable(name=loss.name, sequences=sequences, life=life))
+            sequences, why = tuple(loss.sequences), LEFT_OUT if loss.left_out else GONE
+            reports.append(Undeliverable(name=loss.name, sequences=sequences, life=life, why=why))
     return reports
 
 

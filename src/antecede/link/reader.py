@@ -25,6 +25,7 @@ from antecede.wire.frames import (
     CHALLENGE,
     CREDIT,
     LINK,
+    MEMBERS,
     NAMES,
     NOTED,
     NOTICES,
@@ -264,7 +265,10 @@ class DatagramReader:
         elif kind == RESPONSE:
             session.responds(read_i64_le(reader.take(8), 0))
         elif kind == SUSPECTS:
-            version = reader.positive()
-            session.hear_suspects(version, read_stones(reader, False))
+            # Of versions that counted suspicions: nothing is made of it any more.
+            reader.positive()
+            read_stones(reader, False)
+        elif kind == MEMBERS:
+            session.members = reader.positive()
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")

@@ -26,3 +26,4 @@ LOST: Final = 82
 TOLD: Final = 83
 NAMED: Final = 84
 SENT_BEFORE: Final = 85
+LEFT_OUT: Final = 86

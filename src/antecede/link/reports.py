@@ -1,7 +1,7 @@
 """What a node tells its application about its peers, as values."""
 
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 PeerAddress: TypeAlias = tuple[str, int] | tuple[str, int, int, int] | str
 """Where somebody is seen: host and port, with IPv6 also flow and scope; on a carrier whose places
@@ -78,10 +78,17 @@ class PeerLeft:
     name: str
 
 
+GONE: Final = "gone"
+LEFT_OUT: Final = "left out"
+TOO_LARGE: Final = "too large"
+"""Why messages are undeliverable: their target is over, and may have delivered them; it was away,
+so they were never submitted to it and are certainly not delivered; it does not take them."""
+
+
 @final
 @dataclass(frozen=True)
 class Undeliverable:
-    """These messages may never have been delivered to a peer that is gone, or does not take them.
+    """These messages were not delivered to a peer, or perhaps not: `why` says which.
 
     With a journal: told again after a crash that came before it was known to be told.
     """
@@ -91,7 +98,9 @@ class Undeliverable:
     life: int | None = None
     """The incarnation of this node that had sent them, if it was one before this one."""
     reason: str | None = None
-    """Why, if not because the peer is gone: that they are larger than it takes."""
+    """More words about it, where there are any: how large they may be."""
+    why: str = GONE
+    """`gone`: perhaps delivered; `left out`: certainly not; `too large`: certainly not."""
 
 
 @final

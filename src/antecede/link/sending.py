@@ -167,7 +167,7 @@ class Sending:
         session = contact.session
         if not self._is_spacious() and not (self.has_room() and self.has_share(session)):
             return 0
-        if contact.expelled or contact.away or session.is_gone():
+        if not session.is_here():
             return 0
         if len(payload) > session.largest:
             return 0

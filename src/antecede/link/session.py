@@ -26,7 +26,6 @@ from antecede.link.rows import SessionRows
 from antecede.link.sealing import Seal
 from antecede.link.standing import LET_GO, MET, OVER, RESUMING, STAYING, UNMET, Standing
 from antecede.wire.advice import Advice
-from antecede.wire.fence import Tombstone
 from antecede.wire.frames import FRAME_ROOM
 
 ME: Final = 0
@@ -52,7 +51,6 @@ CREDIT_SENT: Final = 1
 BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
 NOTICES_SENT: Final = 8
-SUSPECTS_SENT: Final = 16
 RESPONSE_SENT: Final = 32
 """Control of the link in a datagram that left, as bits; what is lost of it is sent again."""
 
@@ -83,6 +81,8 @@ class Session:
         "keeps",
         "last_sent_ns",
         "marked",
+        "members",
+        "members_here",
         "name",
         "notices_due",
         "notices_told",
@@ -104,9 +104,6 @@ class Session:
         "sent_before",
         "speech",
         "standing",
-        "suspects",
-        "suspects_version",
-        "suspicions_due",
         "token_in",
         "token_out",
         "told_of_expulsion",
@@ -180,10 +177,10 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
-        # Whom it suspects, in which list of its, and whether ours is due.
-        self.suspects: list[Tombstone] = []
-        self.suspects_version: i64 = 0
-        self.suspicions_due = False
+        # How many members are here for it, itself included; 0 if it has not said so.
+        self.members: i64 = 0
+        # How many are here for this node, as the peer is told; 0 if it is not.
+        self.members_here: i64 = 0
         self.told_of_expulsion = False
         # Whom it has said that it waits for. And the message of ours whose permit it has last asked
         # for in vain, or 0, and whom that waits for, to be told.
@@ -431,12 +428,6 @@ class Session:
         self.notices_told += told
         self.notices_due = self.notices_told < all_of_them
 
-    def hear_suspects(self, version: i64, suspects: list[Tombstone]) -> None:
-        """The peer tells whom it suspects; what it told before is no longer so."""
-        if version > self.suspects_version:
-            self.suspects_version = version
-            self.suspects = suspects
-
     # What leaves.
 
     def wants_to_write(self, now_ns: i64) -> bool:
@@ -448,7 +439,7 @@ class Session:
             return self.ping_due
         if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
             return True
-        if self.notices_due or self.noting or self.suspicions_due or self.response_due:
+        if self.notices_due or self.noting or self.response_due:
             return True
         if self.receipts.ack_at_ns <= now_ns or self.outgoing.has_control():
             return True
@@ -553,8 +544,6 @@ class Session:
                 self.credit.repeat_grant()
             if sent.controls & NOTICES_SENT:
                 self.repeat_notices()
-            if sent.controls & SUSPECTS_SENT:
-                self.suspicions_due = True
             if sent.controls & RESPONSE_SENT:
                 self.response_due = True
             if sent.controls & RELEASE_SENT:

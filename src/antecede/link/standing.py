@@ -82,6 +82,15 @@ class Standing:
         """It was met before this node crashed."""
         self.phase = RESUMING
 
+    def begin_waiting(self, now_ns: i64) -> None:
+        """It has still to answer after a crash of ours: its silence begins now."""
+        self.heard_ns = now_ns
+
+    def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
+        """This node did nothing for so long: that is nobody's silence."""
+        heard_ns = self.heard_ns + slept_ns
+        self.heard_ns = heard_ns if heard_ns < now_ns else now_ns
+
     def meet(self, now_ns: i64) -> None:
         """It has shown that it is there."""
         self.phase = MET

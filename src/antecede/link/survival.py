@@ -10,7 +10,7 @@ from mypy_extensions import i64
 from antecede.core.process import NodeProcess
 from antecede.link.contacts import Contact
 from antecede.link.core_driver import CoreDriver
-from antecede.link.kept import AWAY, EXPELLED, STRANGER, Kept, KeptPeer
+from antecede.link.kept import EXPELLED, STRANGER, Kept, KeptPeer
 from antecede.link.losses import untold_reports
 from antecede.link.reports import Report
 from antecede.link.sending import Sending
@@ -77,9 +77,9 @@ class Survival:
         known = None if self._kept is None else self._kept.peer_called(name)
         return None if known is None or known.id in self._core.sessions else known
 
-    def former(self, name: str) -> KeptPeer | None:
-        """The incarnation that had left, if its name was waited for when we crashed."""
-        return None if self._kept is None else self._kept.former(name)
+    def formers(self) -> list[KeptPeer]:
+        """Incarnations that had left, and for whose next one messages waited: in old journals."""
+        return [] if self._kept is None else self._kept.formers()
 
     def enter(self, session: Session, contact: Contact, known: KeptPeer | None) -> None:
         """A peer was added: write it down, or let it be what it was before the crash."""
@@ -87,7 +87,7 @@ class Survival:
             self.keep(session, contact)
         else:
             contact.expelled = known.expelled
-            contact.away = contact.away or known.away
+            contact.is_new = not known.expelled and known.incarnation == 0
 
     def recall(self, session: Session, known: KeptPeer, payload_limit: i64) -> None:
         """Bring a session to where it was, as far as that can be known."""
@@ -125,6 +125,4 @@ def marks_of(contact: Contact) -> i64:
     marks: i64 = STRANGER if contact.stranger else 0
     if contact.expelled:
         marks |= EXPELLED
-    if contact.away:
-        marks |= AWAY
     return marks

@@ -10,6 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.records import RecordReader, record
+from antecede.link.record_kinds import LEFT_OUT, LOST
 
 UNTOLD_MOST: Final = 4096
 """Reports that wait for somebody to be told; the oldest gives way."""
@@ -19,7 +20,7 @@ UNTOLD_MOST: Final = 4096
 class Loss:
     """Messages of ours that a peer may never deliver, and perhaps its expulsion."""
 
-    __slots__ = ("expelled", "life", "name", "number", "sequences", "unreceived")
+    __slots__ = ("expelled", "left_out", "life", "name", "number", "sequences", "unreceived")
 
     def __init__(
         self,
@@ -29,6 +30,7 @@ class Loss:
         expelled: i64 = 0,
         unreceived: i64 = 0,
         life: i64 = 0,
+        left_out: bool = False,
     ) -> None:
         self.number: Final[i64] = number
         self.name: Final = name
@@ -38,10 +40,13 @@ class Loss:
         self.unreceived: Final[i64] = unreceived
         # The incarnation of this node that had sent the messages; 0: the one that runs.
         self.life: Final[i64] = life
+        # Whether they were never submitted to that peer, because it was away.
+        self.left_out: Final = left_out
 
     def of_life(self, life: i64) -> "Loss":
         """The same, seen from a later life, which has expelled nobody."""
-        return Loss(self.number, self.name, self.sequences, 0, 0, self.life or life)
+        first = self.life or life
+        return Loss(self.number, self.name, self.sequences, 0, 0, first, self.left_out)
 
 
 @final
@@ -56,9 +61,11 @@ class Untold:
         # Those that the next commit makes durable, and that may be told then.
         self._fresh: list[int] = []
 
-    def add(self, name: str, sequences: list[int], expelled: i64, unreceived: i64) -> Loss:
+    def add(
+        self, name: str, sequences: list[int], expelled: i64, unreceived: i64, left_out: bool
+    ) -> Loss:
         """Something is given up in this turn."""
-        loss = Loss(self._last + 1, name, sequences, expelled, unreceived)
+        loss = Loss(self._last + 1, name, sequences, expelled, unreceived, 0, left_out)
         self.put(loss)
         self._fresh.append(int(loss.number))
         return loss
@@ -89,8 +96,9 @@ class Untold:
         }
 
 
-def loss_record(kind: i64, loss: Loss) -> bytes:
+def loss_record(loss: Loss) -> bytes:
     """Something that was given up."""
+    kind = LEFT_OUT if loss.left_out else LOST
     numbers = [int(loss.number), int(loss.life), int(loss.expelled), int(loss.unreceived)]
     return record(kind, [*numbers, len(loss.sequences), *loss.sequences], loss.name.encode())
 
@@ -99,4 +107,5 @@ def read_loss(reader: RecordReader) -> Loss:
     """What `loss_record` wrote."""
     number, life, expelled, unreceived, count = [reader.number() for _ in range(5)]
     sequences = [reader.number() for _ in range(count)]
-    return Loss(number, reader.rest().decode(), sequences, expelled, unreceived, life)
+    name, left_out = reader.rest().decode(), reader.kind == LEFT_OUT
+    return Loss(number, name, sequences, expelled, unreceived, life, left_out)

@@ -25,17 +25,14 @@ from antecede.link.session import (
     NOTICES_SENT,
     RELEASE_SENT,
     RESPONSE_SENT,
-    SUSPECTS_SENT,
     Session,
 )
-from antecede.link.suspicions import Suspicions
 from antecede.wire.advice import write_waiting
 from antecede.wire.codec import encode, payload_size, write_packet
 from antecede.wire.fence import (
     STONES_MOST,
     Tombstone,
     stones_size,
-    write_incarnations,
     write_stones,
 )
 from antecede.wire.frames import (
@@ -44,6 +41,7 @@ from antecede.wire.frames import (
     CREDIT,
     FRAME_ROOM,
     HEADER_MOST,
+    MEMBERS,
     NO_KEY,
     NOTED,
     NOTICES,
@@ -57,11 +55,10 @@ from antecede.wire.frames import (
     RELEASE,
     RESPONSE,
     STOPPED,
-    SUSPECTS,
     write_frame,
     write_header,
 )
-from antecede.wire.greeting import UNKNOWN_SIZE, cut_text
+from antecede.wire.greeting import ADVICE_VERSION, UNKNOWN_SIZE, cut_text
 from antecede.wire.hybrid import write_message
 from antecede.wire.naming import write_names
 from antecede.wire.varint import varint_size, write_varint
@@ -113,7 +110,6 @@ class DatagramWriter:
         "_room",
         "_size",
         "_surplus",
-        "_suspicions",
         "_wants_answer",
         "_writer",
     )
@@ -123,10 +119,8 @@ class DatagramWriter:
         parts: OwnParts,
         out: list[Datagram],
         fences: Fences,
-        suspicions: Suspicions,
     ) -> None:
         self._fences: Final = fences
-        self._suspicions: Final = suspicions
         # Numbers that the datagram has introduced.
         self._named: list[int] = []
         self._parts: Final = parts
@@ -240,6 +234,8 @@ class DatagramWriter:
             writer.append(u8(PING))
             sent.eliciting = True
             self._wants_answer = True
+            if session.version >= ADVICE_VERSION and session.members_here > 0:
+                write_frame(writer, MEMBERS, session.members_here)
             if session.challenge != 0:
                 writer.append(u8(CHALLENGE))
                 write_i64_le(writer, session.challenge)
@@ -247,11 +243,6 @@ class DatagramWriter:
             writer.append(u8(RESPONSE))
             write_i64_le(writer, session.take_response())
             sent.controls |= RESPONSE_SENT
-        if session.suspicions_due:
-            session.suspicions_due = False
-            write_frame(writer, SUSPECTS, self._suspicions.version)
-            write_incarnations(writer, self._suspicions.told())
-            sent.controls |= SUSPECTS_SENT
         if sent.controls != 0:
             sent.eliciting = True
         if session.advice_due is not None:

@@ -37,7 +37,7 @@ from antecede.live.errors import NodeClosed, Stranded, TimedOut, WrongProcess
 from antecede.live.explaining import Explanation
 from antecede.live.leaving import Linger
 from antecede.live.listeners import Listener
-from antecede.live.node import Node
+from antecede.live.node import Node, PeerState
 from antecede.live.opening import Config, Opening, given_settings
 from antecede.live.settings import (
     AddressLike,
@@ -354,9 +354,14 @@ class BlockingNode:
         return self._closed
 
     @property
-    def peers(self) -> tuple[str, ...]:
-        """The names of all peers, met or not."""
+    def peers(self) -> Mapping[str, PeerState]:
+        """All peers by name, and how each stands: new, here, silent or away."""
         return self._in_loop(lambda node: node.peers)
+
+    @property
+    def online(self) -> tuple[str, ...]:
+        """The names of the peers that are here: who gets what is sent now. Some may be silent."""
+        return self._in_loop(lambda node: node.online)
 
     def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
         """Introduce a peer; without an address it has to say hello first."""
@@ -386,10 +391,12 @@ class BlockingNode:
 
     # Sending.
 
-    def send(self, target: str | Sequence[str], payload: Payload) -> int:
+    def send(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> int:
         """Send to one peer or, as one message, to several; the message's id. Waits for room."""
         copied = payload_bytes(payload)
-        return self._call(lambda node: node.send(target, copied))
+        return self._call(lambda node: node.send(target, copied, timeout))
 
     def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `send`, but `BufferFull` where that would wait."""

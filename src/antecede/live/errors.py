@@ -25,6 +25,7 @@ __all__ = [
     "MissingExtra",
     "NodeClosed",
     "PayloadTooLarge",
+    "PeerAway",
     "PeerGone",
     "Stranded",
     "TimedOut",
@@ -90,8 +91,8 @@ class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class PeerGone(LocalError):  # noqa: N818 - reads as what it is
-    """A message for a peer that has said bye, or was removed: it will deliver nothing more."""
+class PeerAway(LocalError):  # noqa: N818 - reads as what it is
+    """A message for nobody but peers that are away: they left, were expelled, or never came."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -99,9 +100,14 @@ class PeerGone(LocalError):  # noqa: N818 - reads as what it is
 
     def __str__(self) -> str:
         return (
-            f"{self.name!r} has left and delivers nothing more; when it comes back "
-            "the event PeerRestarted says so, and it can be sent to again"
+            f"{self.name!r} is away: it has left, was expelled or was never met, and nobody else "
+            "is to get this. node.online says who is here; the events PeerMet and PeerRestarted "
+            "say when it comes, and with away='wait' send() waits for that"
         )
+
+
+PeerGone = PeerAway
+"""The former name, for one release."""
 
 
 class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is

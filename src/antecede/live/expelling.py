@@ -1,38 +1,39 @@
 """When to go on without a peer that is silent: policies, small enough to write one's own.
 
-The default is `manual`: nobody is expelled unless somebody calls `expel`. A policy is asked about
-peers that owe an answer. Whatever it says, causal order is kept: a wrong suspicion costs the
-suspected node its place, which it can take again as a new node, and what was under way to it.
+The default is `majority:10s`. A policy is asked about peers that are silent though an answer is
+due. Whatever it says, causal order is kept: a wrong suspicion costs the suspected node its place,
+which it can take again as a new node, and what was under way to it.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isinf
 from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.link.endpoint import Endpoint
-from antecede.link.session import Session
-from antecede.link.suspicions import suspecting
+from antecede.link.failure_detector import Suspect
 from antecede.live.callbacks import EXITS, Callbacks
 from antecede.live.setting_rules import NS_PER_SECOND, Rule, seconds_of
-
-LOOKS_PER_SILENCE: Final = 8
-"""How often a policy is asked while a peer is silent for as long as it allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilentPeer:
-    """A peer that owes an answer, as a policy sees it."""
+    """A peer that is silent though an answer is due, as a policy sees it."""
 
     name: str
     silent_seconds: float
     """How long nothing has come from it."""
-    suspected_by: tuple[str, ...]
-    """The named members that suspect it, this node among them if it does."""
+    owes: bool
+    """Whether somebody waits: it owes an acknowledgement of a message, or a permit."""
+    answered: int
+    """How many members have answered a ping since it was suspected, this node among them."""
     members: int
-    """How many named members there are, this node among them; strangers that were let in are none.
-    Those that were expelled count as long as they are not removed."""
+    """How many are here for this node, itself and the silent ones included; strangers that were
+    let in are none."""
+    its_members: int
+    """How many were here for the silent peer when it was heard last; 0 if it never said."""
 
 
 class ExpulsionPolicy(ABC):
@@ -77,40 +78,69 @@ class After(ExpulsionPolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class Quorum(ExpulsionPolicy):
-    """Whoever is suspected by a majority of the named members, after so much silence, is expelled.
+class Majority(ExpulsionPolicy):
+    """Whoever is silent for so long is expelled by a node that more than half of the members
+    answer meanwhile.
 
-    When a network splits, only a side with more than half of the members can go on without the
-    rest. A pair has no majority without both.
+    When a network splits, only a side with more than half of the members goes on without the rest.
+    A pair has no majority: nobody of the two is expelled. A node that reaches fewer members than
+    the silent one did waits twice as long, and an idle peer is given 30 s, or three times as long.
     """
 
     silence: float
 
     def verdict(self, peer: SilentPeer) -> str:
-        if 2 * len(peer.suspected_by) <= peer.members:
+        suspect = Suspect(
+            peer.name,
+            round(peer.silent_seconds * NS_PER_SECOND),
+            peer.owes,
+            peer.answered,
+            peer.members,
+            peer.its_members,
+        )
+        if not suspect.may_be_dead(round(self.silence * NS_PER_SECOND)):
             return ""
-        names = ", ".join(peer.suspected_by)
-        return f"{len(peer.suspected_by)} of {peer.members} suspect it: {names}"
+        if not suspect.is_outvoted():
+            return ""
+        return (
+            f"silent for {peer.silent_seconds:.3g} s; {peer.answered} of {peer.members} have "
+            "answered meanwhile"
+        )
 
     def __str__(self) -> str:
-        return f"quorum:{self.silence:g}s"
+        return f"majority:{self.silence:g}s"
 
 
 MANUAL: Final = Manual()
 
+USUAL: Final = Majority(10.0)
+"""What counts if nobody says otherwise, where the order can expel."""
+
+NAMES: Final[Mapping[str, Callable[[float], ExpulsionPolicy]]] = {
+    "after": After,
+    "majority": Majority,
+    "quorum": Majority,
+}
+"""`quorum` is the former name of `majority`, for one release."""
+
+
+def usual_policy(order: str, heartbeat: float) -> ExpulsionPolicy:
+    """The policy of a node that was told none: never one that its other settings forbid."""
+    if order in ("fifo", "none"):
+        return MANUAL
+    return Majority(max(USUAL.silence, 2 * heartbeat))
+
 
 def read_policy(value: object) -> ExpulsionPolicy:
-    """A policy, or its name: `manual`, `after:30s` or `quorum:30s`."""
+    """A policy, or its name: `manual`, `majority:10s` or `after:30s`."""
     if isinstance(value, ExpulsionPolicy):
         return value
     if value == "manual":
         return MANUAL
     if isinstance(value, str):
         kind, _, silence = value.partition(":")
-        if kind == "after" and silence:
-            return After(checked_silence(silence))
-        if kind == "quorum" and silence:
-            return Quorum(checked_silence(silence))
+        if kind in NAMES and silence:
+            return NAMES[kind](checked_silence(silence))
     raise LocalError(f"{value!r} is none")
 
 
@@ -122,44 +152,28 @@ def checked_silence(text: str) -> float:
     return seconds
 
 
-POLICY: Final = Rule(read_policy, "manual, after:30s, quorum:30s, or an ExpulsionPolicy")
+POLICY: Final = Rule(read_policy, "manual, majority:10s, after:30s, or an ExpulsionPolicy")
 
 
 class Expelling:
     """Asks the policy of one node, now and then, and does what it says."""
 
     def __init__(
-        self, policy: ExpulsionPolicy, endpoint: Endpoint, name: str, callbacks: Callbacks
+        self, policy: ExpulsionPolicy, endpoint: Endpoint, callbacks: Callbacks, now_ns: int
     ) -> None:
         self._policy: Final = policy
         self._endpoint: Final = endpoint
-        self._name: Final = name
         self._callbacks: Final = callbacks
         self.failure = ""
         """What the policy raised when it was asked last; empty if it answered."""
-        never = isinf(policy.silence)
-        self._silence_ns: Final = 0 if never else round(policy.silence * NS_PER_SECOND)
-        self._look_at_ns = 0
+        if not isinf(policy.silence):
+            endpoint.detector.watch(round(policy.silence * NS_PER_SECOND), now_ns)
 
     def look(self, now_ns: int) -> None:
         """Expel whom the policy wants out; cheap if it is too early to ask again."""
-        if self._silence_ns == 0 or now_ns < self._look_at_ns:
-            return
-        self._look_at_ns = now_ns + self._silence_ns // LOOKS_PER_SILENCE
-        endpoint = self._endpoint
-        named = [c.session for c in endpoint.directory.by_name.values() if not c.stranger]
-        suspects = [s for s in endpoint.sessions() if self._silent_ns(s, now_ns) > 0]
-        suspects.sort(key=lambda session: session.name)
-        endpoint.suspicions.hold(suspects, named)
-        for session in suspects:
-            peer = SilentPeer(
-                name=session.name,
-                silent_seconds=self._silent_ns(session, now_ns) / NS_PER_SECOND,
-                suspected_by=(self._name, *suspecting(session, named)),
-                members=1 + len(named),
-            )
-            if reason := self._verdict(peer):
-                endpoint.expel(session.name, reason, now_ns)
+        for suspect in self._endpoint.detector.suspects(now_ns):
+            if reason := self._verdict(seen_by_policy(suspect)):
+                self._endpoint.expel(suspect.name, reason, now_ns)
 
     def _verdict(self, peer: SilentPeer) -> str:
         """What the policy says; nothing if it fails: a peer is not expelled by mistake."""
@@ -176,9 +190,14 @@ class Expelling:
         self.failure = ""
         return reason
 
-    def _silent_ns(self, session: Session, now_ns: int) -> int:
-        """How long a peer has owed an answer, if that is long enough to suspect it; or 0."""
-        if not session.met or session.is_gone() or session.path.flight.eliciting == 0:
-            return 0
-        silent_ns = now_ns - int(session.standing.heard_ns)
-        return silent_ns if silent_ns >= self._silence_ns else 0
+
+def seen_by_policy(suspect: Suspect) -> SilentPeer:
+    """A suspect in the units of a policy."""
+    return SilentPeer(
+        name=suspect.name,
+        silent_seconds=suspect.silent_ns / NS_PER_SECOND,
+        owes=suspect.owes,
+        answered=int(suspect.answered),
+        members=int(suspect.members),
+        its_members=int(suspect.its_members),
+    )

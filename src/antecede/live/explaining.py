@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
-from antecede.link.contacts import Contact
+from antecede.link.contacts import AWAY, Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import duration_text, messages_text
 from antecede.link.session import Session
@@ -240,7 +240,7 @@ def fills_the_buffer(endpoint: Endpoint, contact: Contact) -> str:
     """That what is for a peer who does not answer fills the buffer, or its share; else nothing."""
     sending, session = endpoint.sending, contact.session
     count = sending.messages_owed(session)
-    if not count or not (contact.away or session.standing.silent):
+    if not count or not session.standing.silent:
         return ""
     if sending.has_room() and sending.has_share(session):
         return ""
@@ -248,7 +248,7 @@ def fills_the_buffer(endpoint: Endpoint, contact: Contact) -> str:
     full = "the share of the buffer that is for one peer" if sending.has_room() else "the buffer"
     return (
         f"{full} is full, and {held} in it {waits} for {contact.name}, "
-        f"which {'has left' if contact.away else 'is silent'}; {remedy(contact.name)}"
+        f"which is silent; {remedy(contact.name)}"
     )
 
 
@@ -265,9 +265,7 @@ def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
         elif contact is not None and contact.objection:
             found.append(f"no talk with {session.name}: {contact.objection}")
         elif not session.met:
-            away = contact is not None and contact.away
-            state = "has left, and is not back" if away else "has never been met"
-            found.append(f"{session.name} {state}")
+            found.append(f"{session.name} has never been met")
     return found
 
 
@@ -280,7 +278,7 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
     return PeerState(
         name=session.name,
         met=session.met,
-        away=contact is not None and contact.away,
+        away=contact is not None and contact.state() == AWAY,
         gone=session.ended or (contact is not None and contact.expelled),
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
         undelivered=endpoint.sending.messages_owed(session),

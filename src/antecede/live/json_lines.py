@@ -18,6 +18,7 @@ import math
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
@@ -67,29 +68,55 @@ class OutputFailed(AntecedeError):  # noqa: N818 - reads as what it is
 class InputLines:
     """The lines of a file or pipe, read by a thread: not everything readable can be polled.
 
-    Of a line that is longer than the limit no more is kept than shows that it is.
+    Of a line that is longer than the limit no more is kept than shows that it is. Those that are
+    `urgent` can be taken out before their turn.
     """
 
-    def __init__(self, source: BinaryIO, line_limit: int = LINE_LIMIT) -> None:
+    def __init__(
+        self,
+        source: BinaryIO,
+        line_limit: int = LINE_LIMIT,
+        urgent: Callable[[bytes], bool] | None = None,
+    ) -> None:
         self.ended = asyncio.Event()
         """Whether no more will be read; what has been read may still wait here."""
         self._source = source
         self._limit = line_limit
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._is_urgent = urgent
+        self.on_urgent: Callable[[], None] = do_nothing
+        """Called when an urgent line has come."""
+        self._urgent: deque[bytes] = deque()
         self._room = threading.Semaphore(LINES_AHEAD)
         threading.Thread(target=self._read, name="antecede-input", daemon=True).start()
 
     async def next_line(self) -> bytes:
         """The next line; empty at the end."""
-        line = await self._lines.get()
-        self._room.release()
-        return line
+        while True:
+            line = await self._lines.get()
+            self._room.release()
+            if line is not None:
+                return line
+            if self._urgent:
+                return self._urgent.popleft()
+
+    def take_urgent(self) -> bytes | None:
+        """The next urgent line, before its turn; None if there is none."""
+        return self._urgent.popleft() if self._urgent else None
 
     def end(self) -> None:
         """Let no more come than has been read."""
         self.ended.set()
         self._lines.put_nowait(b"")
+
+    def _take(self, line: bytes) -> None:
+        if self._is_urgent is None or not self._is_urgent(line):
+            self._lines.put_nowait(line)
+            return
+        self._urgent.append(line)
+        self._lines.put_nowait(None)  # Its turn, if it has not been taken out before.
+        self.on_urgent()
 
     def _read(self) -> None:
         # Past the buffered reader: the interpreter, when it exits, would want the lock that a
@@ -118,7 +145,7 @@ class InputLines:
 
     def _put(self, line: bytes) -> None:
         self._room.acquire()
-        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+        self._loop.call_soon_threadsafe(self._take, line)
 
 
 class OutputLines:
@@ -297,7 +324,7 @@ async def serve_lines(
     misses anything. A second signal ends that at once; a third is not held back, should the output
     be stuck.
     """
-    lines = InputLines(source, line_limit(node))
+    lines = InputLines(source, line_limit(node), asks_to_expel)
     output = OutputLines(sink, lines.end)
     loop = asyncio.get_running_loop()
     signalled: list[signal.Signals] = []
@@ -310,12 +337,13 @@ async def serve_lines(
     if node.settings.journal is not None:
         node.journal.told_when(output.after)
     node.on_event(lambda report: tell(report, output, lines))
-    answering = loop.create_task(answer_lines(node, lines, output))
+    answers = Answers(node, lines, output)
+    answering = loop.create_task(answers.run())
     deliveries = loop.create_task(write_deliveries(node, output))
     try:
         await lines.ended.wait()
         awaited: Linger = "released" if signalled or output.failure is not None else "bye"
-        await drain(node, answering, awaited)
+        await drain(node, answers, answering, awaited)
     finally:
         if not node.closed:
             node.abandon()
@@ -361,17 +389,25 @@ def leave(
     node.abandon()
 
 
-async def drain(node: Node, answering: asyncio.Task[None], linger: Linger) -> None:
-    """Send what has been read and close the node, all in the time that the node may linger."""
+async def drain(
+    node: Node, answers: "Answers", answering: asyncio.Task[None], linger: Linger
+) -> None:
+    """Answer what has been read, then close the node in the time that it may linger.
+
+    That time begins when the last line is answered, or when none was for as long.
+    """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + node.settings.linger
     notice = loop.call_later(NOTICE_SECONDS, say_what_is_awaited, node)
-    await asyncio.wait([answering], timeout=node.settings.linger)
+    answered = -1
+    while not answering.done() and answers.count != answered:
+        answered = answers.count
+        await asyncio.wait([answering], timeout=node.settings.linger)
     if node.closed and node._stranded():  # There was a second signal meanwhile.
         names = node._stranded()
         raise Stranded(names, node.settings.linger, node._obstacles(names))
+    limit = node.settings.linger if answering.done() else 0.0
     try:
-        await node.close(max(0.0, deadline - loop.time()), linger)
+        await node.close(limit, linger)
     except Stranded as error:
         raise Stranded(error.names, node.settings.linger, error.reasons) from None
     finally:
@@ -380,20 +416,65 @@ async def drain(node: Node, answering: asyncio.Task[None], linger: Linger) -> No
 
 def say_what_is_awaited(node: Node) -> None:
     """Nobody should sit before a silent terminal."""
-    known = node._obstacles(node.peers) or ["not everybody has said bye"]
+    known = node._obstacles(tuple(node.peers)) or ["not everybody has said bye"]
     patience = duration_text(node.settings.linger * 1e9)
     log.warning(
         "%s leaves within %s: %s; a signal ends the wait", node.name, patience, "; ".join(known)
     )
 
 
-async def answer_lines(node: Node, lines: InputLines, output: OutputLines) -> None:
-    """Do what the lines ask for, one after the other; answer when that is on disk."""
-    while line := await lines.next_line():
-        record = await answer(node, line)
+class Answers:
+    """Does what the lines of a node ask for, one after the other; answers when that is on disk.
+
+    A line that expels somebody does not stand behind a message that waits, perhaps for that very
+    peer.
+    """
+
+    def __init__(self, node: Node, lines: InputLines, output: OutputLines) -> None:
+        self._node = node
+        self._lines = lines
+        self._output = output
+        self._waits = False
+        self.count = 0
+        """How many lines were answered."""
+        lines.on_urgent = self._expel_ahead
+
+    async def run(self) -> None:
+        """Answer until the end of input."""
+        while line := await self._lines.next_line():
+            self._waits = True
+            asyncio.get_running_loop().call_soon(self._expel_ahead)
+            record = await answer(self._node, line)
+            self._waits = False
+            self._put(record)
+            await self._output.room()
+
+    def _expel_ahead(self) -> None:
+        """Act on lines that expel, if a message before them waits."""
+        while self._waits and (line := self._lines.take_urgent()) is not None:
+            try:
+                self._put(expel(self._node, read_object(line)))
+            except BadLine as error:
+                self._put(failure(error, error.identity))
+
+    def _put(self, record: dict[str, object] | None) -> None:
+        self.count += 1
         if record is not None:
-            when_on_disk(node, partial(output.put, record))
-        await output.room()
+            when_on_disk(self._node, partial(self._output.put, record))
+
+
+def do_nothing() -> None:
+    """Nobody wants to know."""
+
+
+def asks_to_expel(line: bytes) -> bool:
+    """Whether a line expels somebody; one that makes no sense waits for its turn."""
+    if b'"expel"' not in line:
+        return False
+    try:
+        return "expel" in read_object(line)
+    except BadLine:
+        return False
 
 
 def when_on_disk(node: Node, action: Callable[[], None]) -> None:
@@ -412,18 +493,21 @@ async def answer(node: Node, line: bytes) -> dict[str, object] | None:
             raise BadLine(f"a line has at most {limit} bytes, or its payload is too large")
         request = read_object(line)
         if "expel" in request:
-            return await expel(node, request)
+            return expel(node, request)
         targets, payload, identity = read_request(request)
     except BadLine as error:
         return failure(error, error.identity)
     try:
-        sequence = await node.send_buffered(targets, payload)
+        sequence, left_out = await node._send_naming(targets, payload)
     except (LocalError, JournalFull) as error:
         return failure(error, identity)
-    return {"sent": identity, "sequence": sequence}
+    record: dict[str, object] = {"sent": identity, "sequence": sequence}
+    if left_out:
+        record["left_out"] = left_out
+    return record
 
 
-async def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
+def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
     """Expel the peer that a line names; the event `expelled` tells that it is done."""
     name, reason, identity = request["expel"], request.get("reason", ""), request.get("id")
     if not isinstance(name, str) or not isinstance(reason, str):
@@ -433,7 +517,7 @@ async def expel(node: Node, request: dict[str, object]) -> dict[str, object] | N
     except UnicodeEncodeError as error:
         raise BadLine(f'"reason" cannot be encoded: {error.reason}', identity) from None
     try:
-        await node.expel(name, reason)
+        node._expel(name, reason)
     except LocalError as error:
         return failure(error, identity)
     return None

@@ -263,7 +263,7 @@ class Keeper:
         self._node = node
         if self.kept.resumed:
             endpoint = node.endpoint
-            endpoint.survival.resume(self._core, endpoint.sessions(), node.transport.now_ns())
+            endpoint.resume(self._core, node.transport.now_ns())
         self._core = []
         self._untold = node.endpoint.survival.untold()
         self._journal.begin_anew(node.endpoint.survival.snapshot())

@@ -1,11 +1,14 @@
 """Who is told what happens to the peers of a node, and what had to be given up for them."""
 
 import logging
+import math
+import time
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from antecede.link.notation import messages_text
 from antecede.link.reports import (
+    LEFT_OUT,
     NodeFenced,
     PathNarrow,
     PeerExpelled,
@@ -19,6 +22,9 @@ from antecede.live.errors import GONE, Undelivered, fenced_sentence
 
 Listener: TypeAlias = Callable[[Report], None]
 
+LEFT_OUT_SECONDS: Final = 5.0
+"""That messages leave a peer out is logged at most this often."""
+
 log = logging.getLogger(__name__)
 
 
@@ -31,6 +37,9 @@ class Listeners:
         self._listeners: list[Listener] = []
         self.undeliverable: Final[dict[str, int]] = {}
         """How many messages to each peer have been given up."""
+        self.left_out: Final[dict[str, int]] = {}
+        """How many messages each peer did not get because it was away."""
+        self._said: Final[dict[str, tuple[float, int]]] = {}
         self._untold: dict[str, int] = {}
         self._reasons: dict[str, dict[str, None]] = {}
 
@@ -48,7 +57,10 @@ class Listeners:
     def tell(self, report: Report) -> None:
         """Log a report and tell everybody; one who fails does not stop the others."""
         if isinstance(report, Undeliverable):
-            self._count(report.name, len(report.sequences), report.reason)
+            if report.why == LEFT_OUT:
+                self._count_left_out(report.name, len(report.sequences))
+            else:
+                self._count(report.name, len(report.sequences), report.reason)
         elif isinstance(report, Refused):
             # Somebody has to mend a configuration: it is told once, and nothing happens until then.
             log.warning("%s: no talk with %s: %s", self._name, report.name, report.reason)
@@ -72,6 +84,17 @@ class Listeners:
                 raise
             except BaseException:
                 self._callbacks.has_failed(f"an event listener, called with {report!r},")
+
+    def _count_left_out(self, name: str, count: int) -> None:
+        """Count, and say so at most once in a while: it may happen with every message."""
+        total = self.left_out.get(name, 0) + count
+        self.left_out[name] = total
+        now = time.monotonic()
+        said_at, said = self._said.get(name, (-math.inf, 0))
+        if now - said_at >= LEFT_OUT_SECONDS:
+            self._said[name] = (now, total)
+            left_out = messages_text(total - said)
+            log.warning("%s: %s is away: left out of %s", self._name, name, left_out)
 
     def _count(self, name: str, count: int, reason: str | None) -> None:
         # There may be thousands: the listeners get their ids, the log their number.

@@ -9,12 +9,14 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from threading import get_ident
-from typing import Final, Self
+from typing import Final, Literal, Self, TypeAlias
 
 from antecede.core.errors import Fenced, LocalError
-from antecede.link.contacts import Contact
+from antecede.core.process import NEVER_NS
+from antecede.link.contacts import STATES
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, Report, Stranger
@@ -45,13 +47,19 @@ from antecede.live.security.guarding import KeyGuard
 from antecede.live.seeking import follow, forget, troubles
 from antecede.live.settings import AddressLike, KeysLike, Settings
 from antecede.live.stats import Figures, Health, Stats, health_of
-from antecede.live.targets import Payload, chosen_targets, payload_bytes
+from antecede.live.targets import Payload, Targets, chosen_targets, payload_bytes
 from antecede.live.tracing import LiveTrace, TraceKeeping
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier
+from antecede.trace.datasets import listing
 
 AFTER_FAILURE_NS: Final = 100_000_000
 """When the timer rings again after something has failed in it: soon, but not at once for ever."""
+
+ASLEEP_NS: Final = 1_000_000_000
+"""A timer that rings this much too late has slept: a loop that was blocked, a stopped process."""
+
+PeerState: TypeAlias = Literal["new", "here", "silent", "away"]
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +95,9 @@ class Node:
         kept = None if keeper is None else keeper.kept
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
         self._callbacks: Final = Callbacks(settings.name)
-        self._expelling: Final = Expelling(settings.expel, endpoint, settings.name, self._callbacks)
+        self._expelling: Final = Expelling(
+            settings.policy, endpoint, self._callbacks, transport.now_ns()
+        )
         self._progress = Notifier(self._loop)
         self._room: Final = Room(
             settings, endpoint, self._deliveries, self._progress, self._check_open
@@ -101,7 +111,8 @@ class Node:
             has_journal=keeper is not None,
         )
         self._flush_planned = False
-        self._skipped: list[str] = []
+        # When the timer was to ring: one that rings much later was asleep.
+        self._wake_ns = NEVER_NS
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
@@ -164,9 +175,16 @@ class Node:
         return self._closed
 
     @property
-    def peers(self) -> tuple[str, ...]:
-        """The names of all peers, met or not."""
-        return tuple(self._endpoint.directory.by_name)
+    def peers(self) -> Mapping[str, PeerState]:
+        """All peers by name, and how each stands: new, here, silent or away."""
+        contacts = self._endpoint.directory.by_name
+        return {name: STATES[contact.state()] for name, contact in contacts.items()}
+
+    @property
+    def online(self) -> tuple[str, ...]:
+        """The names of the peers that are here: who gets what is sent now. Some may be silent."""
+        contacts = self._endpoint.directory.by_name
+        return tuple(name for name, contact in contacts.items() if contact.session.is_here())
 
     def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
         """Introduce a peer; without an address it has to say hello first.
@@ -188,7 +206,7 @@ class Node:
         """Forget a peer that has left; one that has not is expelled first (see `expel`)."""
         self._belonging.check()
         if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, self.peers)
+            raise UnknownPeer(name, tuple(self.peers))
         address = self._endpoint.directory.by_name[name].address
         self._endpoint.remove_peer(name, self._now())
         forget(address, self._endpoint.directory, self._transport)
@@ -203,7 +221,7 @@ class Node:
         """
         self._check_open()
         if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, self.peers)
+            raise UnknownPeer(name, tuple(self.peers))
         give_keys(self._guard, self.settings, name, read_keys(keys))
         self._endpoint.follow_keys(self._now())
         self._after_step()
@@ -227,43 +245,64 @@ class Node:
         for it any more. Should it live after all, it is told to stop (`Fenced` there); causal order
         is kept everywhere, rightly or wrongly suspected. A new node of its name may come back.
         """
+        self._expel(name, reason)
+
+    def _expel(self, name: str, reason: str) -> None:
         self._check_open()
         if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, self.peers)
+            raise UnknownPeer(name, tuple(self.peers))
         self._endpoint.expel(name, reason, self._now())
         self._after_step()
         self._plan_flush()
 
     # Sending.
 
-    async def send(self, target: str | Sequence[str], payload: Payload) -> int:
+    async def send(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> int:
         """Send to one peer or, as one message, to several; the message's id.
 
         Returns when the message is buffered: it will be delivered, exactly once and in causal
-        order, as long as its targets live. Waits only for room and, with a journal, for the disk.
+        order, as long as its targets live. Waits for room, for peers that were just added
+        (`meet_within`) and, with a journal, for the disk; `TimedOut` if room or a peer does not
+        come in time. Targets that are away are left out, which the event `Undeliverable` says;
+        if nobody is left, `PeerAway`.
         """
         if get_ident() != self._belonging.owner:
             self._belonging.refuse()
         if self._keeper is not None:
-            sequence = await self.send_buffered(target, payload)
+            sequence = await self.send_buffered(target, payload, timeout)
             await self._keeper.kept_so_far()
             return sequence
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
-            return await self._send_with_care(target, payload)
+            return (await self._send_with_care(target, payload, timeout))[0]
         if not self._flush_planned:
             self._plan_flush()
         return sequence
 
-    async def send_buffered(self, target: str | Sequence[str], payload: Payload) -> int:
+    async def send_buffered(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> int:
         """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
         self._belonging.check()
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
-            return await self._send_with_care(target, payload)
+            return (await self._send_with_care(target, payload, timeout))[0]
         if not self._flush_planned:
             self._plan_flush()
         return sequence
+
+    async def _send_naming(
+        self, target: str | Sequence[str], payload: Payload
+    ) -> tuple[int, list[str]]:
+        """Like `send_buffered`; with the message's id the names of those who are left out."""
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        if sequence == 0:
+            return await self._send_with_care(target, payload, None)
+        if not self._flush_planned:
+            self._plan_flush()
+        return sequence, []
 
     def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
@@ -272,10 +311,10 @@ class Node:
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
             payload = payload_bytes(payload)
-            contacts, to_self = self._resolve(target, payload)
-            self._room.check(contacts, to_self, payload)
-            sequence = self._hand_over(contacts, to_self, payload)
-            if to_self:
+            targets = self._resolve(target, payload)
+            self._room.check(targets, payload)
+            sequence = self._hand_over(targets, payload)
+            if targets.to_self:
                 self._deliveries.notify()
             if self._endpoint.sending.wants_flush():
                 self._write_out()
@@ -323,7 +362,7 @@ class Node:
         try:
             return await self._deliveries.next_message(timeout, asked)
         except TimedOut as error:
-            known = "; ".join(self._obstacles(self.peers))
+            known = "; ".join(self._obstacles(tuple(self.peers)))
             raise TimedOut(error.action, error.seconds, known) from None
 
     def receive_ready(self) -> list[InboundMessage]:
@@ -476,38 +515,63 @@ class Node:
         """A timer has rung."""
         if self._closed:
             return
+        late_ns, self._wake_ns = now_ns - self._wake_ns, NEVER_NS
         try:
+            if late_ns > ASLEEP_NS:
+                self._endpoint.has_slept(late_ns, now_ns)
             self._endpoint.expire(now_ns)
             self._expelling.look(now_ns)
             self._after_step()
         except BaseException:
-            self._transport.wake_at(now_ns + AFTER_FAILURE_NS)
+            self._wake_at(now_ns + AFTER_FAILURE_NS)
             raise
         self._flush_at(self._now())
 
+    def _wake_at(self, time_ns: int) -> None:
+        """Let the timer ring then, or earlier."""
+        self._wake_ns = min(self._wake_ns, time_ns)
+        self._transport.wake_at(time_ns)
+
     # Sending, inside.
 
-    async def _send_with_care(self, target: str | Sequence[str], given: Payload) -> int:
-        """Send what is not an ordinary message to one peer with room for it."""
+    async def _send_with_care(
+        self, target: str | Sequence[str], given: Payload, timeout: float | None
+    ) -> tuple[int, list[str]]:
+        """Send what is not an ordinary message to one peer with room for it; who was left out."""
         payload = payload_bytes(given)
         sending = self._endpoint.sending
-        contacts, to_self = self._resolve(target, payload)
+        if isinstance(target, Iterable) and not isinstance(target, str):
+            target = list(target)  # It is looked at again after every wait.
+        targets = self._resolve(target, payload)
         paced = sending.wants_flush()
         if paced:
             self._flush()
-        if paced or self._room.must_wait(contacts, to_self, payload):
-            await self._room.wait(contacts, to_self, payload, paced)
-            # A target may have left meanwhile, or have been removed.
-            contacts, to_self = self._resolve(target, payload)
+        if paced or self._room.must_wait(targets, payload):
+            wait = self._room.wait(partial(self._resolve, target, payload), payload, paced)
+            targets = await self._in_time(wait, timeout, targets)
             if sending.wants_flush():
                 self._flush()
-        sequence = self._hand_over(contacts, to_self, payload)
+        sequence = self._hand_over(targets, payload)
         self._plan_flush()
         if not sending.large_is_done():
             await self._room.wait_for_large()
-        if to_self:
+        if targets.to_self:
             self._deliveries.notify()
-        return sequence
+        return sequence, targets.left_out
+
+    async def _in_time(
+        self, wait: Coroutine[None, None, Targets], timeout: float | None, targets: Targets
+    ) -> Targets:
+        """What `wait` answers; `TimedOut`, with who is in the way, if that takes too long."""
+        if timeout is None:
+            return await wait
+        try:
+            async with asyncio.timeout(timeout):
+                return await wait
+        except TimeoutError:
+            names = targets.awaited or [contact.name for contact in targets.contacts]
+            known = "; ".join(self._obstacles(names)) or f"waiting for {listing(names)}"
+            raise TimedOut("send", timeout, known) from None
 
     def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
         checked_name(name)
@@ -527,27 +591,20 @@ class Node:
         if self._closing:
             raise NodeClosed(self.name)
 
-    def _resolve(self, target: object, payload: bytes) -> tuple[list[Contact], bool]:
+    def _resolve(self, target: object, payload: bytes) -> Targets:
         """Whom a message is for, if it can be sent."""
         self._check_open()
         if self._keeper is not None:
             self._keeper.check()
-        self._skipped = []
-        directory = self._endpoint.directory
-        return chosen_targets(directory, target, payload, self.settings, self._skipped)
+        return chosen_targets(self._endpoint.directory, target, payload, self.settings)
 
-    def _hand_over(self, contacts: list[Contact], to_self: bool, payload: bytes) -> int:
+    def _hand_over(self, targets: Targets, payload: bytes) -> int:
         """Send, and report targets that get nothing: they do not keep it from the others."""
-        now_ns = self._now()
-        for contact in contacts:
-            if contact.session.is_gone() and contact.address is not None:
-                self._transport.seek(contact.address)
-        self._endpoint.await_return(contacts, now_ns)
-        sequence = self._endpoint.sending.send(contacts, to_self, payload, now_ns)
-        for name in self._skipped:
-            self._endpoint.losses.tell(name, [sequence])
-        if self._skipped:
-            self._skipped = []
+        endpoint = self._endpoint
+        sequence = endpoint.sending.send(targets.contacts, targets.to_self, payload, self._now())
+        for name in targets.left_out:
+            endpoint.losses.leave_out(name, sequence)
+        if targets.left_out:
             self._after_step()
         return sequence
 
@@ -579,9 +636,9 @@ class Node:
             elif endpoint.out:
                 self._transport.send(endpoint.out)
         except BaseException:
-            self._transport.wake_at(now_ns + AFTER_FAILURE_NS)
+            self._wake_at(now_ns + AFTER_FAILURE_NS)
             raise
-        self._transport.wake_at(endpoint.wake_ns())
+        self._wake_at(endpoint.wake_ns())
 
     def _on_consumed(self) -> None:
         """Messages were taken: peers get credit for theirs, and there is room for our own."""

@@ -246,6 +246,7 @@ def limits_of(settings: Settings) -> Limits:
         window=settings.receive_window,
         heartbeat_ns=settings.heartbeat_ns,
         silent_ns=settings.silent_after_ns,
+        meet_within_ns=settings.meet_within_ns,
         open_to_strangers=settings.accept_unknown == ANYBODY,
     )
 

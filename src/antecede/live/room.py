@@ -1,21 +1,21 @@
-"""Room for what is sent: whether there is any, and waiting for it.
+"""Room for what is sent, and targets that are met: waiting for both.
 
 A task that also consumes must not wait for room that only its consuming can make; what has come is
 then taken ahead, and if nothing moves any more, that is said.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from antecede.link.contacts import Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import messages_text
 from antecede.live.deliveries import Deliveries
 from antecede.live.errors import BufferFull, NodeClosed, WouldDeadlock
 from antecede.live.send_queue import Lines, Place
 from antecede.live.settings import Settings
+from antecede.live.targets import Targets
 from antecede.live.waiting import Notifier, one_turn
 
 STANDSTILL_SECONDS: Final = 1.0
@@ -51,61 +51,62 @@ class Room:
         self.closing = self.careful = True
         self._progress.notify()
 
-    def must_wait(self, contacts: list[Contact], to_self: bool, payload: bytes) -> bool:
-        """Whether this has to wait: for room, for those who came before, or for a consumer."""
+    def must_wait(self, targets: Targets, payload: bytes) -> bool:
+        """Whether this has to wait: to meet a target, for room, for those who came before, or for
+        a consumer."""
+        if targets.awaited:
+            return True
         if not self.careful:
-            return not self._endpoint.sending.has_room_for(contacts, to_self, len(payload))
-        names = self._names(contacts, to_self)
-        return self._deliveries.is_ahead or not self.has_room_for(contacts, to_self, payload, names)
+            return not self._fits(targets, payload)
+        return self._deliveries.is_ahead or not self._may_overtake(targets, payload)
 
-    def has_room_for(
-        self,
-        contacts: list[Contact],
-        to_self: bool,
-        payload: bytes,
-        names: Sequence[str] | None = None,
-    ) -> bool:
-        """Whether this may be sent now, and nobody waits to send to the same targets."""
-        names = self._names(contacts, to_self) if names is None else names
+    def _fits(self, targets: Targets, payload: bytes) -> bool:
         sending = self._endpoint.sending
-        return not self._lines.length(names) and sending.has_room_for(
-            contacts, to_self, len(payload)
-        )
+        return sending.has_room_for(targets.contacts, targets.to_self, len(payload))
+
+    def _may_overtake(self, targets: Targets, payload: bytes) -> bool:
+        """Whether this may be sent now, and nobody waits to send to the same targets."""
+        return not self._lines.length(self._names(targets)) and self._fits(targets, payload)
 
     def sends_waiting(self, name: str) -> int:
         """How many calls wait to send to a peer."""
         return self._lines.length((name,))
 
-    def check(self, contacts: list[Contact], to_self: bool, payload: bytes) -> None:
+    def check(self, targets: Targets, payload: bytes) -> None:
         """`BufferFull` if this would have to wait, or does not find room at once."""
         free = self._settings.send_bytes - self._endpoint.sending.bytes_held
-        if len(payload) > free or not self.has_room_for(contacts, to_self, payload):
-            why = self._fullness(contacts, to_self)
-            raise BufferFull(f"{why}; try later, or use send(), which waits")
+        enough = len(payload) <= free
+        if targets.awaited or not enough or not self._may_overtake(targets, payload):
+            raise BufferFull(f"{self._obstacle(targets)}; try later, or use send(), which waits")
 
-    def _fullness(self, contacts: list[Contact], to_self: bool) -> str:
-        """Why there is no room."""
+    def _obstacle(self, targets: Targets) -> str:
+        """Why this cannot be sent now."""
         endpoint = self._endpoint
-        if to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
+        if targets.awaited:
+            name = targets.awaited[0]
+            is_new = endpoint.directory.by_name[name].is_new
+            return f"{name} has not been met yet" if is_new else f"{name} is away"
+        if targets.to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
-        waiting = self._lines.length(self._names(contacts, to_self))
+        waiting = self._lines.length(self._names(targets))
         if waiting:
             return f"{waiting:,} calls of send() wait for room already"
-        for contact in contacts:
+        for contact in targets.contacts:
             if endpoint.sending.has_room() and not endpoint.sending.has_share(contact.session):
                 owed = messages_text(endpoint.sending.messages_owed(contact.session))
                 return f"{contact.name} has its share of the buffer: {owed} not delivered to it yet"
         held = messages_text(endpoint.sending.messages_buffered())
         return f"{held} with {endpoint.sending.bytes_held:,} bytes are not delivered yet"
 
-    async def wait(
-        self, contacts: list[Contact], to_self: bool, payload: bytes, paced: bool
-    ) -> None:
-        """Until it is the turn of this message and there is room; the caller sends it at once.
+    async def wait(self, resolve: Callable[[], Targets], payload: bytes, paced: bool) -> Targets:
+        """Until it is the turn of this message, its targets are met and there is room.
 
-        `paced`: the loop gets a turn first. `WouldDeadlock` if there never will be room.
+        The caller sends it at once, to the targets that are answered: after every wait all of them
+        are looked at again. `paced`: the loop gets a turn first. `WouldDeadlock` if there never
+        will be room.
         """
-        place = self._lines.join(self._names(contacts, to_self))
+        targets = resolve()
+        place = self._lines.join(self._names(targets))
         self.careful = True
         try:
             if paced:
@@ -113,28 +114,31 @@ class Room:
                 self._check_open()
             await self._give_way()
             begun = self._loop.time()
-            while not self._may_go(place, contacts, to_self, payload):
-                await self._for_progress(place, to_self, begun)
+            targets = resolve()
+            while not self._may_go(place, targets, payload):
+                await self._for_progress(place, targets, begun)
                 self._check_open()
+                targets = resolve()
+            return targets
         finally:
             self._lines.leave(place)
             self.careful = self.closing or self._deliveries.is_ahead or bool(self._lines)
             if self._progress.waiters:
                 self._progress.notify()  # A consumer behind waits for progress, not for its turn.
 
-    def _names(self, contacts: list[Contact], to_self: bool) -> list[str]:
-        names = [contact.name for contact in contacts]
-        return [*names, self._settings.name] if to_self else names
+    def _names(self, targets: Targets) -> list[str]:
+        names = [contact.name for contact in targets.contacts]
+        return [*names, self._settings.name] if targets.to_self else names
 
-    def _may_go(self, place: Place, contacts: list[Contact], to_self: bool, payload: bytes) -> bool:
-        if not self._endpoint.sending.has_room_for(contacts, to_self, len(payload)):
+    def _may_go(self, place: Place, targets: Targets, payload: bytes) -> bool:
+        if targets.awaited or not self._fits(targets, payload):
             return False
         # Those in front may wait until the consumer, which sends this, has caught up.
         return self._lines.is_first(place) or (self._deliveries.is_ahead and self._is_consuming())
 
-    async def _for_progress(self, place: Place, to_self: bool, begun: float) -> None:
-        """Wait for something that may make room, or for one's turn."""
-        if not self._would_deadlock(to_self):
+    async def _for_progress(self, place: Place, targets: Targets, begun: float) -> None:
+        """Wait for something that may make room, bring a target, or for one's turn."""
+        if targets.awaited or not self._would_deadlock(targets.to_self):
             if self._lines.is_first(place) or self._is_consuming():
                 await self._progress.wait()
             else:

@@ -20,7 +20,7 @@ from antecede.core.errors import LocalError, near_miss
 from antecede.live import setting_rules as rules
 from antecede.live.addresses import Address
 from antecede.live.errors import BadConfiguration
-from antecede.live.expelling import MANUAL, POLICY, ExpulsionPolicy
+from antecede.live.expelling import POLICY, ExpulsionPolicy, usual_policy
 from antecede.live.peers import PeerLike, read_peer
 from antecede.live.security.keys import PublicKey, SecretKey
 from antecede.live.setting_rules import NOBODY, NS_PER_SECOND, Rule
@@ -47,6 +47,9 @@ ANYWHERE_LOCAL: Final = Address("127.0.0.1", 0)
 DATAGRAM_BYTES_MAX: Final = 65_507
 """What fits a UDP datagram over IPv4."""
 
+
+SILENT_AFTER: Final = 5.0
+"""Seconds after which a peer is reported as silent, if nobody says otherwise."""
 
 RULE: Final = "rule"
 
@@ -110,9 +113,12 @@ class Settings:
     silent."""
     accept_unknown: AcceptUnknown = setting(NOBODY, rules.WELCOME)
     """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
-    away: Away = setting("wait", rules.choice("wait", "skip", "refuse"))
-    """What becomes of messages to a peer that has left: they `wait` for its return, it is left out
-    and reported (`skip`), or they are an error (`refuse`)."""
+    away: Away = setting("skip", rules.choice("skip", "wait", "refuse"))
+    """What becomes of a message to a peer that is away (it has left, was expelled, or never came):
+    it is left out and reported (`skip`), `send` waits until it is here (`wait`), or raises
+    (`refuse`)."""
+    meet_within: float = setting(10.0, rules.duration("0", "24h"))
+    """Seconds for which `send` waits for a peer that was just added, before it is away."""
     mtu: int | Literal["auto"] = setting(
         "auto", rules.either("auto", rules.size(512, DATAGRAM_BYTES_MAX))
     )
@@ -130,13 +136,18 @@ class Settings:
     """Bytes that one peer may have under way: what a slow consumer costs in memory, per peer."""
     payload_limit: int = setting(64 * MiB, rules.size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
-    heartbeat: float = setting(5.0, rules.duration("10ms", "1h"))
+    heartbeat: float = setting(2.5, rules.duration("10ms", "1h"))
     """Seconds of silence after which a node says that it is alive."""
-    silent_after: float = setting(10.0, rules.duration("20ms", "24h"))
-    """Seconds without a sign of life after which a peer is reported as silent."""
-    expel: ExpulsionPolicy = setting(MANUAL, POLICY)
-    """Who is expelled by itself: nobody (`manual`), whoever is silent for so long (`after:30s`), or
-    whoever a majority of the named members then suspects (`quorum:30s`)."""
+    silent_after: float | Literal["auto"] = setting(
+        "auto", rules.either("auto", rules.duration("20ms", "24h"))
+    )
+    """Seconds without a sign of life after which a peer is reported as silent; `auto` is 5, or
+    twice the heartbeat if that is more."""
+    expel: ExpulsionPolicy | Literal["auto"] = setting("auto", rules.either("auto", POLICY))
+    """Who is expelled by itself: whoever is silent for so long, by a node that more than half of
+    the members answer meanwhile (`majority:10s`); whoever is silent for so long (`after:30s`); or
+    nobody (`manual`). `auto` is `majority:10s`, or twice the heartbeat if that is more, and
+    `manual` for the orders `fifo` and `none`."""
     patience: float = setting(1.0, rules.duration("10ms", "1min"))
     """Seconds after which the protocol transmits again; the path has faster timers of its own."""
     linger: float = setting(10.0, rules.duration("0", "24h"))
@@ -167,7 +178,17 @@ class Settings:
         """Bring every field into the form its type says, and check that they agree."""
         for name, rule in RULES.items():
             object.__setattr__(self, name, read_setting(name, rule, getattr(self, name)))
+        if self.silent_after == "auto":
+            object.__setattr__(self, "silent_after", max(SILENT_AFTER, 2 * self.heartbeat))
+        if self.expel == "auto":
+            object.__setattr__(self, "expel", usual_policy(self.order, self.heartbeat))
         check_agreement(self)
+
+    @property
+    def policy(self) -> ExpulsionPolicy:
+        """Who is expelled by itself."""
+        assert isinstance(self.expel, ExpulsionPolicy), "it was read"
+        return self.expel
 
     def keys_of(self, name: str) -> tuple[PublicKey, ...]:
         """The public keys that a peer may have."""
@@ -191,7 +212,12 @@ class Settings:
     @property
     def silent_after_ns(self) -> int:
         """`silent_after` as the runtime counts time."""
-        return nanoseconds(self.silent_after)
+        return nanoseconds(float(self.silent_after))
+
+    @property
+    def meet_within_ns(self) -> int:
+        """`meet_within` as the runtime counts time."""
+        return nanoseconds(self.meet_within)
 
     @property
     def stalled_after_ns(self) -> int:
@@ -249,6 +275,7 @@ class Options(TypedDict, total=False):
     stalled_after: Duration
     accept_unknown: AcceptUnknown | bool
     away: Away
+    meet_within: Duration
     mtu: Size
     gso: Switch | bool
     stay_awake: bool
@@ -301,9 +328,10 @@ def check_agreement(settings: Settings) -> None:
             f"{settings.send_bytes:,}: the largest payload would never find room; "
             "raise send_bytes or lower payload_limit"
         )
-    if settings.heartbeat * 2 > settings.silent_after:
+    silent_after = float(settings.silent_after)
+    if settings.heartbeat * 2 > silent_after:
         raise BadConfiguration(
-            f"setting 'silent_after' is {settings.silent_after:g} s and 'heartbeat' "
+            f"setting 'silent_after' is {silent_after:g} s and 'heartbeat' "
             f"{settings.heartbeat:g} s: an idle peer would be taken for a silent one; "
             "silent_after must be at least twice heartbeat"
         )
@@ -311,14 +339,14 @@ def check_agreement(settings: Settings) -> None:
 
 def check_policy(settings: Settings) -> None:
     """Refuse a policy that takes idle peers for dead ones, or that nothing can follow."""
-    if settings.order in ("fifo", "none") and not isinf(settings.expel.silence):
+    if settings.order in ("fifo", "none") and not isinf(settings.policy.silence):
         raise BadConfiguration(
-            f"setting 'expel' is {settings.expel}, but the order {settings.order!r} cannot expel a "
+            f"setting 'expel' is {settings.policy}, but the order {settings.order!r} cannot expel a "
             "peer that lives; choose one that is causal"
         )
-    if settings.heartbeat * 2 > settings.expel.silence:
+    if settings.heartbeat * 2 > settings.policy.silence:
         raise BadConfiguration(
-            f"setting 'expel' is {settings.expel} and 'heartbeat' {settings.heartbeat:g} s: an "
+            f"setting 'expel' is {settings.policy} and 'heartbeat' {settings.heartbeat:g} s: an "
             "idle peer would be expelled; let it be silent for at least twice heartbeat"
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antecede.core.fence import EXPELLED_LIMIT
-from antecede.link.contacts import Contact
+from antecede.link.contacts import AWAY, Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 from antecede.link.notation import messages_text
@@ -266,7 +266,7 @@ def peer_stats(endpoint: Endpoint, room: Room, contact: Contact) -> PeerStats:
     return PeerStats(
         name=session.name,
         met=session.met,
-        away=contact.away,
+        away=contact.state() == AWAY,
         silent=session.standing.silent,
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,

@@ -1,34 +1,40 @@
 """Whom a message is for: everything that can be wrong with a call of `send` is found here."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.link.contacts import Contact
+from antecede.link.contacts import AWAY, NEW, Contact
 from antecede.link.directory import Directory
-from antecede.live.errors import PayloadTooLarge, PeerGone, UnknownPeer
+from antecede.link.standing import MET
+from antecede.live.errors import PayloadTooLarge, PeerAway, UnknownPeer
 from antecede.live.settings import Settings
 
 Payload: TypeAlias = bytes | bytearray | memoryview
 
 
-def chosen_targets(
-    directory: Directory,
-    target: object,
-    payload: bytes,
-    settings: Settings,
-    skipped: list[str],
-) -> tuple[list[Contact], bool]:
-    """The peers among the targets, and whether this node is one; a `LocalError` if none can be.
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Whom a message is for, as things stand."""
 
-    Of several targets those that are expelled, and those that are away if such are skipped, go to
-    `skipped`; if all are, that is an error.
-    """
+    contacts: list[Contact]
+    to_self: bool
+    left_out: list[str]
+    """Those that are away, and do not get it."""
+    awaited: list[str]
+    """Those of `contacts` that have to be met first: they are new, or away and waited for."""
+
+
+def chosen_targets(
+    directory: Directory, target: object, payload: bytes, settings: Settings
+) -> Targets:
+    """The peers among the targets, and whether this node is one; a `LocalError` if none can be."""
     me = settings.name
     names = [target] if isinstance(target, str) else target
     if not isinstance(names, Iterable) or isinstance(names, bytes):
         raise LocalError(f"a target is a name or several names, not {target!r}")
-    contacts: list[Contact] = []
+    targets = Targets([], False, [], [])
     chosen: set[str] = set()
     to_self = False
     limit = settings.payload_limit
@@ -38,23 +44,27 @@ def chosen_targets(
             continue
         contact = contact_called(name, directory, me, chosen)
         chosen.add(contact.name)
-        if contact.expelled or (settings.away != "wait" and is_away(contact)):
-            skipped.append(contact.name)
+        state = contact.state()
+        if state == AWAY and settings.away != "wait":
+            targets.left_out.append(contact.name)
             continue
-        contacts.append(contact)
-        if contact.session.met and not contact.session.is_gone():
+        targets.contacts.append(contact)
+        if state in (NEW, AWAY):
+            targets.awaited.append(contact.name)
+        elif contact.session.standing.phase == MET:
             limit = min(limit, contact.session.payload_limit)
-    if skipped and (settings.away == "refuse" or (not contacts and not to_self)):
-        raise PeerGone(skipped[0])
-    if not contacts and not to_self:
+    left_out = targets.left_out
+    if left_out and (settings.away == "refuse" or (not targets.contacts and not to_self)):
+        raise PeerAway(left_out[0])
+    if not targets.contacts and not to_self:
         raise LocalError("no targets: a message needs at least one")
     if len(payload) > limit:
         raise PayloadTooLarge(len(payload), limit)
     if settings.order == "none":
-        for contact in contacts:
+        for contact in targets.contacts:
             if len(payload) > contact.session.largest:
                 raise PayloadTooLarge(len(payload), int(contact.session.largest), unordered=True)
-    return contacts, to_self
+    return replace(targets, to_self=to_self)
 
 
 def payload_bytes(payload: object) -> bytes:
@@ -67,11 +77,6 @@ def payload_bytes(payload: object) -> bytes:
         f"the payload must be bytes, a bytearray or a memoryview, not {type(payload).__name__}; "
         "encode it"
     )
-
-
-def is_away(contact: Contact) -> bool:
-    """Whether a peer has left, and no other of its name has come."""
-    return contact.away or contact.session.is_gone()
 
 
 def contact_called(name: object, directory: Directory, me: str, before: set[str]) -> Contact:

@@ -37,7 +37,7 @@ class MemoryJournal:
     def begin(self, endpoint: Endpoint, core: list[bytes], now_ns: i64) -> None:
         """A process begins: restore what there is, if it is not the first."""
         if self.kept.resumed:
-            endpoint.survival.resume(core, endpoint.sessions(), now_ns)
+            endpoint.resume(core, now_ns)
         self._records = endpoint.survival.snapshot()
 
     def reopen(self) -> list[bytes]:

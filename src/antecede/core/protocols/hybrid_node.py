@@ -223,6 +223,10 @@ class HybridNode(ExpellingNode):
         peer = self._peers.get(target)
         return 0 if peer is None or len(peer.copies) == 0 else int(peer.copies.peek().sequence)
 
+    def misses(self, process: int) -> bool:
+        peer = self._peers.get(process)
+        return peer is not None and peer.lowest_missing() > 0
+
     def expected(self, source: int) -> tuple[int, int]:
         peer = self._peers.get(source)
         if peer is None:

@@ -51,6 +51,7 @@ class Path:
         "_probe_from_ns",
         "_probe_wanted",
         "_window_cap",
+        "answered_ns",
         "congestion",
         "flight",
         "lost",
@@ -73,6 +74,8 @@ class Path:
         self._loss_check_ns: i64 = NEVER_NS
         self._probe_from_ns: i64 = 0
         self.probes: i64 = 0
+        # When the newest datagram had left that the peer has acknowledged: it lived after that.
+        self.answered_ns: i64 = -1
         self._probe_wanted = False
         # Whether nothing but good-byes is left to be said.
         self._parting = False
@@ -136,6 +139,8 @@ class Path:
         if flight.spurious > spurious:
             self.congestion.not_lost()
         sent_ns = flight.acked_sent_ns
+        if sent_ns > self.answered_ns:
+            self.answered_ns = sent_ns
         if sent_ns >= 0 and flight.acked_eliciting:
             self.round_trip.measured(now_ns - sent_ns, ack_delay_ns)
         if busy and flight.acked_size > 0 and sent_ns >= 0:

@@ -1,0 +1,201 @@
+"""Who is suspected to be dead, and how many others have answered a ping since then.
+
+A peer is suspected when it is here and nothing has come from it for longer than the policy allows.
+What was heard of the others before says little: when a network splits, silences end one by one. So
+everybody who is here is pinged, and only answers to that ping count. What is made of all this is up
+to a policy.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.process import NEVER_NS, NodeProcess
+from antecede.link.contacts import Contact
+from antecede.link.core_driver import CoreDriver
+from antecede.link.directory import Directory
+from antecede.link.session import Session
+from antecede.link.standing import MET, RESUMING
+
+LOOKS_PER_SILENCE: Final = 8
+"""How often peers are looked at while one is silent for as long as the policy allows."""
+
+LOOKS_PER_ROUND: Final = 50
+ROUND_NS: Final = 5_000_000_000
+"""Answers to one round of pings are waited for this long, or half of the silence if that is less;
+then the next round begins. During a round peers are looked at this many times."""
+
+IDLE_NS: Final = 30_000_000_000
+IDLE_FACTOR: Final = 3
+"""A peer that is silent this long, or for three silences if that is less, counts as owing."""
+
+FEWER_FACTOR: Final = 2
+"""A node for which fewer are here than for the suspect waits this many silences: it may be the one
+that is cut off."""
+
+
+@final
+class Suspect:
+    """A peer that has been silent for too long, as a policy sees it."""
+
+    __slots__ = ("answered", "its_members", "members", "name", "owes", "silent_ns")
+
+    def __init__(
+        self,
+        name: str,
+        silent_ns: i64,
+        owes: bool,
+        answered: i64,
+        members: i64,
+        its_members: i64,
+    ) -> None:
+        self.name: Final = name
+        self.silent_ns: Final[i64] = silent_ns
+        # Whether it owes an acknowledgement of a message, or a permit that is missed.
+        self.owes: Final = owes
+        # How many members have answered since everybody was pinged, and how many there are; this
+        # node is one of both.
+        self.answered: Final[i64] = answered
+        self.members: Final[i64] = members
+        # How many members there were for the suspect when it was heard last; 0 if it never said.
+        self.its_members: Final[i64] = its_members
+
+    def may_be_dead(self, silence_ns: i64) -> bool:
+        """Whether its silence counts for a node that asks a majority.
+
+        An idle peer keeps nobody waiting, and one that sees more of the others is likely the one
+        that is connected: both are given more time.
+        """
+        needed_ns = silence_ns
+        if self.members < self.its_members:
+            needed_ns = FEWER_FACTOR * silence_ns
+        if not self.owes:
+            idle_ns = IDLE_FACTOR * silence_ns
+            idle_ns = idle_ns if idle_ns < IDLE_NS else IDLE_NS
+            needed_ns = needed_ns if needed_ns > idle_ns else idle_ns
+        return self.silent_ns >= needed_ns
+
+    def is_outvoted(self) -> bool:
+        """Whether more than half of the members have answered meanwhile."""
+        return 2 * self.answered > self.members
+
+
+@final
+class FailureDetector:
+    """Watches the peers of one node for a policy that expels who is silent."""
+
+    __slots__ = (
+        "_core",
+        "_directory",
+        "_look_at_ns",
+        "_process",
+        "_round_ns",
+        "_round_took_ns",
+        "_silence_ns",
+        "members",
+        "undecided",
+    )
+
+    def __init__(self, directory: Directory, core: CoreDriver) -> None:
+        self._directory: Final = directory
+        self._core: Final = core
+        self._process: Final[NodeProcess] = core.process
+        # What the policy allows; 0: nobody is watched.
+        self._silence_ns: i64 = 0
+        self._look_at_ns: i64 = NEVER_NS
+        # When everybody was pinged; 0: nobody is suspected.
+        self._round_ns: i64 = 0
+        # How long a round lasts.
+        self._round_took_ns: i64 = ROUND_NS
+        # How many members there are for this node, itself included; 0 before it has looked.
+        self.members: i64 = 0
+        # How many of them had answered when a round ended without a decision; 0 if none has.
+        self.undecided: i64 = 0
+
+    def watch(self, silence_ns: i64, now_ns: i64) -> None:
+        """From now on peers that are silent for so long are suspected."""
+        self._silence_ns = silence_ns
+        self._look_at_ns = now_ns + silence_ns // LOOKS_PER_SILENCE
+        half = silence_ns >> 1
+        self._round_took_ns = half if half < ROUND_NS else ROUND_NS
+
+    def wake_ns(self) -> i64:
+        """When to look again."""
+        return self._look_at_ns
+
+    def begin_again(self, now_ns: i64) -> None:
+        """This node has slept: what waits to be read comes first, and everybody gets one ping."""
+        if self._silence_ns > 0:
+            self._round_ns = 0
+            self._look_at_ns = now_ns + self._round_took_ns // LOOKS_PER_ROUND
+
+    def suspects(self, now_ns: i64) -> list[Suspect]:
+        """Who is suspected now; nobody if it is too early to look again."""
+        if now_ns < self._look_at_ns:
+            return []
+        self._look_at_ns = now_ns + self._silence_ns // LOOKS_PER_SILENCE
+        silent: list[Session] = []
+        others: list[Session] = []
+        for contact in self._directory.by_name.values():
+            session = contact.session
+            if not session.is_here():
+                continue
+            if not contact.stranger:
+                others.append(session)
+            if self._is_silent(session, now_ns):
+                silent.append(session)
+        self.members = 1 + len(others)
+        for session in others:
+            session.members_here = self.members
+        if not silent:
+            self._round_ns = 0
+            self.undecided = 0
+            return []
+        self._look_at_ns = now_ns + self._round_took_ns // LOOKS_PER_ROUND
+        answered = self._answered(others)
+        if self._round_ns == 0 or now_ns - self._round_ns > self._round_took_ns:
+            if self._round_ns > 0:
+                self.undecided = answered
+            self._ping_all(now_ns)
+            return []
+        return [
+            Suspect(
+                session.name,
+                now_ns - session.standing.heard_ns,
+                self._owes(session),
+                answered,
+                self.members,
+                session.members,
+            )
+            for session in silent
+        ]
+
+    def _is_silent(self, session: Session, now_ns: i64) -> bool:
+        """Whether a peer has not been heard for too long, though it had something to answer."""
+        standing = session.standing
+        if now_ns - standing.heard_ns < self._silence_ns:
+            return False
+        return standing.phase == RESUMING or session.path.flight.eliciting > 0
+
+    def _owes(self, session: Session) -> bool:
+        return self._process.owes(session.id) > 0 or self._process.misses(session.id)
+
+    def _answered(self, others: list[Session]) -> i64:
+        """How many members have answered since everybody was pinged, this node included."""
+        answered: i64 = 1
+        for session in others:
+            if session.path.answered_ns >= self._round_ns:
+                answered += 1
+        return answered
+
+    def _ping_all(self, now_ns: i64) -> None:
+        self._round_ns = now_ns
+        for contact in self._directory.by_name.values():
+            if is_reached(contact):
+                contact.session.ping_due = True
+                self._core.mark(contact.session)
+
+
+def is_reached(contact: Contact) -> bool:
+    """Whether datagrams can leave for a peer."""
+    return contact.session.standing.phase == MET
