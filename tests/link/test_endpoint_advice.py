@@ -164,9 +164,9 @@ def test_what_was_written_is_read(name: str, silent_ns: int) -> None:
 
 def hostile(silent_ms: int, name: bytes, size: int | None = None) -> bytes:
     writer = BytesWriter()
-    write_varint(writer, silent_ms)
     write_varint(writer, len(name) if size is None else size)
     writer.write(name)
+    write_varint(writer, silent_ms)
     return writer.getvalue()
 
 
@@ -179,6 +179,7 @@ def hostile(silent_ms: int, name: bytes, size: int | None = None) -> bytes:
         (hostile(0, b"\xff"), "not UTF-8"),
         (hostile(0, b"\x1b[2J"), "no terminal"),
         (hostile(0, b"cat", 9), "9 bytes were announced"),
+        (hostile(0, b"cat")[:-1], "ends too early"),
         (b"", "ends too early"),
     ],
 )

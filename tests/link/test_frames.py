@@ -272,7 +272,7 @@ def test_padding_ends_a_datagram(data: bytes) -> None:
         (bytes([PING]), True),
         (frame(CREDIT, 1), True),
         (encode(Ack(1)), True),
-        (frame(WAITING, 1, 1) + b"c", False),
+        (frame(WAITING, 1) + b"c\x07", False),
         (bytes([STOPPED]), True),
         (written([message(1, 0)]), True),
     ],

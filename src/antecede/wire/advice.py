@@ -1,7 +1,7 @@
 """For whom a peer waits, on the wire: advice that decides nothing.
 
-Who cannot give a permit that was asked for says for whom it waits itself: the frame has for how
-many milliseconds nothing was heard of that one, and its name.
+Who cannot give a permit that was asked for says for whom it waits itself: the frame has the name of
+that one, and for how many milliseconds nothing was heard of it.
 """
 
 from typing import Final, final
@@ -37,18 +37,18 @@ def write_waiting(writer: BytesWriter, advice: Advice) -> None:
     """Append a frame with this; its name has at most `NAME_LIMIT` bytes."""
     silent_ms = advice.silent_ns // NS_PER_MS
     writer.append(u8(WAITING))
-    write_varint(writer, silent_ms if silent_ms < SILENT_MS_MOST else SILENT_MS_MOST)
     write_text(writer, advice.name)
+    write_varint(writer, silent_ms if silent_ms < SILENT_MS_MOST else SILENT_MS_MOST)
 
 
 def read_waiting(reader: Reader) -> Advice:
     """What `write_waiting` wrote after the kind."""
-    silent_ms = reader.varint()
-    if silent_ms > SILENT_MS_MOST:
-        raise RemoteError(f"a silence of {silent_ms} milliseconds")
     name = read_text(reader, NAME_LIMIT)
     if not name:
         raise RemoteError("advice to wait for nobody")
     if not name.isprintable():
         raise RemoteError("a name that no terminal should show")
+    silent_ms = reader.varint()
+    if silent_ms > SILENT_MS_MOST:
+        raise RemoteError(f"a silence of {silent_ms} milliseconds")
     return Advice(name, silent_ms * NS_PER_MS)
