@@ -49,7 +49,7 @@ def test_who_asks_in_vain_is_told_for_whom_the_other_waits() -> None:
     assert name == CAT
     assert seconds >= 8
     assert group.payloads(DAN) == []
-    assert session_of(group.nodes[ANN], BOB).asked == 1
+    assert session_of(group.nodes[ANN], BOB).waits.asked == 1
     assert told(group.nodes[ANN], BOB, group.now_ns) is None, "nobody asks Bob for anything"
 
 
@@ -94,8 +94,8 @@ def test_a_peer_of_an_older_version_is_told_nothing() -> None:
     session_of(group.nodes[ANN], BOB).version = 2
     chained(group)
     group.run_for(8 * SECOND)
-    assert session_of(group.nodes[ANN], BOB).asked == 1
-    assert session_of(group.nodes[ANN], BOB).advice_due is None
+    assert session_of(group.nodes[ANN], BOB).waits.asked == 1
+    assert session_of(group.nodes[ANN], BOB).waits.due is None
     assert told(group.nodes[BOB], ANN, group.now_ns) is None
 
 
@@ -118,8 +118,8 @@ def test_since_when_the_same_one_was_named() -> None:
 
     def since(name: str, now_ns: int) -> int:
         bob.waiting_for.take(ann, Advice(name, 0), now_ns)
-        assert ann.advice is not None
-        return int(ann.advice.since_ns)
+        assert ann.waits.taken is not None
+        return int(ann.waits.taken.since_ns)
 
     assert since(CAT, 1) == 1
     assert since(CAT, 5) == 1
@@ -135,7 +135,7 @@ def test_nobody_waits_for_what_was_never_sent_to_him() -> None:
     ann = group.nodes[ANN]
     bob: Session = session_of(ann, BOB)
     ann.waiting_for.asked(bob, 1 << 50, group.now_ns)
-    assert bob.asked == 0
+    assert bob.waits.asked == 0
     assert not ann.waiting_for.is_asking(bob)
 
 

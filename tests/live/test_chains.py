@@ -301,5 +301,5 @@ def test_who_asks_this_node_is_named_with_whom_it_waits_for() -> None:
     group.run_for(10 * SECOND)
     (chain,) = chains(group.nodes[ANN], group.now_ns)
     assert (chain.waiting, chain.names, chain.messages) == (BOB, (ANN, CAT), 0)
-    session_of(group.nodes[ANN], BOB).asked = 0
+    session_of(group.nodes[ANN], BOB).waits.asked = 0
     assert chains(group.nodes[ANN], group.now_ns) == []

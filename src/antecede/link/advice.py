@@ -41,3 +41,18 @@ class TakenAdvice:
         if 5 * quiet_ns < QUIET_FIFTHS * silent_ns:
             return quiet_ns
         return quiet_ns + now_ns - self.at_ns
+
+
+@final
+class Waits:
+    """What a peer and this node have said to each other about whom they wait for."""
+
+    __slots__ = ("asked", "due", "taken")
+
+    def __init__(self) -> None:
+        # Whom the peer has said that it waits for.
+        self.taken: TakenAdvice | None = None
+        # The message of ours whose permit it has last asked for in vain, or 0, and whom that waits
+        # for, if the peer is still to be told.
+        self.asked: i64 = 0
+        self.due: Advice | None = None

@@ -11,7 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.link.advice import TakenAdvice
+from antecede.link.advice import Waits
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.kept import MET_SINCE
@@ -25,7 +25,6 @@ from antecede.link.path.receipts import Receipts
 from antecede.link.rows import SessionRows
 from antecede.link.sealing import Seal
 from antecede.link.standing import LET_GO, MET, OVER, RESUMING, STAYING, UNMET, Standing
-from antecede.wire.advice import Advice
 from antecede.wire.frames import FRAME_ROOM
 
 ME: Final = 0
@@ -69,9 +68,6 @@ class Session:
         "_timer_ns",
         "_too_large",
         "address",
-        "advice",
-        "advice_due",
-        "asked",
         "assembly",
         "challenge",
         "credit",
@@ -109,6 +105,7 @@ class Session:
         "told_of_expulsion",
         "unnoted",
         "version",
+        "waits",
         "written_name",
     )
 
@@ -182,11 +179,7 @@ class Session:
         # How many are here for this node, as the peer is told; 0 if it is not.
         self.members_here: i64 = 0
         self.told_of_expulsion = False
-        # Whom it has said that it waits for. And the message of ours whose permit it has last asked
-        # for in vain, or 0, and whom that waits for, to be told.
-        self.advice: TakenAdvice | None = None
-        self.asked: i64 = 0
-        self.advice_due: Advice | None = None
+        self.waits: Final = Waits()
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 

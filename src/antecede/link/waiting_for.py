@@ -31,23 +31,26 @@ class WaitingFor:
 
     def asked(self, session: Session, lowest: i64, now_ns: i64) -> None:
         """A peer has asked for the permit of our message `lowest`: if it has to wait, say why."""
-        session.advice_due = None
-        session.asked = 0
+        session.waits.due = None
+        session.waits.asked = 0
         process = self._core.process
         if process.frontier(session.id) >= lowest or process.submitted_to(session.id) < lowest:
             return
-        session.asked = lowest
+        session.waits.asked = lowest
         if session.version >= ADVICE_VERSION:
-            session.advice_due = self.hindering(session, now_ns)
+            session.waits.due = self.hindering(session, now_ns)
 
     def is_asking(self, session: Session) -> bool:
         """Whether a peer has asked for a permit and is still without it."""
-        return session.asked > 0 and self._core.process.frontier(session.id) < session.asked
+        return (
+            session.waits.asked > 0
+            and self._core.process.frontier(session.id) < session.waits.asked
+        )
 
     def hindering(self, session: Session, now_ns: i64) -> Advice | None:
         """Whom the permit that a peer has asked for waits for; of several the longest quiet."""
         found: Advice | None = None
-        for process in self._core.process.hindered_by(session.id, session.asked):
+        for process in self._core.process.hindered_by(session.id, session.waits.asked):
             other = self._core.sessions.get(process)
             if other is None or other.name == session.name:
                 continue
@@ -58,11 +61,11 @@ class WaitingFor:
 
     def take(self, session: Session, advice: Advice, now_ns: i64) -> None:
         """A peer says whom it waits for."""
-        session.advice = TakenAdvice(advice, now_ns, session.advice)
+        session.waits.taken = TakenAdvice(advice, now_ns, session.waits.taken)
 
     def advice_of(self, session: Session | None, now_ns: i64) -> TakenAdvice | None:
         """What a peer has lately said; None if it has not, or waits for this node itself."""
-        taken = None if session is None else session.advice
+        taken = None if session is None else session.waits.taken
         if taken is None or not taken.is_fresh(now_ns) or taken.advice.name == self._me:
             return None
         return taken

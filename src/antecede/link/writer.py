@@ -245,10 +245,10 @@ class DatagramWriter:
             sent.controls |= RESPONSE_SENT
         if sent.controls != 0:
             sent.eliciting = True
-        if session.advice_due is not None:
+        if session.waits.due is not None:
             # Not worth an answer, nor a datagram of its own: it goes with the acknowledgement.
-            write_waiting(writer, session.advice_due)
-            session.advice_due = None
+            write_waiting(writer, session.waits.due)
+            session.waits.due = None
 
     def _write_news(self, session: Session, sent: Sent) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""

@@ -35,6 +35,9 @@ def four() -> Iterator[tuple[dict[str, Child], dict[str, str]]]:
         for name in NAMES:
             for _ in range(3):
                 children[name].hear_until("from")
+        for name in NAMES:
+            # Or somebody may still owe a permit.
+            wait_until_said(served[name], "/explain", "nothing is waiting")
         yield children, served
 
 
