@@ -23,11 +23,6 @@ SIZES = (8, 32, 100)
 PATTERNS = ("uniform", "favour", "rpc", "groups")
 LOADS = (0.1, 0.5, 1.0, 2.0)
 MESSAGES = 2_000
-AS_NODES: dict[str, dict[str, object]] = {
-    "2 hops": {},
-    "1 hop": {"hops": 1},
-    "as nodes": PROTOCOLS["hybrid-facts"].node_options,
-}
 STALLED: dict[str, tuple[str, dict[str, object]]] = {
     "hybrid-sps": ("hybrid-sps", {}),
     "hybrid": ("hybrid", {}),
@@ -36,7 +31,6 @@ STALLED: dict[str, tuple[str, dict[str, object]]] = {
     "B=4": ("hybrid-facts", {"facts": 4}),
     "B=16": ("hybrid-facts", {"facts": 16}),
     "B=64": ("hybrid-facts", {"facts": 64}),
-    "B=16, as nodes": ("hybrid-facts", PROTOCOLS["hybrid-facts"].node_options),
 }
 
 
@@ -100,18 +94,6 @@ def acceptance(pattern: str, processes: int, load: float) -> dict[str, Any]:
     return row
 
 
-def as_nodes(pattern: str, processes: int, load: float) -> dict[str, Any]:
-    """The same for 16 facts as nodes run it, step by step from how it is compared elsewhere."""
-    best = measured("rst", pattern, processes, load).delays.latency.mean()
-    row: dict[str, Any] = {}
-    ordered = measured("hybrid", pattern, processes, load)
-    row["hybrid"] = round(ordered.delays.latency.mean() / best, 2)
-    for label, options in AS_NODES.items():
-        facts = measured("hybrid-facts", pattern, processes, load, **options)
-        row[label] = f"{facts.delays.latency.mean() / best:.2f}; {message_bytes(facts):.0f}"
-    return row
-
-
 def stalled(load: float, seed: int) -> dict[str, Any]:
     """What one silent process leaves of the traffic among nineteen others."""
     row: dict[str, Any] = {}
@@ -125,7 +107,7 @@ def stalled(load: float, seed: int) -> dict[str, Any]:
 def main() -> None:
     """Print one JSON object per setting."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["latency", "stalled", "nodes"])
+    parser.add_argument("what", choices=["latency", "stalled"])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--patterns", nargs="+", default=list(PATTERNS), choices=PATTERNS)
     parser.add_argument("--loads", type=float, nargs="+", default=list(LOADS))
@@ -137,7 +119,7 @@ def main() -> None:
             continue
         for processes in asked.sizes:
             for pattern in asked.patterns:
-                row = (as_nodes if asked.what == "nodes" else acceptance)(pattern, processes, load)
+                row = acceptance(pattern, processes, load)
                 print(
                     json.dumps({"n": processes, "pattern": pattern, "load": load, **row}),
                     flush=True,

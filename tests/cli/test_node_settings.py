@@ -57,8 +57,9 @@ def test_what_is_said_twice_is_refused(option: str, value: str, setting: str) ->
     ("assignment", "why"),
     [
         ("confirm=next", "when its line is written"),
-        ("facts=3", "order hybrid-facts"),
-        ("stalled_after=3s", "order hybrid-facts"),
+        ("facts=3", "the setting 'facts' (from the call) is gone"),
+        ("stalled_after=3s", "use the order causal"),
+        ("order=hybrid-facts", "a protocol of the lab now"),
         ("durable=process", "a journal"),
         ("journal_limit=1GiB", "a journal"),
         ("trace_run=x", "a trace"),
@@ -79,7 +80,7 @@ def test_what_is_for_udp_only_is_refused_elsewhere(assignment: str) -> None:
 
 
 def test_what_is_needed_makes_it_of_use() -> None:
-    ran = run("--name", "alice", "--order", "hybrid-facts", "--set", "facts=3")
+    ran = run("--name", "alice", "--bind", "127.0.0.1:0", "--set", "gso=off")
     assert ran.exit_code == 0, ran.stderr
     assert '"event": "ready"' in ran.stdout
 

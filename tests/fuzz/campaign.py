@@ -66,7 +66,7 @@ TURNS = 50_000
 PAUSE = 100
 """After so many datagrams the nodes say something of their own."""
 
-ORDERS = ("hybrid", "hybrid", "hybrid-facts", "hybrid-sps", "fifo", "none")
+ORDERS = ("hybrid", "hybrid", "hybrid-sps", "fifo", "none")
 
 MEDDLING = 100
 """Datagrams of a meddler's while two nodes meet."""

@@ -8,6 +8,7 @@ from antecede.audit.oracle import check_log
 from antecede.link.faults import Faults, Partition
 from antecede.link.inbound import InboundMessage
 from antecede.link.latency import Constant, Exponential, Latency, Lognormal, Uniform
+from antecede.link.limits import Limits
 from antecede.link.reports import PeerMet
 from antecede.trace.events import Event
 from tests.link.endpoints import (
@@ -106,7 +107,7 @@ def assert_silence(group: Group) -> None:
         group.run_for(3 * SECOND)
     ways = len(group.nodes) * (len(group.nodes) - 1)
     before = group.datagrams_sent()
-    steps = group.run_for(HEARTBEATS * 5 * SECOND)
+    steps = group.run_for(HEARTBEATS * int(Limits().heartbeat_ns))
     assert group.datagrams_sent() - before <= ways * 2 * (HEARTBEATS + 1)
     assert steps <= ways * 8 * (HEARTBEATS + 1)
 

@@ -295,7 +295,10 @@ def in_one_piece(whole: bytes) -> bytes:
     return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
 
 
-UNKNOWN_KINDS = (MEMBERS + 1, 255)
+NAMES = 0x8B
+"""What nodes of earlier versions called a frame that says whom numbers mean: not used again."""
+
+UNKNOWN_KINDS = (MEMBERS + 1, NAMES, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 

@@ -139,7 +139,7 @@ def test_strangers_who_never_answer_take_bounded_memory() -> None:
     assert len(ann.sessions()) == STRANGERS_MOST
 
 
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts", "fifo", "none"])
+@pytest.mark.parametrize("order", ["hybrid", "fifo", "none"])
 def test_made_up_hellos_leave_nothing_behind(order: str) -> None:
     """Whatever is kept of a name is given back when the next one takes its place."""
     limits = Limits(open_to_strangers=True)

@@ -285,5 +285,7 @@ def test_faults_of_nodes_need_nodes_and_nodes_need_a_protocol_that_is_for_them()
         run(node_faults=("expel:1ms:7:1",))
     with pytest.raises(LocalError, match="rst cannot run on a node"):
         simulate("rst", Poisson(3, messages=5, interval_ns=MS, seed=1), host="node")
+    with pytest.raises(LocalError, match=r"a protocol of the lab now .* the order causal"):
+        simulate("hybrid-facts", Poisson(3, messages=5, interval_ns=MS, seed=1), host="node")
     with pytest.raises(LocalError, match="2000 bytes of payload"):
         simulate("hybrid", traffic(payload_bytes=2000), host="node")

@@ -11,7 +11,6 @@ from antecede.core.errors import Fenced, LocalError
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.live.addresses import Address, CarriedAddress, parse_address
 from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
-from antecede.live.journals import FACTS_ORDER, FACTS_SETTINGS
 from antecede.live.json_lines import OutputFailed, run_json_lines
 from antecede.live.opening import Opening
 from antecede.live.settings import SETTING_NAMES, Settings, gather_settings
@@ -73,7 +72,7 @@ Bytes that are not text go as "base64" instead of "text".
 @click.option(
     "--order",
     metavar="ORDER",
-    help="The protocol: causal, hybrid-facts, ... The same at all nodes.  [default: causal]",
+    help="The protocol: causal, hybrid-sps, fifo, ... The same at all nodes.  [default: causal]",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
 @click.option(
@@ -193,8 +192,6 @@ def check_used(names: Iterable[str], settings: Settings) -> None:
     for name in names:
         if name == "confirm":
             why = "this command confirms a delivery when its line is written"
-        elif name in (*FACTS_SETTINGS, "stalled_after") and settings.order != FACTS_ORDER:
-            why = f"it is for the order {FACTS_ORDER} (--order {FACTS_ORDER})"
         elif name in JOURNAL_SETTINGS and settings.journal is None:
             why = "it is for nodes with a journal (--journal DIR)"
         elif name in TRACE_SETTINGS and settings.trace is None:

@@ -8,7 +8,6 @@ that token. No two incarnations get the same token. So an old greeting, or one w
 address, changes nothing.
 """
 
-from collections import deque
 from heapq import heappop, heappush
 from typing import Final, final
 
@@ -132,7 +131,7 @@ class Directory:
         self._heard: Session | None = None
         # Peers that are waited for, and until when: all for the same time, so first come first.
         self._meet_within_ns: Final[i64] = meet_within_ns
-        self._fresh: Final[deque[tuple[int, Contact]]] = deque()
+        self._fresh: Final[dict[str, int]] = {}
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
         # That a peer has met a later incarnation of this node, and whether one was met by this one.
@@ -183,7 +182,7 @@ class Directory:
             self._unmet_strangers[contact.name] = None
         contact.greet_with(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
-        self._fresh.append((now_ns + self._meet_within_ns, contact))
+        self._fresh[contact.name] = int(now_ns + self._meet_within_ns)
         self._refused.forget(contact.name)
         if contact.address is not None:
             contact.greets_at(now_ns)
@@ -203,6 +202,7 @@ class Directory:
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
         del self.by_name[contact.name]
+        self._fresh.pop(contact.name, None)
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
         self._drop_candidates(contact)
@@ -269,14 +269,16 @@ class Directory:
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
         wake_ns: i64 = self._timers[0][0] if self._timers else NEVER_NS
-        while self._fresh and not self._fresh[0][1].is_new:
-            self._fresh.popleft()
-        return min(wake_ns, self._fresh[0][0]) if self._fresh else wake_ns
+        for until_ns in self._fresh.values():
+            return min(wake_ns, until_ns)  # The first one: all are waited for as long.
+        return wake_ns
 
     def expire(self, now_ns: i64) -> None:
         """Say the hellos that are due; whoever was not met in time is away."""
-        while self._fresh and self._fresh[0][0] <= now_ns:
-            self._fresh.popleft()[1].is_new = False
+        overdue = [name for name, until_ns in self._fresh.items() if until_ns <= now_ns]
+        for name in overdue:
+            del self._fresh[name]
+            self.by_name[name].is_new = False
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, name = heappop(self._timers)
             contact = self.by_name.get(name)
@@ -461,6 +463,7 @@ class Directory:
         """The candidate is believed: nothing more is asked of that contact."""
         contact = candidate.contact
         self._unmet_strangers.pop(contact.name, None)
+        self._fresh.pop(contact.name, None)
         self._drop_candidates(contact)
         contact.greet_with(0, 0)
         contact.needs_no_hello()

@@ -601,7 +601,7 @@ class Endpoint:
         self.survival.keep(session, contact)
         if begins_anew:
             self._core.begin_anew(session, self._rollbacks.delivered(greeting), now_ns)
-        self._sessions.identify(session, self._fences.names, now_ns)
+        self._fences.met(session)
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
         self.losses.tell_too_large(session, self.sending.beyond(session))

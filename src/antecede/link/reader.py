@@ -10,13 +10,12 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.fact_packets import FactsAck, FactsMessage
 from antecede.core.packets import Ack, Ask, Expulsion, Noted, Notice
 from antecede.core.values import Message, Packet
 from antecede.link.core_driver import CoreDriver
 from antecede.link.fences import Fences
 from antecede.link.path.ranges import read_ranges
-from antecede.link.session import ME, Session
+from antecede.link.session import Session
 from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.codec import read_packet
 from antecede.wire.fence import read_stones
@@ -26,7 +25,6 @@ from antecede.wire.frames import (
     CREDIT,
     LINK,
     MEMBERS,
-    NAMES,
     NOTED,
     NOTICES,
     NUMBERED,
@@ -42,7 +40,6 @@ from antecede.wire.frames import (
     WAITING,
 )
 from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
-from antecede.wire.naming import read_names
 from antecede.wire.varint import Reader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40
@@ -130,8 +127,6 @@ class DatagramReader:
                 self._read_numbers(session, reader, now_ns)
             elif kind in (NOTICES, NOTED):
                 self._read_news(session, reader, kind, now_ns)
-            elif kind == NAMES:
-                self._read_names(session, reader, now_ns)
             elif kind == PIECE:
                 self._read_piece(session, reader, now_ns)
             elif kind == WAITING:
@@ -143,28 +138,21 @@ class DatagramReader:
     def _read_packet(
         self, session: Session, reader: Reader, kind: i64, start: i64, now_ns: i64
     ) -> None:
-        speech = session.speech
-        if speech is None:
-            packet = read_packet(kind, reader, session.id, self._last)
-            if isinstance(packet, (Notice, Noted, Expulsion)):
-                # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
-                raise RemoteError("news of expulsions with ids, which mean nothing here")
-        else:
-            packet = speech.translated(read_packet(kind, reader, ME, self._last))
+        packet = read_packet(kind, reader, session.id, self._last)
+        if isinstance(packet, (Notice, Noted, Expulsion)):
+            # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
+            raise RemoteError("news of expulsions with ids, which mean nothing here")
         size = reader.position() - start
         message = packet.message
         if message is not None:
-            previous = message.sequence - 1
-            if isinstance(packet, FactsMessage):
-                previous = packet.previous
-            session.credit.check(previous)
+            session.credit.check(message.sequence - 1)
             self._take_message(session, packet, message, size, now_ns)
             return
         self.owed = True
         if session.rows is not None:
             session.rows.arrived(packet, self._number, self._index, size, now_ns)
         self._index += 1
-        if isinstance(packet, (Ack, FactsAck)):
+        if isinstance(packet, Ack):
             session.outgoing.delivered_up_to(packet.sequence)
         self._core.arrive(session, packet, now_ns)
         if isinstance(packet, Ask):
@@ -228,24 +216,6 @@ class DatagramReader:
             self._fences.read_notices(session, read_stones(reader, True), now_ns)
         else:
             self._fences.read_noted(session, read_stones(reader, False), now_ns)
-
-    def _read_names(self, session: Session, reader: Reader, now_ns: i64) -> None:
-        """A peer says whom it means by its numbers."""
-        self.owed = True
-        speech = session.speech
-        if speech is None:
-            raise RemoteError("names, where packets name nobody")
-        for who in read_names(reader):
-            process = self._fences.names.number_of(who.name, who.incarnation)
-            if process < 0:
-                process = self._core.new_id()
-                self._fences.names.heard_of(process, who.name, who.incarnation)
-                self._core.introduce(process, who.name)
-                self._core.identify(process, -1, now_ns)
-                if self._fences.bars(who.name, who.incarnation):
-                    self.news = True
-                    self._fences.bury(process, who.name, now_ns)
-            speech.introduced(who.number, process)
 
     def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
         if kind == PART:

@@ -15,7 +15,6 @@ from antecede.link.advice import Waits
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.kept import MET_SINCE
-from antecede.link.names import Speech
 from antecede.link.outgoing import Outgoing
 from antecede.link.parts import Assembly, Pieces
 from antecede.link.path.flight import Sent
@@ -98,7 +97,6 @@ class Session:
         "rows",
         "seal",
         "sent_before",
-        "speech",
         "standing",
         "token_in",
         "token_out",
@@ -118,7 +116,6 @@ class Session:
         payload_limit: i64,
         cumulative: bool,
         rows: SessionRows | None,
-        speech: Speech | None = None,
     ) -> None:
         self.id: Final[i64] = local_id
         self.name: Final = name
@@ -131,7 +128,6 @@ class Session:
         self.assembly: Final = Assembly()
         self.pieces: Final = Pieces()
         self.rows: Final = rows
-        self.speech: Final = speech
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
         # Whether it has a journal, and until it is met, how far our ids had got before a crash.
@@ -279,8 +275,6 @@ class Session:
         self._probing = False
         self.paced_ns = NEVER_NS
         self.noting = []
-        if self.speech is not None:
-            self.speech.begin_anew()
         self.repeat_notices()
 
     def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
@@ -357,8 +351,6 @@ class Session:
         """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
         path.acknowledged(acked, delay_ns, now_ns)
-        if self.speech is not None and path.flight.settled_names:
-            self.speech.understood_by_peer(path.flight.settled_names)
         if path.flight.settled_controls & BYE_SENT:
             self.standing.bye_was_heard()
         self._repeat_lost_control()
@@ -532,7 +524,7 @@ class Session:
                 self.outgoing.repeat_control()
             if sent.packets is not None:
                 for packet in sent.packets:
-                    self.outgoing.put_lost(packet)
+                    self.outgoing.put(packet)
             if sent.controls & CREDIT_SENT:
                 self.credit.repeat_grant()
             if sent.controls & NOTICES_SENT:

@@ -16,7 +16,7 @@ from typing import Final, Literal, Self, TypeAlias
 
 from antecede.core.errors import Fenced, LocalError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import STATES
+from antecede.link.contacts import NEW, STATES
 from antecede.link.endpoint import Endpoint
 from antecede.link.inbound import InboundMessage
 from antecede.link.reports import NodeFenced, Report, Stranger
@@ -325,6 +325,25 @@ class Node:
         if not self._flush_planned:
             self._plan_flush()
         return sequence
+
+    async def meet(self, *names: str, timeout: float | None = None) -> None:
+        """Wait until none of these peers (without names: none at all) is new any more.
+
+        Each is here then, or away: it does not take longer than `meet_within`. A handler that uses
+        `try_send` does this first.
+        """
+        contacts = self._endpoint.directory.by_name
+        for name in names:
+            if name not in contacts:
+                raise UnknownPeer(name, tuple(contacts))
+
+        def new() -> list[str]:
+            return [n for n in names or contacts if n in contacts and contacts[n].state() == NEW]
+
+        await self._progress.wait_until(
+            lambda: self._closed or not new(), timeout, "meet", lambda: listing(new())
+        )
+        self._check_open()
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
