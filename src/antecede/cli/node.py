@@ -101,7 +101,11 @@ Bytes that are not text go as "base64" instead of "text".
     metavar="KEY=VALUE",
     help=f"Any other setting: {', '.join(SETTING_NAMES[7:])}.",
 )
-@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics and /healthz there.")
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve Prometheus /metrics, /healthz, /readyz and /explain there, over HTTP.",
+)
 def command(
     name: str | None,
     bind: str | None,

@@ -54,6 +54,7 @@ from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, RESUMING, ST
 from antecede.link.survival import Survival
 from antecede.link.tokens import Tokens
 from antecede.link.unfinished import CROWDED_OUT
+from antecede.link.waiting_for import WaitingFor
 from antecede.link.writer import Datagram, DatagramWriter
 from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone, check_reason
 from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
@@ -122,6 +123,7 @@ class Endpoint:
         )
         self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
         self._rollbacks: Final = Rollbacks(me, process)
+        self.waiting_for: Final = WaitingFor(me.name, self._core, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core, self._fences)
         self.detector: Final = FailureDetector(self.directory, self._core)
         self._writer: Final = DatagramWriter(parts, self.out, self._fences)
@@ -272,6 +274,11 @@ class Endpoint:
     # Looking inside.
 
     @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self._me.name
+
+    @property
     def incarnation(self) -> int:
         """Which life of its name this is; the number may rise until the first peer is met."""
         return int(self._me.incarnation)
@@ -295,6 +302,22 @@ class Endpoint:
     def owes(self, session: Session) -> int:
         """How many of our messages a peer has not acknowledged."""
         return self._process.owes(session.id)
+
+    def is_owed_by(self, session: Session) -> bool:
+        """Whether a peer owes an acknowledgement of a message, or a permit that is missed."""
+        return self._process.owes(session.id) > 0 or self._process.misses(session.id)
+
+    def oldest(self) -> int:
+        """The id of our oldest message that somebody has not delivered yet, or of the next one."""
+        return int(self._process.oldest())
+
+    def oldest_owed(self, session: Session) -> int:
+        """The id of our oldest message that a peer has not acknowledged; 0 if that is unknown."""
+        return self._process.oldest_owed(session.id)
+
+    def acknowledged(self, session: Session) -> int:
+        """The last of our ids that a peer has acknowledged."""
+        return self._process.acknowledged(session.id)
 
     def name_of(self, session_id: int) -> str:
         """The name of the peer that has, or had, this id in the core."""
@@ -524,6 +547,10 @@ class Endpoint:
                 self._follow_path(session)
             if read.news:
                 self._follow_news(now_ns)
+            if read.advice is not None:
+                self.waiting_for.take(session, read.advice, now_ns)
+            if read.asked > 0:
+                self.waiting_for.asked(session, read.asked, now_ns)
         if read.owed:
             session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
         if session.ended or self.fenced is not None:

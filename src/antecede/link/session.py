@@ -11,6 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.link.advice import Waits
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.kept import MET_SINCE
@@ -102,6 +103,7 @@ class Session:
         "told_of_expulsion",
         "unnoted",
         "version",
+        "waits",
         "written_name",
     )
 
@@ -173,6 +175,7 @@ class Session:
         # How many are here for this node, as the peer is told; 0 if it is not.
         self.members_here: i64 = 0
         self.told_of_expulsion = False
+        self.waits: Final = Waits()
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 

@@ -33,7 +33,7 @@ from antecede.live.errors import (
     fenced_sentence,
 )
 from antecede.live.expelling import Expelling
-from antecede.live.explaining import Explanation, blocked_by, explain, obstacles
+from antecede.live.explaining import Explanation, blocked_by, explain, no_majority, obstacles
 from antecede.live.keeping import AppJournal, Keeper, Parts
 from antecede.live.leaving import Leaving, Linger
 from antecede.live.listeners import Listener, Listeners
@@ -46,6 +46,7 @@ from antecede.live.security.choosing import give_keys
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.seeking import follow, forget, troubles
 from antecede.live.settings import AddressLike, KeysLike, Settings
+from antecede.live.stalls import Stalls
 from antecede.live.stats import Figures, Health, Stats, health_of
 from antecede.live.targets import Payload, Targets, chosen_targets, payload_bytes
 from antecede.live.tracing import LiveTrace, TraceKeeping
@@ -116,6 +117,7 @@ class Node:
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
+        self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
         self._figures: Final = Figures(
             settings,
             endpoint,
@@ -126,6 +128,8 @@ class Node:
             transport,
             self._turns.intake,
             keeper,
+            self._stalls.durations,
+            self._now,
         )
         self._trace: Final = TraceKeeping(trace, self._loop)
         transport.start(self._turns)
@@ -424,14 +428,18 @@ class Node:
             takes_no_news=self._endpoint.directory.takes_no_news(),
             fenced=self._endpoint.fenced,
             policy_failure=self._expelling.failure,
-            blocked=blocked_by(self._endpoint),
+            blocked=blocked_by(
+                self._endpoint, self._now(), self._stalls.durations, no_majority(self._endpoint)
+            ),
             held_up=self._endpoint.inbox.held_up(),
             splits=self._endpoint.directory.splits(),
         )
 
     def explain(self) -> Explanation:
         """Why is something waiting? Print it."""
-        return explain(self._endpoint, self._now(), self._deliveries.unread())
+        return explain(
+            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+        )
 
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
@@ -540,6 +548,7 @@ class Node:
                 self._endpoint.has_slept(late_ns, now_ns)
             self._endpoint.expire(now_ns)
             self._expelling.look(now_ns)
+            self._stalls.look(now_ns)
             self._after_step()
         except BaseException:
             self._wake_at(now_ns + AFTER_FAILURE_NS)
