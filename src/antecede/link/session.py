@@ -170,9 +170,8 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
-        # How many members are here for it, itself included; 0 if it has not said so.
+        # How many members are here for it, and for this node as it is told; 0: it was not said.
         self.members: i64 = 0
-        # How many are here for this node, as the peer is told; 0 if it is not.
         self.members_here: i64 = 0
         self.told_of_expulsion = False
         self.waits: Final = Waits()
