@@ -408,6 +408,8 @@ class Endpoint:
             session = contact.session
             if contact.expelled or session.standing.is_free_to_go():
                 continue
+            if not session.met and not contact.is_new:
+                continue  # It is away: nothing is for it, and it may never come.
             if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
                 names.append(session.name)
         return names

@@ -321,8 +321,8 @@ def check_policy(settings: Settings) -> None:
     """Refuse a policy that takes idle peers for dead ones, or that nothing can follow."""
     if settings.order in ("fifo", "none") and not isinf(settings.policy.silence):
         raise BadConfiguration(
-            f"setting 'expel' is {settings.policy}, but the order {settings.order!r} cannot expel a "
-            "peer that lives; choose one that is causal"
+            f"setting 'expel' is {settings.policy}, but the order {settings.order!r} cannot expel "
+            "a peer that lives; choose one that is causal"
         )
     if settings.heartbeat * 2 > settings.policy.silence:
         raise BadConfiguration(

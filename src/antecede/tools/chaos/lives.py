@@ -14,11 +14,15 @@ from typing import Final, final
 
 from antecede.audit.departures import Departures, Fence
 from antecede.core.errors import AntecedeError
+from antecede.link.reports import LEFT_OUT, TOO_LARGE
 from antecede.tools.child import Child, Line
 from antecede.trace.log import DELIVERED, NULL, SUBMITTED, EventLog
 
 SETTINGS: Final = ("patience=200ms", "heartbeat=300ms", "silent_after=20s")
 """Short times, because a run is short."""
+
+CERTAIN: Final = (LEFT_OUT, TOO_LARGE)
+"""Why a message was certainly not sent to somebody: should it come there, it was invented."""
 
 
 @final
@@ -72,8 +76,9 @@ class Life:
     """Messages of which it has not said yet whether they are sent."""
     interrupted: set[int] = field(default_factory=set)
     """Those that it never will: it was killed before it could, and perhaps never took them."""
-    given_up: set[tuple[int, str]] = field(default_factory=set)
-    """Of which sequence numbers it has said that who is called so may never get them."""
+    given_up: dict[tuple[int, str], bool] = field(default_factory=dict)
+    """Of which sequence numbers it has said that who is called so may never get them, or that it
+    certainly does not."""
 
 
 def start_node(name: str, peers: dict[str, str], options: Sequence[str]) -> Child:
@@ -123,6 +128,10 @@ class Witness:
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
         self._given_up: Final[set[tuple[int, int, str]]] = set()
+        # Of those given up: what was never sent to whoever is called so.
+        self._not_sent: Final[set[tuple[int, int, str]]] = set()
+        # The last message of each sender that each life has written, by sender and life.
+        self._last_came: Final[dict[tuple[int, int], int]] = {}
         # When lives without a journal were killed, and which lives have said that they go on
         # without them.
         self._killed_ns: Final[dict[int, int]] = {}
@@ -164,7 +173,8 @@ class Witness:
         elif event == "undeliverable":
             # What an earlier life had sent is told by the one after it, if it was not told before.
             sender = self.life_of(life.name, int(line["life"])) if "life" in line else life
-            self._gives_up(sender, str(line["peer"]), line["sequences"])
+            certain = line.get("why") in CERTAIN
+            self._gives_up(sender, str(line["peer"]), line["sequences"], certain=certain)
 
     def crashed(self, life: Life) -> None:
         """A life has ended without a word."""
@@ -217,11 +227,11 @@ class Witness:
         log = EventLog()
         for seen in self._seen:
             if isinstance(seen, Asked):
-                if self._was_never_taken(seen):
+                copy = (seen.life, seen.asked, seen.name)
+                if self._was_never_taken(seen) or copy in self._not_sent:
                     continue
                 target = self._target(seen)
-                given_up = (seen.life, seen.asked, seen.name) in self._given_up
-                if given_up or self._was_taken_along(seen):
+                if copy in self._given_up or self._was_taken_along(seen):
                     self.departures.undelivered.add((seen.life, seen.asked, target))
                 process, kind, sender = seen.life, SUBMITTED, seen.life
             else:
@@ -243,9 +253,15 @@ class Witness:
         return not any(copy[:2] == (asked.life, asked.asked) for copy in self._came)
 
     def _was_taken_along(self, asked: Asked) -> bool:
-        """Whether a process was killed that may have delivered it, and its sender goes on."""
+        """Whether a process was killed that may have delivered it, and its sender goes on.
+
+        It writes in the order of its deliveries, which is that of sending: nothing that is missing
+        before a message that it has written was delivered.
+        """
         copy = (asked.life, asked.asked, asked.name)
         if copy in self._came or copy in self._given_up or asked.life in self.departures.gone:
+            return False
+        if asked.asked < self._last_came.get((asked.life, asked.expected), 0):
             return False
         killed_ns = self._killed_ns.get(asked.expected, 0)
         return asked.time_ns < killed_ns and (asked.life, asked.expected) in self._goes_on
@@ -268,6 +284,8 @@ class Witness:
             return
         self.counts.deliveries += 1
         self._came.setdefault((sender, asked, life.name), life.number)
+        pair = (sender, life.number)
+        self._last_came[pair] = max(asked, self._last_came.get(pair, 0))
         self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
 
     def _refuses(self, life: Life, line: Line) -> None:
@@ -285,14 +303,19 @@ class Witness:
         now_ns = time.monotonic_ns()
         self.departures.fences.append(Fence(at=life.number, gone=gone.number, time_ns=now_ns))
 
-    def _gives_up(self, life: Life, name: str, sequences: Sequence[int]) -> None:
-        life.given_up.update((int(sequence), name) for sequence in sequences)
+    def _gives_up(
+        self, life: Life, name: str, sequences: Sequence[int], *, certain: bool = False
+    ) -> None:
+        for sequence in sequences:
+            life.given_up[int(sequence), name] = certain
         self._match(life)
 
     def _match(self, life: Life) -> None:
         """That a copy is given up may be said before it is said what the message is called."""
-        for sequence, name in list(life.given_up):
+        for (sequence, name), certain in list(life.given_up.items()):
             asked = life.sequences.get(sequence)
             if asked is not None:
                 self._given_up.add((life.number, asked, name))
-                life.given_up.remove((sequence, name))
+                if certain:
+                    self._not_sent.add((life.number, asked, name))
+                del life.given_up[sequence, name]
