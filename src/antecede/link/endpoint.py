@@ -302,22 +302,6 @@ class Endpoint:
         """How many of our messages a peer has not acknowledged."""
         return self._process.owes(session.id)
 
-    def is_owed_by(self, session: Session) -> bool:
-        """Whether a peer owes an acknowledgement of a message, or a permit that is missed."""
-        return self._process.owes(session.id) > 0 or self._process.misses(session.id)
-
-    def oldest(self) -> int:
-        """The id of our oldest message that somebody has not delivered yet, or of the next one."""
-        return int(self._process.oldest())
-
-    def oldest_owed(self, session: Session) -> int:
-        """The id of our oldest message that a peer has not acknowledged; 0 if that is unknown."""
-        return self._process.oldest_owed(session.id)
-
-    def acknowledged(self, session: Session) -> int:
-        """The last of our ids that a peer has acknowledged."""
-        return self._process.acknowledged(session.id)
-
     def name_of(self, session_id: int) -> str:
         """The name of the peer that has, or had, this id in the core."""
         return self._core.name_of(session_id)
