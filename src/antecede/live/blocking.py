@@ -404,6 +404,10 @@ class BlockingNode:
         copied = payload_bytes(payload)
         return self._in_loop(lambda node: node.try_send(target, copied))
 
+    def meet(self, *names: str, timeout: float | None = None) -> None:
+        """Wait until none of these peers (without names: none at all) is new any more."""
+        self._call(lambda node: node.meet(*names, timeout=timeout))
+
     def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
 
