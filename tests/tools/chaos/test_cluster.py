@@ -240,6 +240,35 @@ def test_what_was_certainly_not_sent_to_somebody_must_not_come_there(why: str) -
     assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
 
 
+def test_who_is_left_out_in_the_answer_to_a_send_must_not_get_it() -> None:
+    """The answer names those who are left out; the event says so, too, sooner or later."""
+    witness, (ann, bob, cat) = lives("ann", "bob", "cat")
+    text = witness.asks(ann, [bob, cat])
+    witness.hears(ann, {"sent": 1, "sequence": 7, "left_out": ["bob"]})
+    assert witness.missing() == 1
+    witness.hears(cat, {"from": "ann", "sequence": 7, "text": text})
+    assert witness.missing() == 0
+    event = {"event": "undeliverable", "peer": "bob", "why": "left out", "sequences": [7]}
+    witness.hears(ann, event)
+    assert judge(witness.log(), witness.departures).ok
+    witness.hears(bob, {"from": "ann", "sequence": 7, "text": text})
+    assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
+
+
+def test_who_is_here_must_not_be_left_out() -> None:
+    witness, (ann, bob, cat, dan) = lives("ann", "bob", "cat", "dan")
+    for name in ("bob", "cat"):
+        witness.hears(ann, {"event": "met", "peer": name})
+    for number, target in enumerate((bob, cat, dan), start=1):
+        witness.asks(ann, [target])
+        witness.hears(ann, {"sent": number, "sequence": number, "left_out": [target.name]})
+    assert witness.left_out() == (3, 2)
+    # Its own word about it may come late.
+    gone = {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []}
+    witness.hears(ann, gone)
+    assert witness.left_out() == (3, 1)
+
+
 def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_so() -> None:
     witness, (ann, bob) = lives("ann", "bob")
     first, second = witness.asks(ann, [bob]), witness.asks(ann, [bob])

@@ -18,8 +18,15 @@ from antecede.link.reports import LEFT_OUT, TOO_LARGE
 from antecede.tools.child import Child, Line
 from antecede.trace.log import DELIVERED, NULL, SUBMITTED, EventLog
 
-SETTINGS: Final = ("patience=200ms", "heartbeat=300ms", "silent_after=20s")
-"""Short times, because a run is short."""
+SETTINGS: Final = (
+    "patience=200ms",
+    "heartbeat=300ms",
+    "silent_after=20s",
+    "meet_within=3s",
+    "expel=manual",
+)
+"""Short times, because a run is short. Who is expelled follows from the seed, never from a policy:
+on a busy machine that would be whoever gets no processor."""
 
 CERTAIN: Final = (LEFT_OUT, TOO_LARGE)
 """Why a message was certainly not sent to somebody: should it come there, it was invented."""
@@ -41,6 +48,10 @@ class Counts:
     again: int = 0
     """Deliveries that came again after a crash, and said so."""
     refused: int = 0
+    left_out: int = 0
+    """Copies that were not sent, because their target was away."""
+    wrongly_left_out: int = 0
+    """Those of them whose target was met and lived, and was never expelled."""
     taken_along: int = 0
     """Copies that killed processes without a journal had delivered, and not yet written."""
     expulsions: int = 0
@@ -79,6 +90,8 @@ class Life:
     given_up: dict[tuple[int, str], bool] = field(default_factory=dict)
     """Of which sequence numbers it has said that who is called so may never get them, or that it
     certainly does not."""
+    here: dict[str, int] = field(default_factory=dict)
+    """Whom it has met and not let go of, as far as it has said, and which life that is."""
 
 
 def start_node(name: str, peers: dict[str, str], options: Sequence[str]) -> Child:
@@ -102,6 +115,8 @@ class Asked:
     expected: int
     """The life of that name that ran then; its sender may know an earlier or a later one."""
     time_ns: int
+    met: int | None = None
+    """The life of that name that the sender had said that it has met, if any."""
 
 
 @final
@@ -144,7 +159,9 @@ class Witness:
         self.counts.messages += 1
         now_ns = time.monotonic_ns()
         for target in targets:
-            self._seen.append(Asked(life.number, life.asked, target.name, target.number, now_ns))
+            name = target.name
+            met = life.here.get(name)
+            self._seen.append(Asked(life.number, life.asked, name, target.number, now_ns, met))
         return f"{life.number} {life.asked}"
 
     def hears(self, life: Life, line: Line) -> None:
@@ -155,6 +172,8 @@ class Witness:
         elif "sent" in line:
             life.unanswered.discard(int(line["sent"]))
             life.sequences[int(line["sequence"])] = int(line["sent"])
+            for name in line.get("left_out", ()):
+                self._gives_up(life, str(name), [int(line["sequence"])], certain=True)
             self._match(life)
         elif "error" in line:
             self._refuses(life, line)
@@ -164,10 +183,16 @@ class Witness:
         elif event == "fenced":
             self.counts.fenced += 1
             self.departures.gone.add(life.number)
+        elif event == "met":
+            self._meets(life, str(line["peer"]))
         elif event == "restarted":
+            self._meets(life, str(line["peer"]))
             killed = [x for x in self._killed_ns if self.lives[x].name == str(line["peer"])]
             self._goes_on.update((life.number, number) for number in killed)
+        elif event == "left":
+            life.here.pop(str(line["peer"]), None)
         elif event == "expelled":
+            life.here.pop(str(line["peer"]), None)
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
             self._gives_up(life, str(line["peer"]), line["undelivered"])
         elif event == "undeliverable":
@@ -222,13 +247,21 @@ class Witness:
         """
         return sum(isinstance(seen, Asked) and self._was_taken_along(seen) for seen in self._seen)
 
+    def left_out(self) -> tuple[int, int]:
+        """Copies that were not sent because their target was away; and those of them that should
+        have been: their sender had met a life of that name which nobody has expelled since.
+        """
+        out = [x for x in self._seen if isinstance(x, Asked) and self._was_left_out(x)]
+        gone = self.departures.gone
+        return len(out), sum(x.met is not None and x.met not in gone for x in out)
+
     def log(self) -> EventLog:
         """The event log of all lives; what was given up was for a life that is gone."""
         log = EventLog()
         for seen in self._seen:
             if isinstance(seen, Asked):
                 copy = (seen.life, seen.asked, seen.name)
-                if self._was_never_taken(seen) or copy in self._not_sent:
+                if self._was_never_taken(seen) or self._was_left_out(seen):
                     continue
                 target = self._target(seen)
                 if copy in self._given_up or self._was_taken_along(seen):
@@ -245,6 +278,14 @@ class Witness:
         if not born:
             raise AntecedeError(f"nobody started incarnation {incarnation} of {name}")
         return born[-1]
+
+    def _was_left_out(self, asked: Asked) -> bool:
+        """Whether its sender says that it was not sent to this target."""
+        return (asked.life, asked.asked, asked.name) in self._not_sent
+
+    def _meets(self, life: Life, name: str) -> None:
+        """It has met the last life of that name, or one that is already over."""
+        life.here[name] = [x.number for x in self.lives if x.name == name][-1]
 
     def _was_never_taken(self, asked: Asked) -> bool:
         """Whether a node was killed before it had taken a message, as far as anybody knows."""
