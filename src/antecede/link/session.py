@@ -209,7 +209,7 @@ class Session:
     def is_here(self) -> bool:
         """Whether it was met and is not over: messages may be submitted to it."""
         phase = self.standing.phase
-        return (phase == MET or phase == RESUMING) and self.standing.theirs != LET_GO
+        return phase in (MET, RESUMING) and self.standing.theirs != LET_GO
 
     def is_gone(self) -> bool:
         """Whether nothing can be sent to the peer any more."""
