@@ -75,7 +75,8 @@ def judge_account(events: Iterable[Event], account: Account) -> dict[str, list[N
     for send in account.sends:
         for target in send.targets:
             reached = any(
-                (send.sender, send.sequence, life) in delivered for life in account.lives[target]
+                (send.sender, send.sequence, life) in delivered
+                for life in account.lives.get(target, ())
             )
             key = (send.sender, send.sequence, target)
             kind = wrong_with(told.pop(key, []), reached, account, send.sender)

@@ -225,6 +225,19 @@ class FaultyNetwork:
         if channel is not None and faults.fifo:
             self._line_up(channel)
 
+    def is_cut(self, one: i64, other: i64, now_ns: i64) -> bool:
+        """Whether nothing passes now from one to the other, or back."""
+        faults = self._faults
+        if now_ns >= faults.faults_until_ns:
+            return False
+        for partition in faults.partitions:
+            if partition.separates(one, other, now_ns):
+                return True
+        for link in faults.cut_links:
+            if link.separates(one, other, now_ns) or link.separates(other, one, now_ns):
+                return True
+        return False
+
     def _arrival_ns(
         self, stream: i64, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64
     ) -> i64:

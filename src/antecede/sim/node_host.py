@@ -50,9 +50,33 @@ class Backlog:
         self.calls += 1
         return WaitingSend(submission, self.calls)
 
+    def add(self, waiting: WaitingSend) -> None:
+        """A call waits: behind an earlier one that waits for a peer, or for room."""
+        if self.shares_a_target(waiting):
+            self.wait_for_peers(waiting)
+        else:
+            self.for_room.add(waiting)
+
+    def wait_for_peers(self, waiting: WaitingSend) -> None:
+        """A call waits for a peer, or behind one that does; it may be older than others."""
+        self.for_peers.append(waiting)
+        self.for_peers.sort(key=call_of)
+
+    def merge(self, ready: list[WaitingSend]) -> None:
+        """These wait only for room from now on."""
+        if not ready:
+            return
+        while self.for_room.size > 0:
+            ready.append(self.for_room.remove())
+        ready.sort(key=call_of)
+        for waiting in ready:
+            self.for_room.add(waiting)
+
     def shares_a_target(self, waiting: WaitingSend) -> bool:
         """Whether an earlier call for one of its targets waits for a peer."""
         for earlier in self.for_peers:
+            if earlier.call >= waiting.call:
+                return False
             for target in waiting.submission.targets:
                 if target in earlier.submission.targets:
                     return True
@@ -123,11 +147,13 @@ class NodeHost:
             return
         waiting = backlog.for_peers
         backlog.for_peers = []
+        ready: list[WaitingSend] = []
         for one in waiting:
             if backlog.shares_a_target(one) or self.awaits_a_peer(one.submission):
                 backlog.for_peers.append(one)
             else:
-                backlog.for_room.add(one)
+                ready.append(one)
+        backlog.merge(ready)
 
     def leave(self, now_ns: i64) -> bool:
         """Take the next step of leaving; whether the node has nothing more to wait for."""
@@ -139,6 +165,11 @@ class NodeHost:
                 endpoint.say_bye(LEAVE_WHEN_RELEASED, now_ns)
             return False
         return not endpoint.awaited()
+
+
+def call_of(waiting: WaitingSend) -> int:
+    """Which call it was."""
+    return waiting.call
 
 
 def name_of(process: i64) -> str:

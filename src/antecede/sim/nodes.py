@@ -410,7 +410,7 @@ class NodeSimulation:
                     self._expel(fault.process, process)
             return
         if fault.kind == LATE:
-            if fault.process not in self._at:
+            if not any(host.process == fault.process for host in self.hosts):
                 self._start(fault.process, fault.process, fault.process)
             return
         host = self._at.get(fault.process)
@@ -434,14 +434,16 @@ class NodeSimulation:
             for contact in host.endpoint.directory.by_name.values():
                 if contact.session.is_here():
                     members += 1
-                    running += self._runs(contact)
+                    running += self._hears(host, contact)
             found.append(Stuck(int(host.process), members, running))
         return found
 
-    def _runs(self, contact: Contact) -> bool:
-        """Whether the incarnation that a node means by a name is there."""
+    def _hears(self, host: NodeHost, contact: Contact) -> bool:
+        """Whether the incarnation that a node means by a name is there, and can be reached."""
         there = self._at.get(self._process_of[contact.name])
         if there is None or there.paused or there.endpoint.fenced is not None:
+            return False
+        if self._network.is_cut(host.address, there.address, self.now_ns):
             return False
         return bool(there.endpoint.incarnation == contact.session.incarnation)
 
@@ -639,10 +641,15 @@ class NodeSimulation:
         """Submit it, or let it wait: for a peer, for room, or behind others that do."""
         backlog = host.backlog
         waiting = backlog.number(submission)
-        if backlog.shares_a_target(waiting) or host.awaits_a_peer(submission):
-            backlog.for_peers.append(waiting)
-        elif host.paused or backlog.for_room.size > 0 or not self._has_submitted(host, waiting):
-            backlog.for_room.add(waiting)
+        if host.awaits_a_peer(submission):
+            backlog.wait_for_peers(waiting)
+        elif (
+            host.paused
+            or backlog.for_room.size > 0
+            or backlog.shares_a_target(waiting)
+            or not self._has_submitted(host, waiting)
+        ):
+            backlog.add(waiting)
         else:
             return
         self.blocked += 1
@@ -652,7 +659,7 @@ class NodeSimulation:
         for host in self._asleep.values():
             if host.process == submission.sender:
                 self.blocked += 1
-                host.backlog.for_room.add(host.backlog.number(submission))
+                host.backlog.add(host.backlog.number(submission))
                 return
         self.dropped += 1
 
@@ -662,7 +669,7 @@ class NodeSimulation:
         while backlog.for_room.size > 0:
             waiting = backlog.for_room.peek()
             if backlog.shares_a_target(waiting) or host.awaits_a_peer(waiting.submission):
-                backlog.for_peers.append(waiting)
+                backlog.wait_for_peers(waiting)
             elif not self._has_submitted(host, waiting):
                 return
             backlog.for_room.remove()
