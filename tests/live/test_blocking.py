@@ -102,7 +102,11 @@ def test_a_loop_over_the_node_ends_when_it_is_closed() -> None:
 def test_the_node_looks_like_the_one_of_asyncio() -> None:
     with two_nodes() as (alice, bob):
         introduce(alice, bob)
-        assert (alice.name, alice.peers, alice.settings.order) == ("alice", {"bob": "here"}, "causal")
+        assert (alice.name, alice.peers, alice.settings.order) == (
+            "alice",
+            {"bob": "here"},
+            "causal",
+        )
         bob.add_peer("carol")
         assert bob.peers == {"alice": "here", "carol": "new"}
         assert bob.online == ("alice",)

@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import Candidate, Contact, LaterLife
+from antecede.link.contacts import HELLO_NS, Candidate, Contact, LaterLife
 from antecede.link.denials import Denials
 from antecede.link.fences import Fences
 from antecede.link.ghosts import Ghosts
@@ -258,6 +258,12 @@ class Directory:
         contact.greet_with(self._tokens.fresh(), 0)
         if contact.address is not None:
             contact.greets_at(now_ns + SEEK_NS)
+            self._plan(contact)
+
+    def greet_anew(self, contact: Contact, now_ns: i64) -> None:
+        """A contact that does not answer may do so now: greet it soon, and at short intervals."""
+        if contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
+            contact.greets_at(now_ns)
             self._plan(contact)
 
     def wake_ns(self) -> i64:
