@@ -97,6 +97,10 @@ class Worker:
         self.sending = asyncio.create_task(self.talk({**defaults, **plan}))
         return {"talking": True}
 
+    async def do_meet(self, _: Json) -> Line:
+        await self.node.meet()
+        return {"met": list(self.node.online)}
+
     async def do_listen(self, _: Json) -> Line:
         task = asyncio.create_task(self.guarded(self.listen()))
         self.tasks.add(task)
