@@ -239,6 +239,6 @@ class DatagramReader:
             reader.positive()
             read_stones(reader, False)
         elif kind == MEMBERS:
-            session.members = reader.positive()
+            session.standing.its_members = reader.positive()
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")

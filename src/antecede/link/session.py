@@ -76,8 +76,6 @@ class Session:
         "keeps",
         "last_sent_ns",
         "marked",
-        "members",
-        "members_here",
         "name",
         "notices_due",
         "notices_told",
@@ -170,10 +168,6 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
-        # How many members are here for it, itself included; 0 if it has not said so.
-        self.members: i64 = 0
-        # How many are here for this node, as the peer is told; 0 if it is not.
-        self.members_here: i64 = 0
         self.told_of_expulsion = False
         self.waits: Final = Waits()
         self.datagrams_out: i64 = 0

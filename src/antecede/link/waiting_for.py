@@ -29,6 +29,35 @@ class WaitingFor:
         # After how long without a word a peer is silent.
         self.silent_ns: Final[i64] = silent_ns
 
+    # What waits here.
+
+    def oldest(self) -> int:
+        """The id of our oldest message that somebody has not delivered yet, or of the next one."""
+        return int(self._core.process.oldest())
+
+    def owes(self, session: Session) -> bool:
+        """Whether a peer owes an acknowledgement of a message, or a permit that is missed."""
+        process = self._core.process
+        return process.owes(session.id) > 0 or process.misses(session.id)
+
+    def acknowledged(self, session: Session) -> int:
+        """The last of our ids that a peer has acknowledged."""
+        return self._core.process.acknowledged(session.id)
+
+    def unacknowledged(self) -> list[Session]:
+        """The peers that owe an acknowledgement of a message that has left for them."""
+        process = self._core.process
+        held = {int(one.target): one.first for one in process.waiting()}
+        found: list[Session] = []
+        for session in self._core.sessions.values():
+            if session.is_here() and process.owes(session.id) > 0:
+                first = held.get(int(session.id))
+                if first is None or process.oldest_owed(session.id) < first:
+                    found.append(session)
+        return found
+
+    # What is told, and what is taken.
+
     def asked(self, session: Session, lowest: i64, now_ns: i64) -> None:
         """A peer has asked for the permit of our message `lowest`: if it has to wait, say why."""
         session.waits.due = None

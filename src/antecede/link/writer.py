@@ -225,8 +225,8 @@ class DatagramWriter:
             writer.append(u8(PING))
             sent.eliciting = True
             self._wants_answer = True
-            if session.version >= ADVICE_VERSION and session.members_here > 0:
-                write_frame(writer, MEMBERS, session.members_here)
+            if session.version >= ADVICE_VERSION and session.standing.our_members > 0:
+                write_frame(writer, MEMBERS, session.standing.our_members)
             if session.challenge != 0:
                 writer.append(u8(CHALLENGE))
                 write_i64_le(writer, session.challenge)

@@ -96,11 +96,13 @@ class Durations:
         peers = len(endpoint.directory.by_name)
         self._look_at_ns = now_ns + LOOK_NS + LOOK_NS_PER_PEER * peers
         self._ages.mark(int(endpoint.sending.last_sequence()), now_ns)
-        self._ages.forget(endpoint.oldest())
+        waits = endpoint.waiting_for
+        self._ages.forget(waits.oldest())
         idle = endpoint.buffered() == 0
         owed = [] if idle else endpoint.owed_permits()
+        unacknowledged = [] if idle else waits.unacknowledged()
         self._permits.update({int(one.owner): int(one.first) for one in owed}, now_ns)
-        self._acks.update({} if idle else unacknowledged(endpoint), now_ns)
+        self._acks.update({int(one.id): waits.acknowledged(one) for one in unacknowledged}, now_ns)
         self._read.update({0: self._has_read()} if self._unread() else {}, now_ns)
         return True
 
@@ -114,7 +116,8 @@ class Durations:
 
     def no_ack_ns(self, session: Session, now_ns: int) -> int:
         """For how long a peer has acknowledged nothing of what has left for it."""
-        return self._acks.for_ns(int(session.id), self._endpoint.acknowledged(session), now_ns)
+        acknowledged = self._endpoint.waiting_for.acknowledged(session)
+        return self._acks.for_ns(int(session.id), acknowledged, now_ns)
 
     def unread_ns(self, now_ns: int) -> int:
         """For how long the application has read nothing of what is here for it."""
@@ -122,15 +125,3 @@ class Durations:
 
     def _has_read(self) -> int:
         return int(self._endpoint.inbox.delivered) - self._unread()
-
-
-def unacknowledged(endpoint: Endpoint) -> dict[int, int]:
-    """The peers that owe acknowledgements of what has left for them, and how far theirs go."""
-    held = {int(one.target): int(one.first) for one in endpoint.held_back()}
-    found: dict[int, int] = {}
-    for session in endpoint.sessions():
-        if session.is_here() and endpoint.owes(session) > 0:
-            first = held.get(int(session.id), 0)
-            if first == 0 or endpoint.oldest_owed(session) < first:
-                found[int(session.id)] = endpoint.acknowledged(session)
-    return found

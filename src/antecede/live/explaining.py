@@ -295,7 +295,8 @@ def no_majority(endpoint: Endpoint) -> list[str]:
     if answered == 0 or 2 * answered > members:
         return []
     owing = any(
-        session.standing.silent and endpoint.is_owed_by(session) for session in endpoint.sessions()
+        session.standing.silent and endpoint.waiting_for.owes(session)
+        for session in endpoint.sessions()
     )
     return [f"no majority ({answered} of {members})"] if owing else []
 

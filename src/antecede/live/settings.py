@@ -163,17 +163,21 @@ class Settings:
         """Bring every field into the form its type says, and check that they agree."""
         for name, rule in RULES.items():
             object.__setattr__(self, name, read_setting(name, rule, getattr(self, name)))
-        if self.silent_after == "auto":
-            object.__setattr__(self, "silent_after", max(SILENT_AFTER, 2 * self.heartbeat))
-        if self.expel == "auto":
-            object.__setattr__(self, "expel", usual_policy(self.order, self.heartbeat))
         check_agreement(self)
 
     @property
     def policy(self) -> ExpulsionPolicy:
-        """Who is expelled by itself."""
-        assert isinstance(self.expel, ExpulsionPolicy), "it was read"
+        """Who is expelled by itself, also where `expel` is `auto`."""
+        if isinstance(self.expel, str):
+            return usual_policy(self.order, self.heartbeat)
         return self.expel
+
+    @property
+    def silence(self) -> float:
+        """Seconds until a peer is reported as silent, also where `silent_after` is `auto`."""
+        if isinstance(self.silent_after, str):
+            return max(SILENT_AFTER, 2 * self.heartbeat)
+        return self.silent_after
 
     def keys_of(self, name: str) -> tuple[PublicKey, ...]:
         """The public keys that a peer may have."""
@@ -197,7 +201,7 @@ class Settings:
     @property
     def silent_after_ns(self) -> int:
         """`silent_after` as the runtime counts time."""
-        return nanoseconds(float(self.silent_after))
+        return nanoseconds(self.silence)
 
     @property
     def meet_within_ns(self) -> int:
@@ -308,10 +312,9 @@ def check_agreement(settings: Settings) -> None:
             f"{settings.send_bytes:,}: the largest payload would never find room; "
             "raise send_bytes or lower payload_limit"
         )
-    silent_after = float(settings.silent_after)
-    if settings.heartbeat * 2 > silent_after:
+    if settings.heartbeat * 2 > settings.silence:
         raise BadConfiguration(
-            f"setting 'silent_after' is {silent_after:g} s and 'heartbeat' "
+            f"setting 'silent_after' is {settings.silence:g} s and 'heartbeat' "
             f"{settings.heartbeat:g} s: an idle peer would be taken for a silent one; "
             "silent_after must be at least twice heartbeat"
         )

@@ -269,8 +269,10 @@ class ChatSession:
             await self._obey(line.strip())
         self._leaving = True
         self._screen.note("leaving, as soon as everybody has everything")
-        if self._node.closed and self._node._stranded():  # There was no time for good-byes.
-            raise Stranded(self._node._stranded(), 0)
+        if (
+            self._node.closed and self._node._endpoint.stranded()
+        ):  # There was no time for good-byes.
+            raise Stranded(self._node._endpoint.stranded(), 0)
         await self._node.close()
 
     async def _obey(self, line: str) -> None:
