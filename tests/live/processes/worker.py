@@ -107,9 +107,17 @@ class Worker:
         return {"listening": True}
 
     async def do_send(self, plan: Line) -> Line:
+        await self.send_several(plan)
+        return {"sent": self.number}
+
+    async def do_begin_to_send(self, plan: Line) -> Line:
+        """Like `send`, which may have to wait; the answer does not."""
+        self.sending = asyncio.create_task(self.send_several(plan))
+        return {"talking": True}
+
+    async def send_several(self, plan: Line) -> None:
         for _ in range(plan.get("count", 1)):
             await self.send(plan["to"], plan.get("hops", 0), plan.get("size", 20))
-        return {"sent": self.number}
 
     async def do_fill(self, plan: Line) -> Line:
         """Send without waiting until there is no room, nor will be."""
