@@ -65,13 +65,13 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
     ),
     "silence begins before a restart": (
         (("endpoint.py", "                session.standing.begin_waiting(now_ns)\n", ""),),
-        ("split 2|1 with journals", "two of five die, with journals"),
+        ("one pauses for 8 s, and another restarts",),
     ),
     "who leaves and owes a permit is waited for": (
         (("endpoint.py",
           "            self._expel(session, self._me.name, LEFT_OWING, now_ns)\n"
           "            return\n", "            pass\n"),),
-        (),
+        ("leaves owing",),
     ),
 }  # fmt: skip
 """What is changed, and the stories in which it is looked for first."""

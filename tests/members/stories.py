@@ -166,6 +166,21 @@ def one_pauses(seed: int, multicast: float) -> list[str]:
     return audited(result) + nobody_expelled(result) + goes_on(result, [2], 7 * SECOND)
 
 
+def pause_beside_a_restart(seed: int, multicast: float) -> list[str]:
+    """A node that pauses for 0.8 of the policy's time stays, though another restarts meanwhile."""
+    power = NodeFault(kind=POWER, process=0, start_ns=0, end_ns=MS, write=60 + 12 * (seed % 6))
+    pause = NodeFault(kind=PAUSE, process=2, start_ns=SECOND, end_ns=1_800 * MS)
+    result = played(everybody(5), seed=seed, multicast=multicast, faults=[pause, power], loss=0.0)
+    return audited(result) + nobody_expelled(result) + goes_on(result, [2], 7 * SECOND)
+
+
+def leaves_owing(seed: int, multicast: float) -> list[str]:
+    """A node leaves, and cannot wait until the dead one that it had written to is expelled."""
+    leaves = f"leave:{1_050 + 10 * (seed % 6)}ms:4"
+    result = played(everybody(5), seed=seed, multicast=multicast, faults=["crash:1s:3", leaves])
+    return audited(result) + goes_on(result, [0, 1, 2], 7 * SECOND)
+
+
 def broken_link(*, journals: bool) -> Story:
     """One link between equals breaks: one of the two goes, and everybody else stays."""
 
@@ -241,6 +256,8 @@ STORIES: dict[str, Story] = {
         3 * SECOND, 300 * MS, journals=True
     ),
     "one pauses for 8 s": one_pauses,
+    "one pauses for 8 s, and another restarts": pause_beside_a_restart,
+    "leaves owing": leaves_owing,
     "broken link": broken_link(journals=False),
     "broken link, with journals": broken_link(journals=True),
     "cut chain": cut_chain(heals=False),

@@ -16,7 +16,7 @@ from mypy_extensions import i64
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
 from antecede.core.reports import Expelled, Stopped, Unconfirmed
-from antecede.link.contacts import Candidate, Contact
+from antecede.link.contacts import AWAY, Candidate, Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Directory
 from antecede.link.expulsion_news import ExpulsionNews
@@ -401,6 +401,8 @@ class Endpoint:
             session = contact.session
             if contact.expelled or session.standing.is_free_to_go():
                 continue
+            if not session.met and contact.state() == AWAY:
+                continue  # It did not come in time: nobody knows whether it ever will.
             if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
                 names.append(session.name)
         return names
