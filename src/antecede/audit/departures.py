@@ -4,7 +4,8 @@ Whoever is suspected, rightly or wrongly: at every process order is causal, noth
 nothing is invented. `check_log` judges that. Beyond it, and knowing nothing of how it is done:
 
 - A message between two processes that are not gone is delivered.
-- One to a process that is gone is delivered, or its sender was told that perhaps it was not.
+- One to a process that is gone or has left is delivered, or its sender was told that perhaps it
+  was not.
 - Who goes on without a process delivers nothing more of it.
 - Nor does anybody who has delivered a message that was sent after its sender went on without it,
   and so on along chains of messages; and no such message is delivered at that process itself.
@@ -42,6 +43,8 @@ class Departures:
 
     gone: set[int] = field(default_factory=set)
     """Processes that have crashed, or that anybody has expelled."""
+    left: set[int] = field(default_factory=set)
+    """Processes that have stopped after all that they had sent was acknowledged."""
     fences: list[Fence] = field(default_factory=list)
     undelivered: set[Copy] = field(default_factory=set)
     """What senders were told may not have been delivered."""
@@ -100,14 +103,15 @@ def judge(events: Iterable[Event], departures: Departures) -> Judgement:
     history = History(events)
     verdict = check_log(history, witnesses=False)
     gone = departures.gone
+    over = gone | departures.left
     missing = [loss for loss in verdict.losses if loss.message.sender not in gone]
     return Judgement(
         verdict=verdict,
-        lost=[loss for loss in missing if loss.target not in gone],
+        lost=[loss for loss in missing if loss.target not in over],
         unreported=[
             loss
             for loss in missing
-            if loss.target in gone and (*loss.message, loss.target) not in departures.undelivered
+            if loss.target in over and (*loss.message, loss.target) not in departures.undelivered
         ],
         stale=find_stale(history, departures),
     )

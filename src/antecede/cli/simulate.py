@@ -20,7 +20,7 @@ from antecede.cli.console import progress_bar
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.counting import counted
-from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
+from antecede.link.faults import CutLink, DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import Latency
 from antecede.link.notation import duration_text, three_digits
 from antecede.sim.engine import Progress
@@ -32,12 +32,14 @@ from antecede.sim.networks import (
     NETWORKS,
     build_network,
     find_network,
+    parse_cut_link,
     parse_delay_jump,
     parse_latency,
     parse_partition,
     parse_slow_link,
 )
 from antecede.sim.node_faults import FORMS, NodeFault, parse_node_fault
+from antecede.sim.node_policy import SilencePolicy, parse_policy
 from antecede.sim.run import CORE, NODE, Leftovers, RunResult, fitted, option_of, simulate
 from antecede.sim.workloads.catalogue import WORKLOADS, Traffic, build_workload
 from antecede.sim.workloads.workload import Workload
@@ -106,6 +108,8 @@ def interval_of(rate: float | None, interval_ns: int | None) -> int:
 def check_places(processes: int, faults: Faults) -> None:
     """`LocalError` if a partition or a slow link names a process that is not there."""
     named = [process for partition in faults.partitions for process in partition.island]
+    for cut in faults.cut_links:
+        named += [cut.source, cut.target]
     for slow in faults.slow_links:
         named += [slow.source, slow.target]
     for process in named:
@@ -166,6 +170,10 @@ def summary_text(result: RunResult, title: str, promised: str | None) -> str:
     if result.datagrams:
         per_message = three_digits(per(result.datagrams, result.messages))
         lines.append(row("datagrams", f"{result.datagrams:,}, {per_message} for each message"))
+    if result.left_out:
+        lines.append(
+            row("left out", f"{counted(result.left_out, 'copy', 'copies')}, to who was away")
+        )
     if result.refused:
         lines.append(row("refused", f"{counted(result.refused, 'packet')}, as a peer's fault"))
     if promised is not None:
@@ -351,6 +359,8 @@ PARTITION: Final = units.Written("start:end:p,p,…", parse_partition)
 SLOW_LINK: Final = units.Written("from:to:extra", parse_slow_link)
 DELAY_JUMP: Final = units.Written("start:end:extra", parse_delay_jump)
 NODE_FAULT: Final = units.Written("fault", parse_node_fault)
+CUT_LINK: Final = units.Written("start:end:from:to", parse_cut_link)
+POLICY: Final = units.Written("policy", parse_policy)
 
 AUDITED_MESSAGES: Final = 5_000
 AUDITED_DELIVERIES: Final = 50_000
@@ -376,6 +386,7 @@ def epilog() -> str:
             "  antecede simulate -w replay --set file=trace.jsonl --out run.parquet",
             "  antecede simulate --host node --fault pause:50ms:400ms:2 --seed 7",
             "  antecede simulate --host node --fault crash:50ms:2 --fault expel:900ms:0:2",
+            "  antecede simulate --host node --fault crash:50ms:2 --expel majority:200ms",
             "\n\b\nWorkloads (--workload) and what --set can change in them:",
             *workloads,
             "\n\b\nNetworks (--network):",
@@ -430,6 +441,13 @@ def epilog() -> str:
     help="Cut these processes off from START to END.",
 )
 @click.option(
+    "--cut",
+    "cut_links",
+    type=CUT_LINK,
+    multiple=True,
+    help="Cut one direction of a link from START to END.",
+)
+@click.option(
     "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
 )
 @click.option(
@@ -451,6 +469,12 @@ def epilog() -> str:
     type=NODE_FAULT,
     multiple=True,
     help="What befalls a node; listed below.",
+)
+@click.option(
+    "--expel",
+    "policy",
+    type=POLICY,
+    help="Let nodes expel who is silent: majority:200ms or after:200ms.  [default: nobody]",
 )
 @units.defaulted(
     "--handling",
@@ -496,10 +520,12 @@ def command(
     duplicate: float | None,
     reorder: float | None,
     partitions: tuple[Partition, ...],
+    cut_links: tuple[CutLink, ...],
     slow_links: tuple[SlowLink, ...],
     delay_jumps: tuple[DelayJump, ...],
     host: str,
     node_faults: tuple[NodeFault, ...],
+    policy: SilencePolicy | None,
     handling: int,
     patience: int | None,
     send_limit: int | None,
@@ -523,6 +549,7 @@ def command(
         duplication=duplicate,
         reordering=reorder,
         partitions=partitions,
+        cut_links=cut_links,
         slow_links=slow_links,
         delay_jumps=delay_jumps,
     )
@@ -547,6 +574,7 @@ def command(
         options=limits(info, send_limit, receive_limit),
         host=host,
         node_faults=node_faults,
+        policy=policy,
     )
     plan = Plan(title=f"{workload_name} over {network_name}", info=info, seed=seed, run=run)
     expected = workload.remaining() if workload_name == "replay" else messages

@@ -288,6 +288,13 @@ class NodeProcess(CausalProcess):
         """Up to which of our ids `target` may be permitted everything; 0 without permits."""
         return 0
 
+    def hindered_by(self, target: int, lowest: int) -> list[int]:  # noqa: ARG002 - nobody is known by default
+        """Who, by an acknowledgement that is missing, keeps us from permitting `target` `lowest`.
+
+        Never `target` itself, which is asking. Costs steps with the targets of one message.
+        """
+        return []
+
     # What was lost.
 
     def lost(self, target: int, sequence: int) -> list[Effect]:

@@ -1,6 +1,6 @@
 """Between packets and the network: the fault model, and a reliable link for those who need one."""
 
-from antecede.link.faults import Faults, FaultyNetwork, Partition, SlowLink
+from antecede.link.faults import CutLink, Faults, FaultyNetwork, Partition, SlowLink
 from antecede.link.keyed_random import KeyedRandom
 from antecede.link.latency import (
     Constant,
@@ -16,6 +16,7 @@ from antecede.link.reliable import over_lossy
 
 __all__ = [
     "Constant",
+    "CutLink",
     "Empirical",
     "Exponential",
     "Faults",

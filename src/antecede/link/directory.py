@@ -15,12 +15,13 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import Candidate, Contact, LaterLife
+from antecede.link.contacts import HELLO_NS, Candidate, Contact, LaterLife
 from antecede.link.denials import Denials
 from antecede.link.fences import Fences
 from antecede.link.ghosts import Ghosts
 from antecede.link.guard import Guard, Letter
 from antecede.link.identity import Identity
+from antecede.link.newcomers import Newcomers
 from antecede.link.refusals import Refusals
 from antecede.link.reports import Refused, Report, Stranger, seen_at
 from antecede.link.session import ME, Session
@@ -75,13 +76,12 @@ class Directory:
         "_candidates",
         "_fences",
         "_foreign_at_ns",
-        "_fresh",
         "_guard",
         "_heard",
         "_later",
         "_let_in",
         "_me",
-        "_meet_within_ns",
+        "_newcomers",
         "_open_to_strangers",
         "_out",
         "_recalled",
@@ -129,9 +129,7 @@ class Directory:
         self._by_peer_token: dict[int, Session] = {}
         # The session that was looked for last, which is most often the next one, too.
         self._heard: Session | None = None
-        # Peers that are waited for, and until when: all for the same time, so first come first.
-        self._meet_within_ns: Final[i64] = meet_within_ns
-        self._fresh: Final[dict[str, int]] = {}
+        self._newcomers: Final = Newcomers(meet_within_ns)
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
         # That a peer has met a later incarnation of this node, and whether one was met by this one.
@@ -157,10 +155,6 @@ class Directory:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
         return gone
 
-    def takes_no_news(self) -> bool:
-        """Whether so many are expelled that peers with news of more are not listened to."""
-        return self._fences.is_full()
-
     def strangers_in_excess(self) -> list[str]:
         """The strangers to forget, those first that came first, before one more is let in.
 
@@ -182,7 +176,7 @@ class Directory:
             self._unmet_strangers[contact.name] = None
         contact.greet_with(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
-        self._fresh[contact.name] = int(now_ns + self._meet_within_ns)
+        self._newcomers.add(contact, now_ns)
         self._refused.forget(contact.name)
         if contact.address is not None:
             contact.greets_at(now_ns)
@@ -202,7 +196,7 @@ class Directory:
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
         del self.by_name[contact.name]
-        self._fresh.pop(contact.name, None)
+        self._newcomers.forget(contact.name)
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
         self._drop_candidates(contact)
@@ -266,19 +260,20 @@ class Directory:
             contact.greets_at(now_ns + SEEK_NS)
             self._plan(contact)
 
+    def greet_anew(self, contact: Contact, now_ns: i64) -> None:
+        """A contact that does not answer may do so now: greet it soon, and at short intervals."""
+        if contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
+            contact.greets_at(now_ns)
+            self._plan(contact)
+
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
         wake_ns: i64 = self._timers[0][0] if self._timers else NEVER_NS
-        for until_ns in self._fresh.values():
-            return min(wake_ns, until_ns)  # The first one: all are waited for as long.
-        return wake_ns
+        return min(wake_ns, self._newcomers.wake_ns())
 
     def expire(self, now_ns: i64) -> None:
         """Say the hellos that are due; whoever was not met in time is away."""
-        overdue = [name for name, until_ns in self._fresh.items() if until_ns <= now_ns]
-        for name in overdue:
-            del self._fresh[name]
-            self.by_name[name].is_new = False
+        self._newcomers.expire(now_ns)
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, name = heappop(self._timers)
             contact = self.by_name.get(name)
@@ -463,7 +458,7 @@ class Directory:
         """The candidate is believed: nothing more is asked of that contact."""
         contact = candidate.contact
         self._unmet_strangers.pop(contact.name, None)
-        self._fresh.pop(contact.name, None)
+        self._newcomers.forget(contact.name)
         self._drop_candidates(contact)
         contact.greet_with(0, 0)
         contact.needs_no_hello()

@@ -2,8 +2,9 @@
 
 A peer is suspected when it is here and nothing has come from it for longer than the policy allows.
 What was heard of the others before says little: when a network splits, silences end one by one. So
-everybody who is here is pinged, and only answers to that ping count. What is made of all this is up
-to a policy.
+everybody who is here is pinged, and only answers to that ping count. Nor do answers come at once
+when a split network heals: as long as new ones come nobody is judged, and whoever has not answered
+is pinged again. What is made of all this is up to a policy.
 """
 
 from typing import Final, final
@@ -24,6 +25,9 @@ LOOKS_PER_ROUND: Final = 50
 ROUND_NS: Final = 5_000_000_000
 """Answers to one round of pings are waited for this long, or half of the silence if that is less;
 then the next round begins. During a round peers are looked at this many times."""
+
+ROUNDS_SETTLE: Final = 5
+"""Nobody is judged for a fifth of a round after the last answer: the network may be healing."""
 
 IDLE_NS: Final = 30_000_000_000
 IDLE_FACTOR: Final = 3
@@ -85,6 +89,8 @@ class FailureDetector:
     """Watches the peers of one node for a policy that expels who is silent."""
 
     __slots__ = (
+        "_answered_by",
+        "_changed_ns",
         "_core",
         "_directory",
         "_look_at_ns",
@@ -107,6 +113,9 @@ class FailureDetector:
         self._round_ns: i64 = 0
         # How long a round lasts.
         self._round_took_ns: i64 = ROUND_NS
+        # How many members have answered in this round, and when the last of them was counted.
+        self._answered_by: i64 = 1
+        self._changed_ns: i64 = 0
         # How many members there are for this node, itself included; 0 before it has looked.
         self.members: i64 = 0
         # How many of them had answered when a round ended without a decision; 0 if none has.
@@ -146,7 +155,7 @@ class FailureDetector:
                 silent.append(session)
         self.members = 1 + len(others)
         for session in others:
-            session.members_here = self.members
+            session.standing.our_members = self.members
         if not silent:
             self._round_ns = 0
             self.undecided = 0
@@ -158,6 +167,13 @@ class FailureDetector:
                 self.undecided = answered
             self._ping_all(now_ns)
             return []
+        if answered != self._answered_by:
+            self._answered_by = answered
+            self._changed_ns = now_ns
+        if now_ns - self._changed_ns < self._round_took_ns // ROUNDS_SETTLE:
+            if 2 * answered > self.members:
+                self._ask_again(silent, now_ns)
+            return []
         return [
             Suspect(
                 session.name,
@@ -165,7 +181,7 @@ class FailureDetector:
                 self._owes(session),
                 answered,
                 self.members,
-                session.members,
+                session.standing.its_members,
             )
             for session in silent
         ]
@@ -189,11 +205,25 @@ class FailureDetector:
         return answered
 
     def _ping_all(self, now_ns: i64) -> None:
-        self._round_ns = now_ns
+        self._round_ns = self._changed_ns = now_ns
+        self._answered_by = 1
         for contact in self._directory.by_name.values():
             if is_reached(contact):
                 contact.session.ping_due = True
                 self._core.mark(contact.session)
+
+    def _ask_again(self, silent: list[Session], now_ns: i64) -> None:
+        """Others have just answered: the silent ones get every chance to do so as well.
+
+        What the path does by itself may take seconds, after so much was lost.
+        """
+        for session in silent:
+            contact = self._directory.by_name[session.name]
+            if is_reached(contact):
+                session.ping_due = True
+                self._core.mark(session)
+            else:
+                self._directory.greet_anew(contact, now_ns)
 
 
 def is_reached(contact: Contact) -> bool:

@@ -50,6 +50,23 @@ class Partition:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class CutLink:
+    """From `start_ns` until `end_ns`, nothing passes from `source` to `target`; back it does."""
+
+    start_ns: int
+    end_ns: int
+    source: int
+    target: int
+
+    def separates(self, source: i64, target: i64, now_ns: i64) -> bool:
+        """Whether a packet that leaves now is cut off."""
+        if now_ns < self.start_ns or now_ns >= self.end_ns:
+            return False
+        return source == self.source and target == self.target
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class SlowLink:
     """From `source` to `target` everything takes `extra_ns` longer."""
 
@@ -84,6 +101,7 @@ class Faults:
     reordering_ns: int = 0
     faults_until_ns: int = 1 << 62
     partitions: tuple[Partition, ...] = ()
+    cut_links: tuple[CutLink, ...] = ()
     slow_links: tuple[SlowLink, ...] = ()
     delay_jumps: tuple[DelayJump, ...] = ()
 
@@ -106,6 +124,9 @@ class Faults:
         for partition in self.partitions:
             if not 0 <= partition.start_ns <= partition.end_ns:
                 raise LocalError("a partition ends before it starts, or starts before the run")
+        for cut in self.cut_links:
+            if not 0 <= cut.start_ns <= cut.end_ns:
+                raise LocalError("a link is cut for less than no time, or before the run")
         for jump in self.delay_jumps:
             if not 0 <= jump.start_ns <= jump.end_ns or not 0 <= jump.extra_ns <= DELAY_NS_MAX:
                 raise LocalError("a jump of delays ends before it starts, or is too large")
@@ -119,7 +140,8 @@ class Faults:
     def lossless(self) -> bool:
         """Whether every packet arrives exactly once."""
         lost = self.loss > 0 and self.recovery == 0
-        return not lost and self.duplication == 0 and not self.partitions
+        cut = self.partitions or self.cut_links
+        return not lost and self.duplication == 0 and not cut
 
 
 @final
@@ -203,6 +225,19 @@ class FaultyNetwork:
         if channel is not None and faults.fifo:
             self._line_up(channel)
 
+    def is_cut(self, one: i64, other: i64, now_ns: i64) -> bool:
+        """Whether nothing passes now from one to the other, or back."""
+        faults = self._faults
+        if now_ns >= faults.faults_until_ns:
+            return False
+        for partition in faults.partitions:
+            if partition.separates(one, other, now_ns):
+                return True
+        for link in faults.cut_links:
+            if link.separates(one, other, now_ns) or link.separates(other, one, now_ns):
+                return True
+        return False
+
     def _arrival_ns(
         self, stream: i64, source: i64, target: i64, sequence: i64, attempt: i64, now_ns: i64
     ) -> i64:
@@ -234,6 +269,10 @@ class FaultyNetwork:
             self.second_ns = -1
         for partition in faults.partitions:
             if partition.separates(source, target, now_ns):
+                self.first_ns = -1
+                self.second_ns = -1
+        for link in faults.cut_links:
+            if link.separates(source, target, now_ns):
                 self.first_ns = -1
                 self.second_ns = -1
 

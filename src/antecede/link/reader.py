@@ -10,12 +10,13 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.packets import Ack, Expulsion, Noted, Notice
+from antecede.core.packets import Ack, Ask, Expulsion, Noted, Notice
 from antecede.core.values import Message, Packet
 from antecede.link.core_driver import CoreDriver
 from antecede.link.fences import Fences
 from antecede.link.path.ranges import read_ranges
 from antecede.link.session import Session
+from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.codec import read_packet
 from antecede.wire.fence import read_stones
 from antecede.wire.frames import (
@@ -36,6 +37,7 @@ from antecede.wire.frames import (
     RESPONSE,
     STOPPED,
     SUSPECTS,
+    WAITING,
 )
 from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
 from antecede.wire.varint import Reader
@@ -57,6 +59,8 @@ class DatagramReader:
         "_number",
         "_part",
         "_surplus",
+        "advice",
+        "asked",
         "messages",
         "news",
         "numbers",
@@ -85,6 +89,9 @@ class DatagramReader:
         self.stopped = False
         # Whether it told of expulsions.
         self.news = False
+        # The lowest message whose permit was asked for, or 0; and whom its sender waits for.
+        self.asked: i64 = 0
+        self.advice: Advice | None = None
 
     def read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
         """Perform all frames of datagram `number`."""
@@ -99,6 +106,8 @@ class DatagramReader:
         self.owed = False
         self.stopped = False
         self.news = False
+        self.asked = 0
+        self.advice = None
         self._perform(session, reader, now_ns)
 
     def _perform(self, session: Session, reader: Reader, now_ns: i64) -> None:
@@ -120,6 +129,8 @@ class DatagramReader:
                 self._read_news(session, reader, kind, now_ns)
             elif kind == PIECE:
                 self._read_piece(session, reader, now_ns)
+            elif kind == WAITING:
+                self.advice = read_waiting(reader)
             else:
                 self.owed = True
                 self._read_control(session, reader, kind)
@@ -144,6 +155,8 @@ class DatagramReader:
         if isinstance(packet, Ack):
             session.outgoing.delivered_up_to(packet.sequence)
         self._core.arrive(session, packet, now_ns)
+        if isinstance(packet, Ask):
+            self.asked = packet.lowest
 
     def _take_message(
         self, session: Session, packet: Packet, message: Message, size: i64, now_ns: i64
@@ -226,6 +239,6 @@ class DatagramReader:
             reader.positive()
             read_stones(reader, False)
         elif kind == MEMBERS:
-            session.members = reader.positive()
+            session.standing.its_members = reader.positive()
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")

@@ -11,6 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.link.advice import Waits
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.kept import MET_SINCE
@@ -75,8 +76,6 @@ class Session:
         "keeps",
         "last_sent_ns",
         "marked",
-        "members",
-        "members_here",
         "name",
         "notices_due",
         "notices_told",
@@ -102,6 +101,7 @@ class Session:
         "told_of_expulsion",
         "unnoted",
         "version",
+        "waits",
         "written_name",
     )
 
@@ -168,11 +168,8 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
-        # How many members are here for it, itself included; 0 if it has not said so.
-        self.members: i64 = 0
-        # How many are here for this node, as the peer is told; 0 if it is not.
-        self.members_here: i64 = 0
         self.told_of_expulsion = False
+        self.waits: Final = Waits()
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 
@@ -205,7 +202,7 @@ class Session:
     def is_here(self) -> bool:
         """Whether it was met and is not over: messages may be submitted to it."""
         phase = self.standing.phase
-        return (phase == MET or phase == RESUMING) and self.standing.theirs != LET_GO
+        return phase in (MET, RESUMING) and self.standing.theirs != LET_GO
 
     def is_gone(self) -> bool:
         """Whether nothing can be sent to the peer any more."""

@@ -26,6 +26,7 @@ from antecede.link.session import (
     RESPONSE_SENT,
     Session,
 )
+from antecede.wire.advice import write_waiting
 from antecede.wire.codec import encode, payload_size, write_packet
 from antecede.wire.fence import (
     STONES_MOST,
@@ -224,8 +225,8 @@ class DatagramWriter:
             writer.append(u8(PING))
             sent.eliciting = True
             self._wants_answer = True
-            if session.version >= ADVICE_VERSION and session.members_here > 0:
-                write_frame(writer, MEMBERS, session.members_here)
+            if session.version >= ADVICE_VERSION and session.standing.our_members > 0:
+                write_frame(writer, MEMBERS, session.standing.our_members)
             if session.challenge != 0:
                 writer.append(u8(CHALLENGE))
                 write_i64_le(writer, session.challenge)
@@ -235,6 +236,10 @@ class DatagramWriter:
             sent.controls |= RESPONSE_SENT
         if sent.controls != 0:
             sent.eliciting = True
+        if session.waits.due is not None:
+            # Not worth an answer, nor a datagram of its own: it goes with the acknowledgement.
+            write_waiting(writer, session.waits.due)
+            session.waits.due = None
 
     def _write_news(self, session: Session, sent: Sent) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""

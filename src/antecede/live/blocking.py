@@ -37,8 +37,9 @@ from antecede.live.errors import NodeClosed, Stranded, TimedOut, WrongProcess
 from antecede.live.explaining import Explanation
 from antecede.live.leaving import Linger
 from antecede.live.listeners import Listener
-from antecede.live.node import Node, PeerState
+from antecede.live.node import Node
 from antecede.live.opening import Config, Opening, given_settings
+from antecede.live.peers import PeerState
 from antecede.live.settings import (
     AddressLike,
     KeysLike,

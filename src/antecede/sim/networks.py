@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Final, final
 
 from antecede.core.errors import LocalError, not_called
-from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
+from antecede.core.process import NEVER_NS
+from antecede.link.faults import CutLink, DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import (
     Constant,
     Empirical,
@@ -114,6 +115,7 @@ def build_network(
     reordering: float | None = None,
     reordering_ns: int | None = None,
     partitions: tuple[Partition, ...] = (),
+    cut_links: tuple[CutLink, ...] = (),
     slow_links: tuple[SlowLink, ...] = (),
     delay_jumps: tuple[DelayJump, ...] = (),
 ) -> Faults:
@@ -132,7 +134,13 @@ def build_network(
         faults = replace(faults, reordering=reordering, reordering_ns=lateness_ns)
     if reordering_ns is not None:
         faults = replace(faults, reordering_ns=reordering_ns)
-    faults = replace(faults, partitions=partitions, slow_links=slow_links, delay_jumps=delay_jumps)
+    faults = replace(
+        faults,
+        partitions=partitions,
+        cut_links=cut_links,
+        slow_links=slow_links,
+        delay_jumps=delay_jumps,
+    )
     faults.check()
     return faults
 
@@ -207,6 +215,21 @@ def parse_partition(text: str) -> Partition:
     )
 
 
+def parse_cut_link(text: str) -> CutLink:
+    """A link that is cut in one direction, as START:END:SOURCE:TARGET."""
+    parts = text.split(":")
+    if len(parts) != 4:
+        raise LocalError(
+            f"{text!r} cuts no link; write START:END:SOURCE:TARGET as in 10ms:50ms:0:1"
+        )
+    return CutLink(
+        start_ns=parse_duration(parts[0]),
+        end_ns=parse_duration(parts[1]),
+        source=parse_count(parts[2]),
+        target=parse_count(parts[3]),
+    )
+
+
 def parse_delay_jump(text: str) -> DelayJump:
     """A jump of all delays, as START:END:EXTRA."""
     parts = text.split(":")
@@ -225,4 +248,34 @@ def parse_slow_link(text: str) -> SlowLink:
         source=parse_count(parts[0]),
         target=parse_count(parts[1]),
         extra_ns=parse_duration(parts[2]),
+    )
+
+
+def shifted(faults: Faults, by_ns: int) -> Faults:
+    """The same faults, so much later."""
+    until_ns = min(faults.faults_until_ns + by_ns, NEVER_NS)
+    return replace(
+        faults,
+        faults_until_ns=until_ns,
+        partitions=tuple(
+            Partition(
+                start_ns=part.start_ns + by_ns, end_ns=part.end_ns + by_ns, island=part.island
+            )
+            for part in faults.partitions
+        ),
+        cut_links=tuple(
+            CutLink(
+                start_ns=cut.start_ns + by_ns,
+                end_ns=cut.end_ns + by_ns,
+                source=cut.source,
+                target=cut.target,
+            )
+            for cut in faults.cut_links
+        ),
+        delay_jumps=tuple(
+            DelayJump(
+                start_ns=jump.start_ns + by_ns, end_ns=jump.end_ns + by_ns, extra_ns=jump.extra_ns
+            )
+            for jump in faults.delay_jumps
+        ),
     )

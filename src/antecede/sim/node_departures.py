@@ -8,8 +8,9 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.audit.accounts import Account, Told
 from antecede.audit.departures import Departures, Fence
-from antecede.link.reports import PeerExpelled, PeerRestarted, Report, Undeliverable
+from antecede.link.reports import LEFT_OUT, PeerExpelled, PeerRestarted, Report, Undeliverable
 
 POWER_FAILED: Final = "PowerFailed"
 """Among what is counted: not a report, since who says nothing reports nothing."""
@@ -19,9 +20,11 @@ POWER_FAILED: Final = "PowerFailed"
 class Registry:
     """Keeps the account of one run."""
 
-    __slots__ = ("_fenced", "_ids", "departures", "reports")
+    __slots__ = ("_fenced", "_ids", "account", "departures", "reports")
 
-    def __init__(self) -> None:
+    def __init__(self, account: Account | None = None) -> None:
+        # What applications have sent and were told, if somebody keeps account of it.
+        self.account: Final = account
         self.departures: Final = Departures()
         # How often nodes have said something about each other, by what it was.
         self.reports: Final[dict[str, int]] = {}
@@ -32,13 +35,23 @@ class Registry:
     def born(self, name: str, incarnation: int, log_id: int) -> None:
         """An incarnation begins to run."""
         self._ids.setdefault(name, {})[incarnation] = log_id
+        if self.account is not None:
+            self.account.lives.setdefault(name, set()).add(log_id)
 
     def crashed(self, log_id: int) -> None:
         """An incarnation has ended without a word."""
         self.departures.gone.add(log_id)
+        if self.account is not None:
+            self.account.silenced.add(log_id)
 
-    def power_failed(self) -> None:
+    def has_left(self, log_id: int) -> None:
+        """An incarnation has stopped after all that it had sent was acknowledged."""
+        self.departures.left.add(log_id)
+
+    def power_failed(self, log_id: int) -> None:
         """A node with a journal has crashed, and will be back."""
+        if self.account is not None:
+            self.account.crashes[log_id] = self.account.crashes.get(log_id, 0) + 1
         self.reports[POWER_FAILED] = self.reports.get(POWER_FAILED, 0) + 1
 
     def expelled(self, name: str, incarnation: int) -> None:
@@ -56,7 +69,14 @@ class Registry:
         elif isinstance(report, PeerRestarted):
             self._fence(at, report.name, current - 1, now_ns)
         elif isinstance(report, Undeliverable):
+            self._told(at, report)
+
+    def _told(self, at: int, report: Undeliverable) -> None:
+        if report.why != LEFT_OUT:
             self._give_up(at, report.name, report.sequences)
+        if self.account is not None:
+            for sequence in report.sequences:
+                self.account.told.append(Told(at, sequence, report.name, report.why))
 
     def _fence(self, at: int, name: str, newest: int, now_ns: i64) -> None:
         """An incarnation is out, and so are all before it."""

@@ -4,13 +4,14 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.audit.accounts import Account, Send
 from antecede.core.values import Message, Packet
 from antecede.link.rows import NodeLog
 from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.observer import Observer
 
 MEETING_NS: Final = 10_000_000_000
-"""Nodes have so long to meet before the traffic begins."""
+"""Nodes have so long to meet before the traffic begins, where no policy says otherwise."""
 
 
 @final
@@ -45,8 +46,18 @@ class SeenPacket(Packet):
 class ObservedNode(NodeLog):
     """Tells the observers of a simulation what happens at one node."""
 
-    def __init__(self, me: int, observers: list[Observer], metadata_size: MetadataSize) -> None:
+    def __init__(
+        self,
+        me: int,
+        observers: list[Observer],
+        metadata_size: MetadataSize,
+        meeting_ns: i64 = MEETING_NS,
+    ) -> None:
         super().__init__(me)
+        self._meeting_ns: Final[i64] = meeting_ns
+        # What the application has sent, if somebody keeps account of it.
+        self.account: Account | None = None
+        self._sends: list[Send] = []
         self._observers: Final = observers
         self._metadata_size: Final = metadata_size
         self.packets: i64 = 0
@@ -58,6 +69,9 @@ class ObservedNode(NodeLog):
         """What was held back is on disk, and has happened."""
         held = self._held
         self._held = []
+        if self.account is not None:
+            self.account.sends += self._sends
+            self._sends.clear()
         for row in held:
             if row.packet is not None:
                 self._metadata_size.note(row.packet, row.metadata_bytes)
@@ -67,6 +81,14 @@ class ObservedNode(NodeLog):
     def drop(self) -> None:
         """The power has failed: it never happened."""
         self._held.clear()
+        self._sends.clear()
+
+    def sends(self, send: Send) -> None:
+        """The application has called `send`."""
+        if self.holds_back:
+            self._sends.append(send)
+        elif self.account is not None:
+            self.account.sends.append(send)
 
     def announce(self, message: Message, targets: list[int], now_ns: i64) -> None:
         """A message is submitted, to all of its targets at once."""
@@ -94,10 +116,12 @@ class ObservedNode(NodeLog):
         seen = self._seen(packet, self.me, frame_size)
         if self.holds_back:
             size = self._metadata_bytes(seen, frame_size)
-            self._held.append(HeldRow(now_ns - MEETING_NS, seen, size, target, identity, True))
+            self._held.append(
+                HeldRow(now_ns - self._meeting_ns, seen, size, target, identity, True)
+            )
             return
         for observer in self._observers:
-            observer.transmitted(self.me, target, seen, identity, now_ns - MEETING_NS)
+            observer.transmitted(self.me, target, seen, identity, now_ns - self._meeting_ns)
 
     def arrived(
         self, packet: Packet, sender: i64, identity: i64, frame_size: i64, now_ns: i64
@@ -105,18 +129,18 @@ class ObservedNode(NodeLog):
         seen = self._seen(packet, sender, frame_size)
         if self.holds_back:
             size = self._metadata_bytes(seen, frame_size)
-            self._held.append(HeldRow(now_ns - MEETING_NS, seen, size, sender, identity))
+            self._held.append(HeldRow(now_ns - self._meeting_ns, seen, size, sender, identity))
             return
         for observer in self._observers:
-            observer.arrived(self.me, sender, seen, identity, now_ns - MEETING_NS)
+            observer.arrived(self.me, sender, seen, identity, now_ns - self._meeting_ns)
 
     def delivered(self, sender: i64, sequence: i64, payload: bytes, now_ns: i64) -> None:
         message = Message(sender, sequence, payload)
         if self.holds_back:
-            self._held.append(HeldRow(now_ns - MEETING_NS, message=message))
+            self._held.append(HeldRow(now_ns - self._meeting_ns, message=message))
             return
         for observer in self._observers:
-            observer.delivered(self.me, message, now_ns - MEETING_NS)
+            observer.delivered(self.me, message, now_ns - self._meeting_ns)
 
     def _seen(self, packet: Packet, sender: i64, frame_size: i64) -> SeenPacket:
         seen = SeenPacket(packet, sender)

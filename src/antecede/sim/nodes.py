@@ -2,47 +2,55 @@
 
 What runs here is the `Endpoint` that runs behind a socket, with the same limits. Datagrams meet the
 same faults as the packets of `sim.engine` do, workloads and observers are the same, and times told
-to them count from the beginning of the traffic: before it, nodes have had `MEETING_NS` to meet.
-Like there, everything follows from the arguments.
+to them count from the beginning of the traffic: before it,
+nodes have time to meet. Like there, everything follows from the arguments.
 """
 
 import gc
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.audit.accounts import Account, Send
 from antecede.core.catalogue import NOT_FOR_NODES, ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS, NodeProcess
-from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
-from antecede.link.contacts import Contact
+from antecede.link.contacts import AWAY, Contact
 from antecede.link.credit import MESSAGE_COST
 from antecede.link.endpoint import Endpoint
-from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
+from antecede.link.faults import Faults, FaultyNetwork
 from antecede.link.guard import Guard
 from antecede.link.identity import Identity
 from antecede.link.kept import Kept
 from antecede.link.limits import Limits
+from antecede.link.reports import Report
 from antecede.link.session import ME
+from antecede.link.standing import LEAVE_WHEN_RELEASED
 from antecede.link.tokens import Tokens
 from antecede.sim.adversary import Adversary, Flight
 from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
 from antecede.sim.engine import PROGRESS_PERIOD, Progress
 from antecede.sim.metadata_size import MetadataSize
+from antecede.sim.networks import shifted
 from antecede.sim.node_departures import Registry
 from antecede.sim.node_faults import (
-    CRASH,
     DUPLICATE_NAME,
     EXPEL,
     EXPEL_GONE,
+    LATE,
+    LEAVE,
+    NEVER,
     PAUSE,
     POWER,
     RESTART,
     NodeFault,
+    check_faults,
 )
+from antecede.sim.node_host import Backlog, NodeHost, WaitingSend, name_of
 from antecede.sim.node_journals import MemoryJournal
+from antecede.sim.node_policy import SilencePolicy
 from antecede.sim.node_rows import MEETING_NS, ObservedNode
 from antecede.sim.observer import Observer
 from antecede.sim.tags import Tags
@@ -53,7 +61,9 @@ BEGIN: Final = 8
 FAULT: Final = 9
 FAULT_END: Final = 10
 POWER_BACK: Final = 11
-"""Events beside those of the engine: the traffic begins; a fault does; its end; power is back."""
+LINGERED: Final = 12
+"""Events beside those of the engine: the traffic begins; a fault does; its end; power is back; a
+node that leaves waits no longer."""
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
@@ -74,48 +84,18 @@ class CountedTokens(Tokens):
 
 
 @final
-class NodeHost:
-    """A node, and its place in the simulation: `process` is whom the workload takes it for."""
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A node that waits, how many are here for it, and how many of those run; it is one of both."""
 
-    __slots__ = (
-        "address",
-        "blocked",
-        "endpoint",
-        "index",
-        "journal",
-        "log",
-        "name",
-        "paused",
-        "process",
-        "socket",
-        "socket_bytes",
-        "timer_ns",
-        "touched",
-    )
+    process: int
+    members: int
+    running: int
 
-    def __init__(
-        self,
-        index: i64,
-        process: i64,
-        address: i64,
-        log: ObservedNode,
-        endpoint: Endpoint,
-        journal: MemoryJournal | None,
-    ) -> None:
-        self.journal: Final = journal
-        self.index: Final[i64] = index
-        self.process: Final[i64] = process
-        self.address: Final[i64] = address
-        self.name: Final = name_of(process)
-        self.log: Final = log
-        self.endpoint: Final = endpoint
-        self.timer_ns: i64 = NEVER_NS
-        self.touched = False
-        # While it is paused: what has come meanwhile.
-        self.paused = False
-        self.socket: list[Flight] = []
-        self.socket_bytes: i64 = 0
-        self.blocked: SlidingArray[Submission] = SlidingArray()
+    @property
+    def has_majority(self) -> bool:
+        """Whether enough of them run to go on without the others."""
+        return 2 * self.running > self.members
 
 
 @final
@@ -137,8 +117,11 @@ class NodeSimulation:
         datagram_size: int = DATAGRAM_SIZE,
         adversary: Adversary | None = None,
         guards: dict[str, Guard] | None = None,
+        policy: SilencePolicy | None = None,
+        account: Account | None = None,
+        knows: dict[int, list[int]] | None = None,
     ) -> None:
-        check_faults(node_faults, workload)
+        check_faults(node_faults, workload.processes)
         if info.name in NOT_FOR_NODES:
             raise LocalError(NOT_FOR_NODES[info.name])
         if not isinstance(info.create(0, range(2)), NodeProcess):
@@ -154,20 +137,27 @@ class NodeSimulation:
         self.pending: i64 = 0
         # Submissions of nodes that were not there any more.
         self.dropped: i64 = 0
-        self.registry: Final = Registry()
+        # Targets that were away, and got nothing of a message.
+        self.left_out: i64 = 0
+        self.registry: Final = Registry(account)
+        self._policy: Final = policy
+        self.meeting_ns: Final[i64] = MEETING_NS if policy is None else policy.meeting_ns
+        # Whom each process knows; all others, if nobody says so.
+        self._knows: Final = knows
         self._adversary: Final = adversary
         # The keys of each name, where there are keys.
         self._guards: Final = guards
         self._info: Final = info
         self._options: Final = options
-        self._limits: Final = Limits() if limits is None else limits
+        usual = Limits() if policy is None else policy.limits()
+        self._limits: Final = usual if limits is None else limits
         self._datagram_size: Final = datagram_size
         self._observers: Final = observers
         self._metadata_size: Final = metadata_size
-        self._network: Final = FaultyNetwork(shifted(faults, MEETING_NS), seed)
+        self._network: Final = FaultyNetwork(shifted(faults, self.meeting_ns), seed)
         self._node_faults: Final = node_faults
         self._calendar: Final = Calendar()
-        self._agenda: Final = Agenda(self._calendar, MEETING_NS)
+        self._agenda: Final = Agenda(self._calendar, self.meeting_ns)
         self._tags: Final = Tags()
         self._tokens: Final = CountedTokens()
         self._flights: Final[dict[int, Flight]] = {}
@@ -181,9 +171,11 @@ class NodeSimulation:
         self.hosts: Final[list[NodeHost]] = []
         self._at: Final[dict[int, NodeHost]] = {}
         self._process_of: Final[dict[str, int]] = {}
+        absent = {fault.process for fault in node_faults if fault.kind in (LATE, NEVER)}
         for process in range(workload.processes):
             self._process_of[name_of(process)] = process
-            self._start(process, process, process)
+            if process not in absent:
+                self._start(process, process, process)
 
     # The run.
 
@@ -198,12 +190,14 @@ class NodeSimulation:
         collecting = gc.isenabled()
         gc.disable()
         try:
-            self._calendar.add(MEETING_NS, BEGIN, 0)
+            self._calendar.add(self.meeting_ns, BEGIN, 0)
             for index, fault in enumerate(self._node_faults):
-                if fault.kind == POWER:
+                if fault.kind in (POWER, NEVER):
                     continue
-                self._calendar.add(MEETING_NS + fault.start_ns, FAULT, 0).number = index
-            end_ns = until_ns if until_ns >= NEVER_NS - MEETING_NS else until_ns + MEETING_NS
+                self._calendar.add(self.meeting_ns + fault.start_ns, FAULT, 0).number = index
+            end_ns = (
+                until_ns if until_ns >= NEVER_NS - self.meeting_ns else until_ns + self.meeting_ns
+            )
             self._settle()
             self._loop(end_ns, events_max, progress)
         finally:
@@ -233,12 +227,14 @@ class NodeSimulation:
         elif event.kind == TIMER:
             self._timer(self.hosts[event.process])
         elif event.kind == WAKE:
-            self.workload.woken(event.number, self.now_ns - MEETING_NS, self._agenda)
+            self.workload.woken(event.number, self.now_ns - self.meeting_ns, self._agenda)
         elif event.kind == BEGIN:
             self._begun = True
             self.workload.start(self._agenda)
         elif event.kind == FAULT:
             self._fault(event.number)
+        elif event.kind == LINGERED:
+            self._has_lingered(self.hosts[event.process])
         elif event.kind == POWER_BACK:
             asleep = self._asleep.pop(event.number, None)
             if asleep is not None:
@@ -253,9 +249,7 @@ class NodeSimulation:
         for host in self._at.values():
             if self._is_cut_off(host):
                 continue
-            if host.paused or host.blocked.size > 0 or host.endpoint.buffered() > 0:
-                return False
-            if host.endpoint.held_back() or not host.endpoint.sending.large_is_done():
+            if host.paused or self._waits(host):
                 return False
         return True
 
@@ -289,14 +283,16 @@ class NodeSimulation:
         journal: MemoryJournal | None,
         core: list[bytes],
     ) -> NodeHost:
-        log = ObservedNode(log_id, self._observers, self._metadata_size)
+        log = ObservedNode(log_id, self._observers, self._metadata_size, self.meeting_ns)
+        log.account = self.registry.account
         kept = None if journal is None else journal.kept
         endpoint = self._endpoint(name_of(process), incarnation, log_id, log, kept)
         host = NodeHost(len(self.hosts), process, address, log, endpoint, journal)
-        for other in range(self.workload.processes):
-            if other != process:
-                size = self._datagram_size
-                endpoint.add_peer(name_of(other), other, other, size, self.now_ns)
+        if self._policy is not None:
+            endpoint.detector.watch(self._policy.silence_ns, self.now_ns)
+        for other in self._known_to(process):
+            size = self._datagram_size
+            endpoint.add_peer(name_of(other), other, other, size, self.now_ns)
         if journal is not None:
             log.holds_back = True
             journal.begin(endpoint, core, self.now_ns)
@@ -305,10 +301,15 @@ class NodeSimulation:
         self._touch(host)
         return host
 
+    def _known_to(self, process: i64) -> list[int]:
+        if self._knows is not None:
+            return self._knows[process]
+        return [other for other in range(self.workload.processes) if other != process]
+
     def _fall_asleep(self, host: NodeHost) -> None:
         """The power of a node has failed: the turn that it was in has never been."""
         host.log.drop()
-        self.registry.power_failed()
+        self.registry.power_failed(int(host.log.me))
         del self._at[host.address]
         away_ns = max(f.end_ns for f in self._node_faults if f.process == host.process and f.write)
         number = int(host.index)
@@ -323,10 +324,14 @@ class NodeSimulation:
         back = self._run_process(
             host.process, host.address, host.log.me, journal.incarnation, journal, core
         )
-        while host.blocked.size > 0:
-            back.blocked.add(host.blocked.remove())
+        back.backlog = host.backlog
+        back.leaving = host.leaving
+        # What the former process had not told is told now.
+        numbers = list(journal.kept.untold.losses)
         for report in back.endpoint.survival.untold():
-            back.endpoint.reports.append(report)
+            self._note(back, report)
+        if numbers:
+            journal.kept.told(numbers)
 
     def _endpoint(
         self, name: str, incarnation: i64, log_id: i64, log: ObservedNode, kept: Kept | None
@@ -378,8 +383,20 @@ class NodeSimulation:
     def _timer(self, host: NodeHost) -> None:
         if self.now_ns < host.timer_ns or host.paused or self._at.get(host.address) is not host:
             return
+        self._expire(host)
+
+    def _expire(self, host: NodeHost) -> None:
+        """The timer of a node has rung, perhaps late: as `Node` does it behind a socket."""
+        late_ns = self.now_ns - host.timer_ns
         host.timer_ns = NEVER_NS
+        policy = self._policy
+        if policy is not None and policy.has_slept(late_ns):
+            host.endpoint.has_slept(late_ns, self.now_ns)
         host.endpoint.expire(self.now_ns)
+        if policy is not None:
+            for suspect in host.endpoint.detector.suspects(self.now_ns):
+                if policy.expels(suspect):
+                    self._expel_peer(host, suspect.name)
         self._touch(host)
 
     def _fault(self, index: i64) -> None:
@@ -396,20 +413,88 @@ class NodeSimulation:
                 if process not in self._at:
                     self._expel(fault.process, process)
             return
+        if fault.kind == LATE:
+            if not any(host.process == fault.process for host in self.hosts):
+                self._start(fault.process, fault.process, fault.process)
+            return
         host = self._at.get(fault.process)
         if host is not None and fault.kind == PAUSE:
             host.paused = True
+        elif host is not None and fault.kind == LEAVE:
+            self._close(host)
         elif host is not None:
             self.registry.crashed(int(host.log.me))
             self._leave(host)
-        if fault.kind == RESTART or (host is not None and fault.kind != CRASH):
-            self._calendar.add(MEETING_NS + fault.end_ns, FAULT_END, 0).number = index
+        if fault.kind == RESTART or (host is not None and fault.kind == PAUSE):
+            self._calendar.add(self.meeting_ns + fault.end_ns, FAULT_END, 0).number = index
+
+    def stuck(self) -> list[Stuck]:
+        """Who still waits for something, and how many of its members run and hear it."""
+        found: list[Stuck] = []
+        for host in self._at.values():
+            if self._is_cut_off(host) or not self._waits(host):
+                continue
+            members = running = 1
+            for contact in host.endpoint.directory.by_name.values():
+                if contact.session.is_here():
+                    members += 1
+                    running += self._hears(host, contact)
+            found.append(Stuck(int(host.process), members, running))
+        return found
+
+    def _hears(self, host: NodeHost, contact: Contact) -> bool:
+        """Whether the incarnation that a node means by a name is there, and can be reached."""
+        there = self._at.get(self._process_of[contact.name])
+        if there is None or there.paused or there.endpoint.fenced is not None:
+            return False
+        if self._network.is_cut(host.address, there.address, self.now_ns):
+            return False
+        return bool(there.endpoint.incarnation == contact.session.incarnation)
+
+    def _waits(self, host: NodeHost) -> bool:
+        endpoint = host.endpoint
+        if host.leaving or host.backlog.size() > 0 or endpoint.buffered() > 0:
+            return True
+        return bool(endpoint.held_back()) or not endpoint.sending.large_is_done()
 
     def _leave(self, host: NodeHost) -> None:
         """A node is not there any more: whoever wanted to write to it may want to give that up."""
         del self._at[host.address]
         for other in self._at.values():
             self._touch(other)
+
+    def _close(self, host: NodeHost) -> None:
+        """The application leaves: what it has not submitted by now is not sent."""
+        self.dropped += host.backlog.size()
+        host.backlog = Backlog()
+        host.leaving = True
+        linger_ns = self.meeting_ns // 2
+        self._calendar.add(self.now_ns + linger_ns, LINGERED, host.index)
+        self._touch(host)
+
+    def _go_on_leaving(self, host: NodeHost) -> None:
+        """Stop, if a node that has closed has nothing more to wait for."""
+        if not host.leave(self.now_ns):
+            return
+        self.registry.has_left(int(host.log.me))
+        self._stop(host)
+
+    def _has_lingered(self, host: NodeHost) -> None:
+        """A node that leaves has waited for long enough: it stops, and may strand others."""
+        if not host.leaving or host.paused or self._at.get(host.address) is not host:
+            return
+        if host.journal is None and not host.said_bye:
+            host.endpoint.say_bye(LEAVE_WHEN_RELEASED, self.now_ns)
+            host.endpoint.write(self.now_ns)
+        self.registry.crashed(int(host.log.me))
+        self._stop(host)
+
+    def _stop(self, host: NodeHost) -> None:
+        """A node has left: it says so, and is not there any more."""
+        host.endpoint.stop(self.now_ns)
+        self._send_all(host)
+        host.leaving = False
+        self._leave(host)
 
     def _expel(self, by: i64, process: i64) -> None:
         """One node suspects another; nothing happens if it does not know it."""
@@ -419,6 +504,10 @@ class NodeSimulation:
         contact = host.endpoint.directory.by_name[name_of(process)]
         if not contact.session.met or contact.session.is_gone():
             return
+        self._expel_peer(host, contact.name)
+
+    def _expel_peer(self, host: NodeHost, name: str) -> None:
+        contact = host.endpoint.directory.by_name[name]
         self.registry.expelled(contact.name, int(contact.session.incarnation))
         host.endpoint.expel(contact.name, "suspected", self.now_ns)
         self._touch(host)
@@ -434,14 +523,12 @@ class NodeSimulation:
         if host is None or not host.paused:
             return
         host.paused = False
-        host.timer_ns = NEVER_NS  # It may have rung in vain.
         waiting = host.socket
         host.socket = []
         host.socket_bytes = 0
         for flight in waiting:
             host.endpoint.receive(int(flight.source), flight.data, self.now_ns)
-        host.endpoint.expire(self.now_ns)
-        self._touch(host)
+        self._expire(host)
 
     def _replace_asleep(self, process: i64) -> None:
         """A new life begins where one is without power: that one never comes back."""
@@ -465,6 +552,8 @@ class NodeSimulation:
                         self._listen(host)
                     else:
                         self._retry(host)
+                        if host.leaving:
+                            self._go_on_leaving(host)
             self._perform()
             for host in touched:
                 if not host.paused and self._at.get(host.address) is host:
@@ -478,7 +567,7 @@ class NodeSimulation:
                 sender = self._process_of[inbound.sender]
                 message = Message(sender, inbound.sequence, inbound.payload)
                 tag = self._tags.take(self._log_id(host, inbound.sender), inbound.sequence)
-                now_ns = self.now_ns - MEETING_NS
+                now_ns = self.now_ns - self.meeting_ns
                 self.workload.delivered(host.process, message, tag, now_ns, self._agenda)
 
     def _log_id(self, host: NodeHost, name: str) -> i64:
@@ -496,6 +585,18 @@ class NodeSimulation:
             host.log.show()
             if endpoint.inbox.messages:
                 self._touch(host)
+        self._send_all(host)
+        if endpoint.reports:
+            self._listen(host)
+        wake_ns = endpoint.wake_ns()
+        if wake_ns < host.timer_ns:
+            if wake_ns < self.now_ns:
+                wake_ns = self.now_ns
+            host.timer_ns = wake_ns
+            self._calendar.add(wake_ns, TIMER, host.index)
+
+    def _send_all(self, host: NodeHost) -> None:
+        endpoint = host.endpoint
         for datagram in endpoint.out:
             address = datagram.address
             assert isinstance(address, int), "addresses are numbers here"
@@ -506,25 +607,24 @@ class NodeSimulation:
             for forged in self._adversary.passes(flight, int(self.now_ns)):
                 self._send(forged)
         endpoint.out.clear()
-        if endpoint.reports:
-            self._listen(host)
-        wake_ns = endpoint.wake_ns()
-        if wake_ns < host.timer_ns:
-            if wake_ns < self.now_ns:
-                wake_ns = self.now_ns
-            host.timer_ns = wake_ns
-            self._calendar.add(wake_ns, TIMER, host.index)
 
     def _listen(self, host: NodeHost) -> None:
         """Take what a node says about others; one that hears that it is expelled stops."""
         endpoint = host.endpoint
         for report in endpoint.reports:
-            session = endpoint.session_of(report.name)
-            current = 0 if session is None else int(session.incarnation)
-            self.registry.note(int(host.log.me), report, current, self.now_ns - MEETING_NS)
+            self._note(host, report)
         endpoint.reports.clear()
+        if host.journal is not None:
+            fresh = host.journal.kept.untold.take_fresh()
+            if fresh:
+                host.journal.kept.told(fresh)
         if endpoint.fenced is not None:
             self._leave(host)
+
+    def _note(self, host: NodeHost, report: Report) -> None:
+        session = host.endpoint.session_of(report.name)
+        current = 0 if session is None else int(session.incarnation)
+        self.registry.note(int(host.log.me), report, current, self.now_ns - self.meeting_ns)
 
     def _send(self, flight: Flight) -> None:
         """Route a datagram through the faulty network."""
@@ -550,40 +650,69 @@ class NodeSimulation:
             host = self._at.get(submission.sender)
             if host is None:
                 self._keep_for_later(submission)
-            elif host.paused or host.blocked.size > 0 or not self._has_submitted(host, submission):
-                self.blocked += 1
-                host.blocked.add(submission)
+            elif host.leaving:
+                self.dropped += 1
+            else:
+                self._call_send(host, submission)
             submission = self._agenda.take()
+
+    def _call_send(self, host: NodeHost, submission: Submission) -> None:
+        """Submit it, or let it wait: for a peer, for room, or behind others that do."""
+        backlog = host.backlog
+        waiting = backlog.number(submission)
+        if host.awaits_a_peer(submission):
+            backlog.wait_for_peers(waiting)
+        elif (
+            host.paused
+            or backlog.for_room.size > 0
+            or backlog.shares_a_target(waiting)
+            or not self._has_submitted(host, waiting)
+        ):
+            backlog.add(waiting)
+        else:
+            return
+        self.blocked += 1
 
     def _keep_for_later(self, submission: Submission) -> None:
         """Of a node that is not there: it waits if that is without power, or else is dropped."""
         for host in self._asleep.values():
             if host.process == submission.sender:
                 self.blocked += 1
-                host.blocked.add(submission)
+                host.backlog.add(host.backlog.number(submission))
                 return
         self.dropped += 1
 
     def _retry(self, host: NodeHost) -> None:
-        while host.blocked.size > 0 and self._has_submitted(host, host.blocked.peek()):
-            host.blocked.remove()
+        host.sort_backlog()
+        backlog = host.backlog
+        while backlog.for_room.size > 0:
+            waiting = backlog.for_room.peek()
+            if backlog.shares_a_target(waiting) or host.awaits_a_peer(waiting.submission):
+                backlog.wait_for_peers(waiting)
+            elif not self._has_submitted(host, waiting):
+                return
+            backlog.for_room.remove()
 
-    def _has_submitted(self, host: NodeHost, submission: Submission) -> bool:
-        """Submit it to all targets that can be there; False if it has to wait for room, or one."""
+    def _has_submitted(self, host: NodeHost, waiting: WaitingSend) -> bool:
+        """Submit it to all targets that are here; False if it has to wait for room."""
+        submission = waiting.submission
         endpoint = host.endpoint
         sending = endpoint.sending
         contacts: list[Contact] = []
+        left_out: list[str] = []
         to_self = False
         for target in submission.targets:
             if target == host.process:
                 to_self = True
-            elif not self._is_in_vain(host, target):
-                contacts.append(endpoint.directory.by_name[name_of(target)])
+                continue
+            contact = endpoint.directory.by_name[name_of(target)]
+            if contact.state() == AWAY:
+                left_out.append(contact.name)
+            else:
+                contacts.append(contact)
         if not contacts and not to_self:
             self.dropped += 1
             return True
-        if not all(contact.session.met for contact in contacts):
-            return False
         if not sending.has_room_for(contacts, to_self, submission.payload_bytes):
             return False
         check_payload(submission.payload_bytes, self._datagram_size)
@@ -593,15 +722,14 @@ class NodeSimulation:
         if submission.tag >= 0:
             self._tags.put(host.log.me, sequence, submission.tag, len(submission.targets))
         sending.send(contacts, to_self, payload, self.now_ns)
+        for name in left_out:
+            self.left_out += 1
+            endpoint.losses.leave_out(name, sequence)
+        if self.registry.account is not None:
+            names = [name_of(target) for target in submission.targets if target != host.process]
+            host.log.sends(Send(int(host.log.me), int(sequence), int(waiting.call), tuple(names)))
         self._touch(host)
         return True
-
-    def _is_in_vain(self, host: NodeHost, target: i64) -> bool:
-        """Whether a target is not met, and nobody is there who could be."""
-        if host.endpoint.directory.by_name[name_of(target)].session.met:
-            return False
-        there = self._at.get(target)
-        return there is None or int(there.log.me) in self.registry.departures.gone
 
     def _announce(
         self, host: NodeHost, contacts: list[Contact], to_self: bool, sequence: i64, payload: bytes
@@ -613,22 +741,7 @@ class NodeSimulation:
             targets.append(contact.process if rows is None else rows.process)
         self.copies += len(targets)
         message = Message(host.log.me, sequence, payload)
-        host.log.announce(message, targets, self.now_ns - MEETING_NS)
-
-
-def name_of(process: i64) -> str:
-    """What a node is called."""
-    return f"node {process}"
-
-
-def check_faults(node_faults: list[NodeFault], workload: Workload) -> None:
-    """`LocalError` if a fault names a node that is not there."""
-    for fault in node_faults:
-        for process in (fault.process, fault.by):
-            if process >= workload.processes:
-                raise LocalError(
-                    f"there is no node {process}: they are 0 to {workload.processes - 1}"
-                )
+        host.log.announce(message, targets, self.now_ns - self.meeting_ns)
 
 
 def check_payload(payload_bytes: int, datagram_size: int) -> None:
@@ -636,24 +749,3 @@ def check_payload(payload_bytes: int, datagram_size: int) -> None:
     most = datagram_size - FRAME_ROOM
     if payload_bytes > most:
         raise LocalError(f"{payload_bytes} bytes of payload: simulated nodes take up to {most}")
-
-
-def shifted(faults: Faults, by_ns: int) -> Faults:
-    """The same faults, so much later."""
-    until_ns = min(faults.faults_until_ns + by_ns, NEVER_NS)
-    return replace(
-        faults,
-        faults_until_ns=until_ns,
-        partitions=tuple(
-            Partition(
-                start_ns=part.start_ns + by_ns, end_ns=part.end_ns + by_ns, island=part.island
-            )
-            for part in faults.partitions
-        ),
-        delay_jumps=tuple(
-            DelayJump(
-                start_ns=jump.start_ns + by_ns, end_ns=jump.end_ns + by_ns, extra_ns=jump.extra_ns
-            )
-            for jump in faults.delay_jumps
-        ),
-    )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from antecede.audit.accounts import Account
 from antecede.audit.departures import Departures
 from antecede.core.catalogue import ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
@@ -23,8 +24,8 @@ from antecede.sim.measures import Measures
 from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.meter import Meter
 from antecede.sim.node_faults import NodeFault
-from antecede.sim.node_rows import MEETING_NS
-from antecede.sim.nodes import NodeSimulation
+from antecede.sim.node_policy import SilencePolicy
+from antecede.sim.nodes import NodeSimulation, Stuck
 from antecede.sim.observer import Observer
 from antecede.sim.recorder import Recorder
 from antecede.sim.workloads.workload import Workload, check_seed
@@ -96,6 +97,12 @@ class RunResult:
     """Which nodes are gone, and what the others have said about it, for `audit.departures`."""
     reports: dict[str, int]
     """How often nodes have said something about each other, by what it was."""
+    left_out: int
+    """Targets that were away when a message was submitted, and were left out."""
+    account: Account | None
+    """What the applications of nodes have sent and were told; kept where a log is."""
+    stuck: tuple[Stuck, ...]
+    """Nodes that were still waiting when the run ended."""
 
 
 OLDEST_SHOWN: Final = 10
@@ -124,6 +131,8 @@ def simulate(
     node_faults: Sequence[NodeFault] = (),
     adversary: Adversary | None = None,
     guards: dict[str, Guard] | None = None,
+    policy: SilencePolicy | None = None,
+    knows: dict[int, list[int]] | None = None,
 ) -> RunResult:
     """Run `workload` over `protocol` until nothing is left to happen, or a limit is reached.
 
@@ -134,7 +143,8 @@ def simulate(
 
     `host` is what runs: the protocol alone (`core`), or whole nodes (`node`), with sessions, paths
     and flow control, over datagrams; `node_faults` are for those, and so are an `adversary` on the
-    network and `guards`, the keys of nodes by their names.
+    network and `guards`, the keys of nodes by their names. With a `policy` nodes expel who is
+    silent; without one nobody is expelled but by a fault. `knows` says whom each process knows.
     """
     check_seed(seed)
     if patience_ns is not None and not 1 <= patience_ns <= DELAY_NS_MAX:
@@ -159,10 +169,17 @@ def simulate(
             options=given,
             adversary=adversary,
             guards=guards,
+            policy=policy,
+            account=Account() if record else None,
+            knows=knows,
         )
         nodes.run(until_ns=until_ns, events_max=events_max, progress=progress)
         return node_result_of(nodes, info, seed, meter, log if isinstance(log, EventLog) else None)
-    if host != CORE or node_faults or adversary is not None or guards is not None:
+    if (
+        host != CORE
+        or node_faults
+        or any(given is not None for given in (adversary, guards, policy, knows))
+    ):
         raise LocalError(f"a host is {CORE!r} or {NODE!r}, and only nodes have faults of their own")
     simulation = Simulation(
         info,
@@ -251,6 +268,9 @@ def result_of(
         log=log,
         departures=Departures(),
         reports={},
+        left_out=0,
+        account=None,
+        stuck=(),
     )
 
 
@@ -267,7 +287,7 @@ def node_result_of(
     hosts = simulation.hosts
     leftovers = Leftovers(
         unsent=simulation.workload.remaining() + int(simulation.dropped),
-        blocked=sum([host.blocked.size for host in hosts]),
+        blocked=sum([host.backlog.size() for host in hosts]),
         undelivered=missing if meter is None else len(oldest),
         unhandled=sum([len(host.socket) for host in hosts]),
         timers=0,
@@ -285,13 +305,16 @@ def node_result_of(
         deliveries=simulation.deliveries,
         refused=sum([int(host.endpoint.malformed) for host in hosts]),
         blocked=simulation.blocked,
-        end_ns=max(0, int(simulation.now_ns) - MEETING_NS),
+        end_ns=max(0, int(simulation.now_ns) - int(simulation.meeting_ns)),
         datagrams=simulation.datagrams,
         leftovers=leftovers,
         measures=None if meter is None else meter.measures(),
         log=log,
         departures=simulation.registry.departures,
         reports=simulation.registry.reports,
+        left_out=simulation.left_out,
+        account=simulation.registry.account,
+        stuck=tuple(simulation.stuck()),
     )
 
 

@@ -53,7 +53,7 @@ from antecede.core.protocols.facts_writing import Writer
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.values import Packet
 
-FACTS: Final = 16
+FACTS: Final = 64
 """Undelivered messages that a packet names at most: B."""
 
 FILTER_BITS: Final = 64
