@@ -90,7 +90,10 @@ class Outbound:
         return sequence
 
     async def meet(self, names: Sequence[str], timeout: float | None) -> None:
-        """Wait until none of these peers, or of all if none is named, is new any more."""
+        """Wait until none of these peers, or of all if none is named, is new any more.
+
+        `TimedOut` says why it still is, as far as is known.
+        """
         contacts = self._endpoint.directory.by_name
         for name in names:
             if name not in contacts:
@@ -104,7 +107,7 @@ class Outbound:
             lambda: room.closing or room.closed or not new(),
             timeout,
             "meet",
-            lambda: listing(new()),
+            lambda: "; ".join(self._node.obstacles(new())),
         )
         self._node.check()
 
