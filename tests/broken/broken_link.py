@@ -18,7 +18,7 @@ import antecede
 SOURCE = Path(antecede.__file__).parents[1]
 AFRESH = (
     *("antecede.link", "antecede.sim", "antecede.tools.chaos"),
-    *("tests.link.endpoints", "tests.broken.link_stories"),
+    *("tests.link.endpoints", "tests.broken.link_stories", "tests.members"),
 )
 
 Change = tuple[str, str, str]

@@ -102,16 +102,13 @@ def test_a_loop_over_the_node_ends_when_it_is_closed() -> None:
 def test_the_node_looks_like_the_one_of_asyncio() -> None:
     with two_nodes() as (alice, bob):
         introduce(alice, bob)
-        assert (alice.name, alice.peers, alice.settings.order) == (
-            "alice",
-            {"bob": "here"},
-            "causal",
-        )
+        assert (alice.name, alice.settings.order) == ("alice", "causal")
+        assert alice.peers == {"bob": "here"}
         bob.add_peer("carol")
         assert bob.peers == {"alice": "here", "carol": "new"}
         assert bob.online == ("alice",)
         bob.meet("alice")
-        with pytest.raises(TimedOut, match="meet did not finish within 10.0 ms: 'carol'"):
+        with pytest.raises(TimedOut, match=r"meet did not finish within 10\.0 ms: 'carol'"):
             bob.meet(timeout=0.01)
         with pytest.raises(TimedOut, match="carol has never been met"):
             bob.send("carol", b"wait", timeout=0.01)

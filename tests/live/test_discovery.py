@@ -45,9 +45,8 @@ def test_a_function_says_who_comes_and_who_has_gone() -> None:
             assert (await bob.receive(SECONDS)).payload == b"hello"
             await bob.close()
             await until(lambda: alice.stats().peers[0].left)
-            assert alice.peers == {
-                "bob": "away"
-            }  # Still listed: another node of that name may come.
+            # Still listed: another node of that name may come.
+            assert alice.peers == {"bob": "away"}
             del there["bob"]
             await until(lambda: not alice.peers)
 

@@ -46,14 +46,14 @@ def nobody_expelled(result: RunResult) -> list[str]:
 
 
 def restarts(seed: int, nodes: int) -> list[NodeFault]:
-    """Every node loses its power some time in the middle, for a moment."""
+    """Every node loses its power some time in the middle, for less than answers are waited for."""
     random = Random(f"restarts {seed}")
     return [
         NodeFault(
             kind=POWER,
             process=node,
             start_ns=0,
-            end_ns=random.choice((1, 50, 300)) * MS,
+            end_ns=random.choice((1, 20)) * MS,
             write=random.randrange(20, 250),
         )
         for node in range(nodes)
@@ -105,7 +105,7 @@ def cut_from_the_hub(seed: int, multicast: float) -> list[str]:
 
 
 def idle_dead(seed: int, multicast: float) -> list[str]:
-    """Four of seven clients, with whom nobody talks, die one by one; then one that was talked to."""
+    """Four of seven clients die one by one, and nobody talks with them; then one that does."""
     result = played(
         hub(7),
         seed=seed,
@@ -164,6 +164,21 @@ def one_pauses(seed: int, multicast: float) -> list[str]:
         everybody(5), seed=seed, multicast=multicast, faults=["pause:1s:1.8s:2"], loss=0.0
     )
     return audited(result) + nobody_expelled(result) + goes_on(result, [2], 7 * SECOND)
+
+
+def pause_beside_a_restart(seed: int, multicast: float) -> list[str]:
+    """A node that pauses for 0.8 of the policy's time stays, though another restarts meanwhile."""
+    power = NodeFault(kind=POWER, process=0, start_ns=0, end_ns=MS, write=60 + 12 * (seed % 6))
+    pause = NodeFault(kind=PAUSE, process=2, start_ns=SECOND, end_ns=1_800 * MS)
+    result = played(everybody(5), seed=seed, multicast=multicast, faults=[pause, power], loss=0.0)
+    return audited(result) + nobody_expelled(result) + goes_on(result, [2], 7 * SECOND)
+
+
+def leaves_owing(seed: int, multicast: float) -> list[str]:
+    """A node leaves, and cannot wait until the dead one that it had written to is expelled."""
+    leaves = f"leave:{1_050 + 10 * (seed % 6)}ms:4"
+    result = played(everybody(5), seed=seed, multicast=multicast, faults=["crash:1s:3", leaves])
+    return audited(result) + goes_on(result, [0, 1, 2], 7 * SECOND)
 
 
 def broken_link(*, journals: bool) -> Story:
@@ -241,6 +256,8 @@ STORIES: dict[str, Story] = {
         3 * SECOND, 300 * MS, journals=True
     ),
     "one pauses for 8 s": one_pauses,
+    "one pauses for 8 s, and another restarts": pause_beside_a_restart,
+    "leaves owing": leaves_owing,
     "broken link": broken_link(journals=False),
     "broken link, with journals": broken_link(journals=True),
     "cut chain": cut_chain(heals=False),

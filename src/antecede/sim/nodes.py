@@ -27,6 +27,7 @@ from antecede.link.kept import Kept
 from antecede.link.limits import Limits
 from antecede.link.reports import Report
 from antecede.link.session import ME
+from antecede.link.standing import LEAVE_WHEN_RELEASED
 from antecede.link.tokens import Tokens
 from antecede.sim.adversary import Adversary, Flight
 from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
@@ -60,7 +61,9 @@ BEGIN: Final = 8
 FAULT: Final = 9
 FAULT_END: Final = 10
 POWER_BACK: Final = 11
-"""Events beside those of the engine: the traffic begins; a fault does; its end; power is back."""
+LINGERED: Final = 12
+"""Events beside those of the engine: the traffic begins; a fault does; its end; power is back; a
+node that leaves waits no longer."""
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
@@ -230,6 +233,8 @@ class NodeSimulation:
             self.workload.start(self._agenda)
         elif event.kind == FAULT:
             self._fault(event.number)
+        elif event.kind == LINGERED:
+            self._has_lingered(self.hosts[event.process])
         elif event.kind == POWER_BACK:
             asleep = self._asleep.pop(event.number, None)
             if asleep is not None:
@@ -463,17 +468,32 @@ class NodeSimulation:
         self.dropped += host.backlog.size()
         host.backlog = Backlog()
         host.leaving = True
+        linger_ns = self.meeting_ns // 2
+        self._calendar.add(self.now_ns + linger_ns, LINGERED, host.index)
         self._touch(host)
 
     def _go_on_leaving(self, host: NodeHost) -> None:
         """Stop, if a node that has closed has nothing more to wait for."""
-        endpoint = host.endpoint
         if not host.leave(self.now_ns):
             return
-        endpoint.stop(self.now_ns)
+        self.registry.has_left(int(host.log.me))
+        self._stop(host)
+
+    def _has_lingered(self, host: NodeHost) -> None:
+        """A node that leaves has waited for long enough: it stops, and may strand others."""
+        if not host.leaving or host.paused or self._at.get(host.address) is not host:
+            return
+        if host.journal is None and not host.said_bye:
+            host.endpoint.say_bye(LEAVE_WHEN_RELEASED, self.now_ns)
+            host.endpoint.write(self.now_ns)
+        self.registry.crashed(int(host.log.me))
+        self._stop(host)
+
+    def _stop(self, host: NodeHost) -> None:
+        """A node has left: it says so, and is not there any more."""
+        host.endpoint.stop(self.now_ns)
         self._send_all(host)
         host.leaving = False
-        self.registry.has_left(int(host.log.me))
         self._leave(host)
 
     def _expel(self, by: i64, process: i64) -> None:
