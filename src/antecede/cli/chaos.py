@@ -54,7 +54,9 @@ expelled, is told so, ends, and comes back. All the while the nodes write to eac
 What is judged, by the definition and by what went through the pipes: no effect
 before its cause, nothing twice, nothing invented; between nodes that are not gone
 nothing is missing; what one that is gone may have missed was reported to its sender;
-nothing of an expelled node is delivered after the news. The exit status is 1 if
+nothing of an expelled node is delivered after the news. What was left out because its
+target was away must not come there, and who was met and lives must not be left out.
+Nodes have the policy manual: who is expelled follows from the seed. The exit status is 1 if
 anything of that is not so. The schedule of a seed is always the same; what the
 machine does in between is not, so a finding of real processes may need several tries.
 """

@@ -143,7 +143,7 @@ def command(
     Messages are delivered exactly once and in causal order. At the end of input the node waits
     until everything it sent is delivered, says bye, and goes on receiving until its peers have
     said bye too; after SIGTERM or Ctrl-C it does not wait for those, and a second signal ends the
-    wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0, or
+    wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0,
     with 1 and the names of the peers that it leaves stranded, or with 1 if it was expelled.
     """
     options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}

@@ -257,10 +257,12 @@ class TracedNode:
         self._operations: Final = meter.create_histogram(OPERATION_DURATION, "s", "Time to send")
         self._handling: Final = meter.create_histogram(PROCESS_DURATION, "s", "Time in handlers")
 
-    async def send(self, target: str | Sequence[str], payload: Payload) -> int:
+    async def send(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> int:
         """Like `Node.send`, in a span of its own."""
         with self._sending(target, payload_bytes(payload)) as (span, enveloped):
-            sequence = await self.node.send(target, enveloped)
+            sequence = await self.node.send(target, enveloped, timeout)
             span.set_attribute(MESSAGE_ID, f"{self.node.name}/{sequence}")
         return sequence
 

@@ -1,6 +1,7 @@
 """Expulsion with real processes: `antecede node` is killed, expelled, fenced and comes back."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -84,6 +85,29 @@ def test_an_expelled_name_comes_back_as_a_new_node() -> None:
             for child in (children["alice"], children["carol"], bob):
                 child.end_input()
             assert [c.wait() for c in (children["alice"], children["carol"], bob)] == [0, 0, 0]
+
+
+def test_a_shell_loop_starts_an_expelled_node_again() -> None:
+    """As `antecede node --help` has it; it ends when the node ends well."""
+    where = {name: free_address() for name in ("alice", "bob")}
+    node = f"{sys.executable} -m antecede node --name bob --bind {where['bob']}"
+    loop = f"while {node} --peer alice={where['alice']}; [ $? -eq 1 ]; do sleep 0.1; done"
+    options = ["--name", "alice", "--bind", where["alice"], "--peer", f"bob={where['bob']}"]
+    with (
+        Child.python("antecede", "node", *options, name="alice") as alice,
+        Child(["bash", "-c", loop], name="bob") as bob,
+    ):
+        alice.tell({"to": ["bob"], "text": "hello"})
+        assert bob.hear_until("from")["text"] == "hello"
+        alice.tell({"expel": "bob"})
+        event(bob, "fenced")
+        event(bob, "ready")
+        event(alice, "restarted")
+        alice.tell({"to": ["bob"], "text": "there you are"})
+        assert bob.hear_until("from")["text"] == "there you are"
+        for child in (alice, bob):
+            child.end_input()
+        assert [alice.wait(), bob.wait()] == [0, 0]
 
 
 def test_a_line_that_expels_nobody_is_an_error() -> None:
