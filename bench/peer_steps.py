@@ -139,8 +139,8 @@ def steps_of_a_multicast(targets: int) -> Measured:
     settings = Settings(name=HUB)
     with StepCounter((*FOLDERS, antecede.live.__path__[0])) as counter:
         for _ in range(TOGETHER):
-            contacts, to_self = chosen_targets(star.hub.directory, names, b"", settings, [])
-            star.write(contacts, to_self)
+            chosen = chosen_targets(star.hub.directory, names, b"", settings)
+            star.write(chosen.contacts, chosen.to_self)
     return Measured(
         situation="multicast to n",
         size=targets,

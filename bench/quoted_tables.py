@@ -129,7 +129,6 @@ def reliability() -> str:
     rows = []
     for claim, clusters in (
         ("reliability-simulated", "simulated clusters"),
-        ("reliability-simulated-facts", "simulated clusters under `hybrid-facts`"),
         ("reliability-simulated-journals", "simulated clusters with journals"),
     ):
         found = figures_of(claim)

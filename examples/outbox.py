@@ -29,13 +29,14 @@ class Shop:
     def __init__(self, folder: Path) -> None:
         self.table = sqlite3.connect(folder / "shop.db")
         self.table.execute("create table orders (item)")
-        self.table.execute("create table outbox (id integer primary key, news)")
+        self.table.execute("create table outbox (id integer primary key autoincrement, news)")
         self.table.execute("create table confirmed (id, service, primary key (id, service))")
 
     async def open(self, network: TestNetwork) -> None:
         """Start, or start again: whatever is not confirmed is sent once more."""
         self.node = await network.open_node("shop", on_event=self.notice)
         self.node.on_message(self.confirm)
+        await self.node.meet(*SERVICES)
         for service in SERVICES:
             self.resend(service)
 
@@ -96,7 +97,7 @@ async def main(folder: Path) -> None:
     """Twenty orders and four crashes."""
     shop = Shop(folder)
     services = {name: Service(name, folder) for name in SERVICES}
-    everybody: dict[str, Shop | Service] = {"shop": shop, **services}
+    everybody: dict[str, Shop | Service] = {**services, "shop": shop}
     async with TestNetwork(BAD, seed=4) as network:
         for one in everybody.values():
             await one.open(network)

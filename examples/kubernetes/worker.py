@@ -26,8 +26,9 @@ async def main() -> None:
         await serve_metrics(node, "0.0.0.0", 9464),
     ):
         node.leave_on_signals()
-        for peer in node.peers:
-            await node.send(peer, f"{name} is here".encode())
+        await node.meet()
+        if node.online:
+            await node.send(node.online, f"{name} is here".encode())
         async for message in node:
             log.info("%s: %s", message.sender, message.payload.decode())
 

@@ -24,7 +24,6 @@ FILES = (
     "facts_owed",
     "facts_parking",
     "facts_checks",
-    "facts_journal",
     "facts_node",
     "facts",
 )

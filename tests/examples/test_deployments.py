@@ -43,8 +43,20 @@ def test_every_query_of_the_dashboard_names_a_metric_that_nodes_have() -> None:
     dashboard = json.loads((EXAMPLES / "grafana" / "antecede.json").read_text(encoding="utf-8"))
     known = metrics_of_a_node()
     named = {name for query in queries(dashboard) for name in METRIC.findall(query)} - LABELS
-    assert len(named) > 15
+    assert len(named) > 20
     assert named - known == set()
+
+
+def test_every_alert_names_a_metric_that_nodes_have() -> None:
+    yaml = pytest.importorskip("yaml", reason="the Python package pyyaml is not installed")
+    text = (EXAMPLES / "grafana" / "alerts.yaml").read_text(encoding="utf-8")
+    rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    known = metrics_of_a_node()
+    for rule in rules:
+        named = set(METRIC.findall(rule["expr"])) - LABELS
+        assert named
+        assert named - known == set()
+    assert len(rules) == 2
 
 
 def test_panels_of_the_dashboard_do_not_overlap() -> None:

@@ -1,10 +1,8 @@
-"""What a runtime asks of `hybrid-facts`: joins, departures, losses, what waits, other ids."""
+"""What a runtime asks of `hybrid-facts`: joins, departures, losses, what waits."""
 
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from antecede.core import BufferFull, Deliver, Effect, LocalError, Message, Packet, Transmit
 from antecede.core.fact_packets import (
@@ -14,14 +12,11 @@ from antecede.core.fact_packets import (
     FactsPermit,
     Mark,
     Report,
-    named_ids,
-    translated,
 )
 from antecede.core.process import EffectList
 from antecede.core.protocols.facts import FactsProcess
 from tests.facts.campaign import WITH_EXCEPTIONS, FactsSchedule, Plan, broken, product
 from tests.properties.schedule import come_to_rest
-from tests.wire.facts_strategies import facts_packets
 
 ALICE, BOB, CAROL, DAVE = range(4)
 
@@ -178,28 +173,3 @@ def stalled_and_over(facts: int) -> FactsSchedule:
             schedule.expire(random.choice(schedule.everyone[1:]))
     come_to_rest(schedule, random)
     return schedule
-
-
-# Other ids.
-
-
-@given(packet=st.one_of(list(facts_packets(7).values())))
-def test_a_packet_translated_there_and_back_is_what_it_was(packet: Packet) -> None:
-    there = {number: number + 1_000_000_007 for number in named_ids(packet)}
-    back = {other: number for number, other in there.items()}
-
-    assert translated(translated(packet, there, 99), back, 7) == packet
-    assert named_ids(translated(packet, there, 99)) == sorted(there.values())
-
-
-def test_a_packet_translated_is_in_order_again() -> None:
-    said = Report(0, (1, 2), [Fact(5, 1, 3), Fact(6, 1, 4), Fact(5, 2, 7)], 1)
-    packet = FactsMessage(Message(9, 8, b"x"), 0, [Mark(5, 1), Mark(6, 2)], said)
-
-    other = translated(packet, {1: 20, 2: 10, 5: 40, 6: 30}, 9)
-
-    assert isinstance(other, FactsMessage)
-    assert other.must == [Mark(30, 2), Mark(40, 1)]
-    assert other.report == Report(
-        0, (10, 20), [Fact(40, 10, 7), Fact(30, 20, 4), Fact(40, 20, 3)], 1
-    )

@@ -66,7 +66,7 @@ TURNS = 50_000
 PAUSE = 100
 """After so many datagrams the nodes say something of their own."""
 
-ORDERS = ("hybrid", "hybrid", "hybrid-facts", "hybrid-sps", "fifo", "none")
+ORDERS = ("hybrid", "hybrid", "hybrid-sps", "fifo", "none")
 
 MEDDLING = 100
 """Datagrams of a meddler's while two nodes meet."""
@@ -267,10 +267,8 @@ class RestlessNode:
             self.begin(name)
         elif how == 5 and peer.fenced is None:
             peer.say_bye(self.random.randrange(2), now_ns)
-        elif known:
-            self.ann.await_return([self.ann.directory.by_name[name]], now_ns)
-            if not self.ann.directory.by_name[name].expelled:
-                submit(self.ann, [name], bytes(self.random.choice([0, 10, 2_000])), now_ns)
+        elif known and session_of(self.ann, name).is_here():
+            submit(self.ann, [name], bytes(self.random.choice([0, 10, 2_000])), now_ns)
 
     def datagram(self) -> bytes:
         """What somebody makes of what it has seen: repeated, cut, grown, changed, or made up."""

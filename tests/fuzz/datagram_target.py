@@ -75,17 +75,3 @@ def met_in_three(order: str) -> tuple[Post, Endpoint]:
                 introduce(node, other, post.now_ns)
     post.pass_time(SECOND)
     return post, nodes[ANN]
-
-
-def facts_inputs() -> list[bytes]:
-    """What Bob sends Ann under hybrid-facts, with names, facts and watermarks, as inputs."""
-    post, ann = met_in_three("hybrid-facts")
-    bob = post.nodes[address_of(BOB)]
-    post.carried.clear()
-    for size in (1, 100):
-        submit(bob, [CAT], bytes(size), post.now_ns)
-        submit(bob, [ANN], bytes(size), post.now_ns)
-        submit(ann, [BOB, CAT], bytes(size), post.now_ns)
-        post.carry(lose=lambda letter: letter.target == address_of(CAT))
-    to_ann = [letter.data for letter in post.carried if letter.target == address_of(ANN)]
-    return to_ann + [bytes([DATAGRAM ^ KNOWS_TOKEN]) + data[1:] for data in to_ann]

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.fuzz.datagram_target import Target, facts_inputs, sample_inputs
+from tests.fuzz.datagram_target import Target, sample_inputs
 from tests.wire.test_fuzz import damaged
 
 RUNS = 200_000
@@ -19,16 +19,6 @@ def test_damaged_datagrams_are_survived() -> None:
     random = Random(1)
     corpus = sample_inputs()
     target = Target()
-    for _ in range(ROUNDS):
-        target.receive(damaged(random.choice(corpus), random.choice(corpus), random))
-    noticed = int(target.ann.malformed + target.ann.directory.stale)
-    assert ROUNDS // 10 < noticed < ROUNDS, "the damage is too mild or too strong"
-
-
-def test_damaged_datagrams_that_speak_of_others_are_survived() -> None:
-    random = Random(1)
-    corpus = facts_inputs()
-    target = Target("hybrid-facts")
     for _ in range(ROUNDS):
         target.receive(damaged(random.choice(corpus), random.choice(corpus), random))
     noticed = int(target.ann.malformed + target.ann.directory.stale)

@@ -8,10 +8,13 @@ crashes, each log has every message once.
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from zlib import crc32
 
 from antecede import Message
+from antecede.journal.errors import JournalFailed
 from antecede.link.faults import Faults
+from antecede.live.errors import NodeClosed
 from antecede.live.node import Node
 from antecede.live.under_way import has_undelivered
 from antecede.testing import TestNetwork
@@ -46,6 +49,15 @@ def text_of(payload: bytes) -> str:
     return f"large: {len(payload)} bytes, {crc32(payload)}"
 
 
+async def begin(node: Node, sends: Sends) -> None:
+    """Send the first messages in one turn, once; a power failure may come between."""
+    with suppress(NodeClosed, PowerFailure, JournalFailed):
+        await node.meet()
+        for targets, payload in sends:
+            node.try_send(targets, payload)
+        await node.journal.put(BEGUN, b"")
+
+
 class CrashingGroup:
     """Nodes that know each other, each with a journal on a disk of its own."""
 
@@ -64,6 +76,8 @@ class CrashingGroup:
         self.disks = {name: FailingDisk() for name in names}
         self.nodes: dict[str, Node] = {}
         self.crashes = 0
+        # What nodes do first, when they have met.
+        self._beginning: dict[str, asyncio.Task[None]] = {}
         self._settings = settings
         self._begins_with = begins_with
         self._passes_on = passes_on
@@ -86,11 +100,13 @@ class CrashingGroup:
         self.nodes[name] = node
         log = self.log(name)
         if self._begins_with is not None and node.journal.get(BEGUN) is None:
-            for targets, payload in self._begins_with(name):
-                node.try_send(targets, payload)
-            await node.journal.put(BEGUN, b"")
+            sends = self._begins_with(name)
+            self._beginning[name] = asyncio.create_task(begin(node, sends))
 
         async def handle(message: Message) -> None:
+            await node.meet()
+            if name in self._beginning:
+                await self._beginning[name]
             if self._passes_on is not None:
                 for targets, payload in self._passes_on(name, message):
                     node.try_send(targets, payload)
@@ -109,6 +125,8 @@ class CrashingGroup:
         """The power of one node fails now, and comes back."""
         self.crashes += 1
         self.network.kill(name)
+        if name in self._beginning:
+            self._beginning.pop(name).cancel()
         self.disks[name] = self.disks[name].after_power_failure(kept_of_the_rest)
         await self.open(name)
 
@@ -134,4 +152,5 @@ class CrashingGroup:
             self.network.go_on()
             busy = any(has_undelivered(node._endpoint) for node in self.nodes.values())
             revived = await self.revive(kept_of_the_rest)
+            busy = busy or not all(task.done() for task in self._beginning.values())
             quiet = 0 if busy or revived else quiet + 1

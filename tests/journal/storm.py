@@ -420,7 +420,7 @@ def seeded(folder: str, seed: int, kills: int = 100) -> Plan:
     not, sealed or not, with files that are begun anew, and under both orders."""
     options: dict[str, object] = {"durable": "sync" if seed % 2 else "process"}
     if seed % 5 == 0:
-        options["order"] = "hybrid-facts"
+        options["order"] = "hybrid-sps"
     if seed % 4 == 0:
         options["journal_limit"] = 2 << 20
     return Plan(

@@ -98,7 +98,6 @@ class Cluster:
         core = info.create(
             0,
             range(1 << 16),
-            **info.node_options,
             receive_limit=int(limits.window) // MESSAGE_COST,
             payload_limit=1 << 16,
             patience_ns=200 * MS,
@@ -202,7 +201,7 @@ def judged(order: str, seed: int, fails_at: dict[str, list[int]]) -> Cluster:
     return cluster
 
 
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts"])
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-sps"])
 def test_a_crash_at_every_write_of_one_node(order: str) -> None:
     writes = judged(order, 1, {}).lives["bob"].writes
     assert writes > 20
@@ -210,7 +209,7 @@ def test_a_crash_at_every_write_of_one_node(order: str) -> None:
     assert crashes >= writes // 2
 
 
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts"])
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-sps"])
 def test_crashes_at_writes_of_all_nodes(order: str) -> None:
     for seed in range(20):
         random = Random(seed)

@@ -180,13 +180,13 @@ async def story(group: CrashingGroup, kept_of_the_rest: float = 0.0) -> None:
     check_logs({name: group.log(name) for name in NAMES}, {"3": 3})
 
 
-def count_steps(name: str, order: str) -> int:
+def count_steps(name: str) -> int:
     """How often a node's disk is asked for something in a run without any failure."""
     steps = 0
 
     async def whole() -> None:
         nonlocal steps
-        group = CrashingGroup(NAMES, begins_with=begins_with, passes_on=passes_on, order=order)
+        group = CrashingGroup(NAMES, begins_with=begins_with, passes_on=passes_on)
         await story(group)
         steps = group.disks[name].steps
 
@@ -194,19 +194,17 @@ def count_steps(name: str, order: str) -> int:
     return steps
 
 
-@pytest.mark.parametrize(
-    ("name", "order"), [*((name, "hybrid") for name in NAMES), ("bob", "hybrid-facts")]
-)
-def test_power_fails_at_every_step_of_one_disk(name: str, order: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_power_fails_at_every_step_of_one_disk(name: str) -> None:
     opening = 6  # A disk that fails while the node is opened lets nobody in: that is no crash.
-    steps = count_steps(name, order)
+    steps = count_steps(name)
     assert steps > 30
     crashes = 0
     for crash_at in range(opening, steps + 1):
 
         async def crashing(crash_at: int = crash_at) -> None:
             nonlocal crashes
-            group = CrashingGroup(NAMES, begins_with=begins_with, passes_on=passes_on, order=order)
+            group = CrashingGroup(NAMES, begins_with=begins_with, passes_on=passes_on)
             group.disks[name].crash_at = crash_at
             await story(group, (crash_at % 3) / 2)
             crashes += group.crashes
@@ -215,15 +213,14 @@ def test_power_fails_at_every_step_of_one_disk(name: str, order: str) -> None:
     assert crashes >= steps // 2
 
 
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts"])
 @pytest.mark.parametrize("seed", range(8))
-def test_power_fails_again_and_again_on_a_bad_network(seed: int, order: str) -> None:
+def test_power_fails_again_and_again_on_a_bad_network(seed: int) -> None:
     """Every node loses power several times, at times that depend on nothing but the seed."""
     rng = Random(seed)
 
     async def storm() -> None:
         group = CrashingGroup(
-            NAMES, seed=seed, faults=BAD, begins_with=begins_with, passes_on=passes_on, order=order
+            NAMES, seed=seed, faults=BAD, begins_with=begins_with, passes_on=passes_on
         )
         await group.open_all()
         for _ in range(12):

@@ -7,12 +7,9 @@ import pytest
 
 from antecede import Message
 from antecede.core.errors import AntecedeError
-from antecede.core.protocols import facts_node as facts
-from antecede.core.protocols import facts_records
 from antecede.core.protocols import hybrid_records as core
 from antecede.link import record_kinds as kept
 from antecede.link.faults import Faults
-from antecede.live.journals import FACTS_ORDER
 from antecede.testing import Uniform
 from tests.journal.crashing_group import CrashingGroup, Sends, run, text_of
 from tests.journal.failing_disk import ForgetfulDisk
@@ -34,13 +31,6 @@ NEEDED = {
     "large": kept.LARGE,
     "pieces": kept.PIECE,
     "numbers": kept.NUMBERED,
-}
-
-NEEDED_BY_FACTS = {
-    "submitted": facts.SUBMITTED,
-    "arrived": facts_records.CAME_MESSAGE,
-    "everything": facts.DUMPED,
-    "whom a number means": kept.NAMED,
 }
 
 LARGE = 60_000
@@ -70,7 +60,7 @@ def hands_on(name: str, message: Message) -> Sends:
     return passes_on(name, message)
 
 
-async def story(seed: int, kind: int | None, order: str) -> None:
+async def story(seed: int, kind: int | None) -> None:
     """Many crashes; with a kind: every time records of that kind are forgotten."""
     rng = Random(seed)
     group = CrashingGroup(
@@ -79,7 +69,7 @@ async def story(seed: int, kind: int | None, order: str) -> None:
         faults=SLOW,
         begins_with=sends,
         passes_on=hands_on,
-        settings={"send_limit": 24, "patience": 0.2, "order": order},
+        settings={"send_limit": 24, "patience": 0.2},
     )
     if kind is not None:
         group.disks = {name: ForgetfulDisk(kind) for name in group.names}
@@ -98,10 +88,10 @@ async def story(seed: int, kind: int | None, order: str) -> None:
     assert large == [(DAVE, 1, whole), (DAVE, 2, answer)]
 
 
-def fails(seed: int, kind: int | None, order: str = "hybrid") -> str:
+def fails(seed: int, kind: int | None) -> str:
     """What goes wrong, if something does."""
     try:
-        run(story(seed, kind, order))
+        run(story(seed, kind))
     except (AssertionError, AntecedeError, TimeoutError, KeyError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -115,13 +105,3 @@ def test_nothing_is_lost_if_nothing_is_forgotten(seed: int) -> None:
 @pytest.mark.parametrize("item", NEEDED)
 def test_forgetting_any_one_item_is_noticed(item: str) -> None:
     assert any(fails(seed, NEEDED[item]) for seed in range(12))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_nothing_is_lost_under_hybrid_facts(seed: int) -> None:
-    assert fails(seed, None, FACTS_ORDER) == ""
-
-
-@pytest.mark.parametrize("item", NEEDED_BY_FACTS)
-def test_forgetting_any_one_item_is_noticed_under_hybrid_facts(item: str) -> None:
-    assert any(fails(seed, NEEDED_BY_FACTS[item], FACTS_ORDER) for seed in range(12))

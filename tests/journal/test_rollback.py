@@ -24,7 +24,7 @@ from antecede.live.security.keys import SecretKey
 from antecede.testing import TestNetwork
 from tests.journal.failing_disk import FailingDisk
 
-ORDERS = ("hybrid", "hybrid-facts")
+ORDERS = ("hybrid", "hybrid-sps")
 SHARED = SecretKey(bytes(range(32)))
 
 

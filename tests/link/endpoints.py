@@ -81,7 +81,6 @@ def make_endpoint(
     core = info.create(
         0,
         range(1 << 31),
-        **info.node_options,
         # Whatever the credit lets through must find room.
         receive_limit=max(1, int(limits.window) // MESSAGE_COST),
         payload_limit=1 << 16,

@@ -1,11 +1,21 @@
-"""Peers that have left and come back: what was sent meanwhile is for the next of their name."""
+"""Peers that have left, come back, or never came: new, here, silent or away."""
 
 import pytest
 
 from antecede.core.errors import LocalError
+from antecede.link.contacts import AWAY, HERE, NEW, SILENT, STATES
 from antecede.link.faults import Faults
+from antecede.link.fences import LEFT_OWING
 from antecede.link.latency import Uniform
-from antecede.link.reports import PeerExpelled, PeerLeft, PeerMet, PeerRestarted, Undeliverable
+from antecede.link.limits import Limits
+from antecede.link.reports import (
+    PeerExpelled,
+    PeerLeft,
+    PeerMet,
+    PeerRestarted,
+    PeerSilent,
+    Undeliverable,
+)
 from antecede.link.standing import LEAVE_WHEN_RELEASED
 from tests.link.endpoints import (
     ANN,
@@ -17,7 +27,6 @@ from tests.link.endpoints import (
     address_of,
     introduce,
     make_endpoint,
-    session_of,
 )
 
 ORDERS = ("hybrid", "fifo", "none")
@@ -50,20 +59,21 @@ def come_back(group: Group, name: str, incarnation: int, order: str = "hybrid") 
     group.network.collect(address_of(name))
 
 
-def send(group: Group, source: str, targets: list[str], payload: bytes) -> int:
-    """Send as a node does whose targets are waited for."""
-    node = group.nodes[source]
-    node.await_return([node.directory.by_name[name] for name in targets], group.now_ns)
-    return group.send(source, targets, payload)
+def state_of(group: Group, at: str, name: str) -> str:
+    """How a peer stands for a node."""
+    return STATES[group.nodes[at].directory.by_name[name].state()]
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_peer_that_left_and_stopped_can_be_talked_to_when_it_is_back(order: str) -> None:
     group = group_of([ANN, BOB], order)
+    assert state_of(group, ANN, BOB) == STATES[HERE]
     leave(group, BOB)
+    assert state_of(group, ANN, BOB) == STATES[AWAY]
     come_back(group, BOB, 2, order)
     group.run_for(SECOND)
-    send(group, ANN, [BOB], b"welcome back")
+    assert state_of(group, ANN, BOB) == STATES[HERE]
+    group.send(ANN, [BOB], b"welcome back")
     group.run_for(SECOND)
     assert group.payloads(BOB) == [b"welcome back"]
     assert group.reports(ANN) == [
@@ -73,50 +83,28 @@ def test_a_peer_that_left_and_stopped_can_be_talked_to_when_it_is_back(order: st
     ]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_what_is_sent_to_a_peer_that_has_left_waits_for_its_return(order: str) -> None:
-    group = group_of([ANN, BOB, CAT], order)
+def test_one_that_comes_back_and_knows_nobody_is_greeted_by_those_that_it_had_left() -> None:
+    group = group_of([ANN, BOB])
     leave(group, BOB)
-    for number in range(50):
-        send(group, ANN, [BOB, CAT], b"%d" % number)
-        group.run_for(MS)
-    group.run_for(SECOND)
-    assert len(group.payloads(CAT)) == 50, "who is there waits for nobody"
-    come_back(group, BOB, 2, order)
-    group.run_until(group.drained)
-    group.run_for(SECOND)
-    assert sorted(map(int, group.payloads(BOB))) == list(range(50))
-    assert group.reports(ANN)[-1] == PeerRestarted(name=BOB)
-    if order == "hybrid":
-        group.assert_all_is_well()
-
-
-def test_order_is_kept_across_a_return() -> None:
-    """Cat answers Ann's question to all before Bob is back: he gets the question first."""
-    group = group_of([ANN, BOB, CAT])
-    leave(group, BOB)
-    send(group, ANN, [BOB, CAT], b"question")
-    group.run_for(SECOND)
-    assert group.payloads(CAT) == [b"question"]
-    send(group, CAT, [ANN, BOB], b"answer")
-    group.run_for(SECOND)
-    come_back(group, BOB, 2)
-    group.run_until(group.drained)
-    group.run_for(SECOND)
-    assert group.payloads(BOB) == [b"question", b"answer"]
-    group.assert_all_is_well()
+    group.run_for(30 * SECOND)
+    node = make_endpoint(BOB, incarnation=2, log=group.log, limits=Limits(open_to_strangers=True))
+    group.add(BOB, node)
+    group.run_for(2 * SECOND)
+    node.add_peer(ANN, None, 1, 1_400, group.now_ns, stranger=True)
+    group.run_for(3 * SECOND)
+    assert state_of(group, ANN, BOB) == STATES[HERE]
+    assert PeerRestarted(name=BOB) in group.reports(ANN)
 
 
 def test_a_peer_may_leave_and_come_back_many_times() -> None:
     group = group_of([ANN, BOB, CAT])
     sent = 0
     for incarnation in range(2, 12):
-        send(group, ANN, [BOB, CAT], b"%d" % sent)
+        group.send(ANN, [BOB, CAT], b"%d" % sent)
+        sent += 1
         leave(group, BOB)
-        send(group, CAT, [BOB], b"%d" % (sent + 1))
-        sent += 2
         come_back(group, BOB, incarnation)
-        group.run_until(group.drained)
+        group.run_for(SECOND)
     group.run_for(SECOND)
     assert sorted(map(int, group.payloads(BOB))) == list(range(sent))
     group.assert_all_is_well()
@@ -124,54 +112,70 @@ def test_a_peer_may_leave_and_come_back_many_times() -> None:
         assert not [r for r in group.reports(name) if isinstance(r, Undeliverable | PeerExpelled)]
 
 
-def test_whoever_is_not_waited_for_any_more_is_expelled_and_what_waits_is_reported() -> None:
+def test_who_stops_and_owes_a_permit_is_expelled_at_once_by_who_misses_it() -> None:
+    """Bob has told Ann something whose permit waits for Cat, and stops before it comes."""
     group = group_of([ANN, BOB, CAT])
+    group.asleep.add(CAT)
+    group.kill(CAT)
+    group.send(BOB, [CAT], b"cat does not get this")
+    group.send(BOB, [ANN], b"caused by it")
+    group.run_for(SECOND)
+    group.send(ANN, [CAT], b"must not come first")
+    group.run_for(SECOND)
+    assert group.nodes[ANN].held_back(), "Ann waits for the permit of Bob"
+    bob = group.nodes[BOB]
+    bob.stop(group.now_ns)
+    group.network.collect(address_of(BOB))
+    group.kill(BOB)
+    group.run_for(SECOND)
+    expelled = [r for r in group.reports(ANN) if isinstance(r, PeerExpelled)]
+    assert [(report.name, report.by, report.reason) for report in expelled] == [
+        (BOB, ANN, LEFT_OWING)
+    ]
+    assert not group.nodes[ANN].held_back()
+    assert state_of(group, ANN, BOB) == STATES[AWAY]
+
+
+def test_who_stops_and_owes_nothing_is_not_expelled() -> None:
+    group = group_of([ANN, BOB])
+    group.send(BOB, [ANN], b"last words")
     leave(group, BOB)
-    sequence = send(group, ANN, [BOB], b"x")
-    group.reports(ANN)
+    assert group.reports(ANN) == [PeerMet(name=BOB), PeerLeft(name=BOB)]
+
+
+def test_one_that_has_left_can_be_expelled_all_the_same() -> None:
+    group = group_of([ANN, BOB])
+    leave(group, BOB)
     group.nodes[ANN].expel(BOB, "it is not coming back", group.now_ns)
-    group.run_for(SECOND)
-    assert group.reports(ANN) == [Undeliverable(name=BOB, sequences=(sequence,))]
-    assert group.nodes[ANN].buffered() == 0
-    assert group.nodes[ANN].directory.by_name[BOB].expelled
+    assert state_of(group, ANN, BOB) == STATES[AWAY]
     come_back(group, BOB, 2)
-    group.run_for(SECOND)
-    send(group, ANN, [BOB], b"y")
+    group.run_for(3 * SECOND)
+    group.send(ANN, [BOB], b"y")
     group.run_until(group.drained)
     assert group.payloads(BOB) == [b"y"]
 
 
-def test_one_that_has_left_can_be_expelled_though_nothing_waits_for_it() -> None:
-    group = group_of([ANN, BOB])
-    leave(group, BOB)
-    group.reports(ANN)
-    group.nodes[ANN].expel(BOB, "", group.now_ns)
-    assert group.reports(ANN) == []
-    assert group.nodes[ANN].directory.by_name[BOB].expelled
-
-
-def test_a_peer_that_was_never_there_cannot_be_expelled() -> None:
+def test_a_peer_that_was_never_there_is_new_then_away_and_cannot_be_expelled() -> None:
     group = group_of([ANN])
     introduce(group.nodes[ANN], BOB, group.now_ns)
     with pytest.raises(LocalError, match="never been met"):
         group.nodes[ANN].expel(BOB, "", group.now_ns)
+    group.run_for(9 * SECOND)
+    assert state_of(group, ANN, BOB) == STATES[NEW]
+    group.run_for(2 * SECOND)
+    assert state_of(group, ANN, BOB) == STATES[AWAY]
+    come_back(group, BOB, 1)
+    group.run_for(3 * SECOND)
+    assert state_of(group, ANN, BOB) == STATES[HERE]
+    assert group.reports(ANN) == [PeerMet(name=BOB)]
 
 
-def test_what_waits_for_a_restarted_peer_elsewhere_is_not_given_up_by_the_news_of_its_restart() -> (
-    None
-):
-    """Ann meets the next Bob first and tells Cat that the former one is over."""
-    group = group_of([ANN, BOB, CAT])
+def test_a_peer_that_does_not_answer_is_silent_and_messages_are_submitted_to_it() -> None:
+    group = group_of([ANN, BOB])
     group.kill(BOB)
-    bob = make_endpoint(BOB, incarnation=2, log=group.log)
-    introduce(bob, ANN, group.now_ns)
-    group.add(BOB, bob)
-    group.network.collect(address_of(BOB))
-    group.run_for(50 * MS)
-    send(group, CAT, [ANN, BOB], b"for the next one")
-    assert not session_of(group.nodes[CAT], BOB).met
-    introduce(bob, CAT, group.now_ns)
-    group.network.collect(address_of(BOB))
-    group.run_until(group.drained)
-    group.run_for(SECOND)
-    assert group.payloads(BOB) == [b"for the next one"]
+    group.run_for(10 * SECOND)
+    assert state_of(group, ANN, BOB) == STATES[SILENT]
+    assert [type(report) for report in group.reports(ANN)] == [PeerMet, PeerSilent]
+    contact = group.nodes[ANN].directory.by_name[BOB]
+    assert contact.session.is_here()
+    assert group.nodes[ANN].sending.quick_send(BOB, b"it may come back", group.now_ns) > 0

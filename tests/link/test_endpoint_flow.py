@@ -7,7 +7,7 @@ from antecede.link.faults import Faults
 from antecede.link.inbound import InboundMessage
 from antecede.link.latency import Constant, Uniform
 from antecede.link.limits import Limits
-from antecede.link.reports import PeerMet, TooLarge, Undeliverable
+from antecede.link.reports import TOO_LARGE, PeerMet, TooLarge, Undeliverable
 from antecede.link.sending import FLUSH_BYTES
 from tests.link.endpoints import (
     ANN,
@@ -367,7 +367,10 @@ def test_a_payload_that_its_receiver_turns_out_not_to_take_is_reported_by_both()
     assert group.reports(ANN) == [
         PeerMet(name=BOB),
         Undeliverable(
-            name=BOB, sequences=(large,), reason="larger than 10,000 bytes, its payload_limit"
+            name=BOB,
+            sequences=(large,),
+            reason="larger than 10,000 bytes, its payload_limit",
+            why=TOO_LARGE,
         ),
     ]
     assert TooLarge(name=ANN, sequence=large, size=20_000, limit=10_000) in group.reports(BOB)

@@ -256,8 +256,9 @@ def test_what_is_for_a_peer_that_has_stopped_is_undeliverable(mode: int) -> None
     ]
     assert group.drained()
     before = group.datagrams_sent()
-    assert group.run_for(60 * SECOND) == 0
-    assert group.datagrams_sent() == before
+    group.run_for(60 * SECOND)
+    # Hellos, for whoever comes next under that name.
+    assert group.datagrams_sent() - before <= 60
 
 
 def test_what_is_for_a_peer_that_said_bye_and_vanished_is_kept() -> None:

@@ -156,6 +156,6 @@ def test_a_node_that_takes_no_news_says_so() -> None:
     ann = group.nodes[ANN]
     fences = ann._fences
     for number in range(EXPELLED_LIMIT):
-        assert not ann.directory.takes_no_news()
+        assert not ann.takes_no_news()
         fences._put(1_000 + number, Tombstone(f"n{number}", 7, BOB, ""))
-    assert ann.directory.takes_no_news()
+    assert ann.takes_no_news()

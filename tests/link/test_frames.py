@@ -27,6 +27,7 @@ from antecede.wire.frames import (
     CREDIT,
     DATAGRAM,
     HEADER_MOST,
+    MEMBERS,
     NO_KEY,
     NUMBER_AT,
     NUMBERS,
@@ -35,9 +36,9 @@ from antecede.wire.frames import (
     PIECE,
     PING,
     RELEASE,
-    RESPONSE,
     STOPPED,
     TOKEN_AT,
+    WAITING,
     write_frame,
     write_header,
 )
@@ -271,10 +272,11 @@ def test_padding_ends_a_datagram(data: bytes) -> None:
         (bytes([PING]), True),
         (frame(CREDIT, 1), True),
         (encode(Ack(1)), True),
+        (frame(WAITING, 1) + b"c\x07", False),
         (bytes([STOPPED]), True),
         (written([message(1, 0)]), True),
     ],
-    ids=["nothing", "padding", "ping", "credit", "ack", "stopped", "message"],
+    ids=["nothing", "padding", "ping", "credit", "ack", "advice", "stopped", "message"],
 )
 def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool) -> None:
     """Otherwise two nodes would acknowledge each other's acknowledgements for ever."""
@@ -293,7 +295,10 @@ def in_one_piece(whole: bytes) -> bytes:
     return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
 
 
-UNKNOWN_KINDS = (RESPONSE + 1, 255)
+NAMES = 0x8B
+"""What nodes of earlier versions called a frame that says whom numbers mean: not used again."""
+
+UNKNOWN_KINDS = (MEMBERS + 1, NAMES, 255)
 UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 
 

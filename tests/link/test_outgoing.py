@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core import Message
-from antecede.core.fact_packets import FactsAck, FactsAsk, FactsPermit
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.protocols.mf import MfAck, MfMessage
 from antecede.link.credit import MESSAGE_COST, Credit
@@ -250,33 +249,3 @@ def test_every_message_leaves_first_in_order_and_again_as_often_as_asked(
     let = let_leave(outgoing)
     assert let[: len(waiting)] == waiting
     assert firsts + let[len(waiting) :] == list(range(1, put + 1))
-
-
-def test_of_control_with_watermarks_the_latest_of_each_sort_waits() -> None:
-    outgoing = queue()
-    for packet in (FactsAck(3), FactsPermit(4), FactsAck(5), FactsPermit(6, (1,)), FactsPermit(7)):
-        outgoing.put(packet)
-    assert outgoing.controls() == [FactsAck(5), FactsPermit(7), FactsPermit(6, (1,))]
-    outgoing.hold(True)
-    assert outgoing.controls() == [FactsAck(5)]
-
-
-def test_of_control_that_was_lost_only_the_last_of_each_sort_leaves_again() -> None:
-    outgoing = queue()
-    first, second = FactsAck(3), FactsAck(5)
-    for packet in (first, second):
-        outgoing.put(packet)
-        outgoing.control_left([packet])
-    outgoing.put_lost(first)
-    assert outgoing.controls() == []
-    outgoing.put_lost(second)
-    assert outgoing.controls() == [FactsAck(5)]
-
-
-def test_the_last_control_of_each_sort_is_repeated() -> None:
-    outgoing = queue()
-    for packet in (FactsAck(3), FactsPermit(4), FactsAsk(1, 1, 1)):
-        outgoing.put(packet)
-    outgoing.control_left(list(outgoing.controls()))
-    outgoing.repeat_control()
-    assert outgoing.controls() == [FactsAck(3), FactsPermit(4)]

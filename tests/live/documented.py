@@ -103,7 +103,10 @@ def errors_table() -> str:
     for name in errors.__all__:
         kind = getattr(errors, name)
         bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
-        rows.append(f"| `{name}` | {bases} | {first_sentence(kind)} |")
+        said = first_sentence(kind)
+        if kind.__name__ != name:
+            bases, said = f"`{kind.__name__}`", f"The former name of `{kind.__name__}`."
+        rows.append(f"| `{name}` | {bases} | {said} |")
     return "\n".join(rows) + "\n"
 
 

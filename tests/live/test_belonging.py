@@ -83,7 +83,7 @@ def test_another_thread_is_refused_and_has_changed_nothing(call: Call) -> None:
         await alice.flush(PATIENCE)
         assert [m.payload for m in bob.receive_ready()] == [b"first", b"before", b"after"]
         assert [m.payload for m in alice.receive_ready()] == [b"first"]
-        assert alice.peers == ("bob",)
+        assert alice.peers == {"bob": "here"}
         for node in (alice, bob):
             node.abandon()
 

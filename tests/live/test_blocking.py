@@ -102,12 +102,17 @@ def test_a_loop_over_the_node_ends_when_it_is_closed() -> None:
 def test_the_node_looks_like_the_one_of_asyncio() -> None:
     with two_nodes() as (alice, bob):
         introduce(alice, bob)
-        assert (alice.name, alice.peers, alice.settings.order) == ("alice", ("bob",), "causal")
+        assert (alice.name, alice.settings.order) == ("alice", "causal")
+        assert alice.peers == {"bob": "here"}
         bob.add_peer("carol")
-        assert bob.peers == ("alice", "carol")
-        bob.send("carol", b"wait")
-        assert "carol has not been met yet" in str(bob.explain())
-        assert (bob.stats().messages_sent, bool(bob.health())) == (2, True)
+        assert bob.peers == {"alice": "here", "carol": "new"}
+        assert bob.online == ("alice",)
+        bob.meet("alice")
+        with pytest.raises(TimedOut, match=r"meet did not finish within 10\.0 ms: 'carol'"):
+            bob.meet(timeout=0.01)
+        with pytest.raises(TimedOut, match="carol has never been met"):
+            bob.send("carol", b"wait", timeout=0.01)
+        assert (bob.stats().messages_sent, bool(bob.health())) == (1, True)
         bob.remove_peer("carol")
         with pytest.raises(UnknownPeer, match="no peer is called 'carol'"):
             bob.send("carol", b"?")
@@ -245,21 +250,43 @@ def sending(node: BlockingNode, target: str) -> "Future[int]":
     return future
 
 
+def drop_datagrams(node: BlockingNode, drop: bool) -> None:
+    """From now on nothing that comes reaches a node; or everything does again."""
+
+    def change(inside: Node) -> None:
+        inside._endpoint.deaf = drop
+
+    node._in_loop(change)
+
+
 def test_a_full_buffer_makes_send_wait_until_there_is_room() -> None:
-    with blocking.open_node("bob", peers={"carol": None}, send_limit=4) as bob:
+    with (
+        blocking.open_node("bob", peers={"carol": None}, send_limit=4) as bob,
+        blocking.open_node("carol", peers={"bob": bob.address}) as carol,
+    ):
+        bob.meet("carol", timeout=PATIENCE)
+        drop_datagrams(carol, drop=True)
         fill_buffer(bob, "carol")
         with pytest.raises(BufferFull, match="4 messages"):
             bob.try_send("carol", b"too much")
         waiting = sending(bob, "carol")
         assert wait([waiting], timeout=0.05).done == set()
-        with blocking.open_node("carol", peers={"bob": bob.address}) as carol:
-            got = [carol.receive(PATIENCE).payload for _ in range(5)]
-            assert got == [b"for later"] * 4 + [b"in the end"]
+        drop_datagrams(carol, drop=False)
+        got = [carol.receive(PATIENCE).payload for _ in range(5)]
+        assert got == [b"for later"] * 4 + [b"in the end"]
         assert waiting.result(PATIENCE) == 5
 
 
-def test_a_send_that_waits_for_somebody_who_is_removed_fails() -> None:
-    with blocking.open_node("bob", peers={"carol": None}, send_limit=4) as bob:
+@pytest.mark.parametrize("met", [True, False])
+def test_a_send_that_waits_for_somebody_who_is_removed_fails(met: bool) -> None:
+    """It waits for room, or to meet its target."""
+    with (
+        blocking.open_node("bob", peers={"carol": None}, send_limit=4) as bob,
+        blocking.open_node("carol", peers={"bob": bob.address} if met else {}) as carol,
+    ):
+        if met:
+            bob.meet("carol", timeout=PATIENCE)
+            carol._in_loop(Node.abandon)
         fill_buffer(bob, "carol")
         waiting = sending(bob, "carol")
         assert wait([waiting], timeout=0.05).done == set()

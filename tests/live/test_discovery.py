@@ -45,9 +45,10 @@ def test_a_function_says_who_comes_and_who_has_gone() -> None:
             assert (await bob.receive(SECONDS)).payload == b"hello"
             await bob.close()
             await until(lambda: alice.stats().peers[0].left)
-            assert alice.peers == ("bob",)  # Still listed: another node of that name may come.
+            # Still listed: another node of that name may come.
+            assert alice.peers == {"bob": "away"}
             del there["bob"]
-            await until(lambda: alice.peers == ())
+            await until(lambda: not alice.peers)
 
     asyncio.run(story())
 
@@ -80,10 +81,10 @@ def test_whoever_was_never_met_is_forgotten_when_it_is_no_longer_listed() -> Non
 
     async def story() -> tuple[str, ...]:
         async with open_node("alice") as alice, Discovery(alice, lambda: there, every=60) as found:
-            assert alice.peers == ("bob",)
+            assert alice.peers == {"bob": "new"}
             there.clear()
             await found.look()
-            return alice.peers
+            return tuple(alice.peers)
 
     assert asyncio.run(story()) == ()
 
@@ -98,15 +99,15 @@ def test_the_file_is_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture
             open_node("alice") as alice,
             Discovery(alice, toml_peers(file), every=60) as found,
         ):
-            seen.append(alice.peers)
+            seen.append(tuple(alice.peers))
             file.write_text('[peers]\ncarol = "127.0.0.1:9"\nalice = "127.0.0.1:8"\n', "utf-8")
             await found.look()
-            seen.append(alice.peers)
+            seen.append(tuple(alice.peers))
             file.unlink()
             with caplog.at_level(logging.WARNING):
                 await found.look()
                 await found.look()
-            seen.append(alice.peers)
+            seen.append(tuple(alice.peers))
             file.write_text("[peers]\n", encoding="utf-8")
             await found.look()
         return seen
@@ -171,7 +172,7 @@ def test_a_source_may_be_asynchronous() -> None:
     async def story() -> tuple[str, ...]:
         source: Callable[[], Awaitable[dict[str, AddressLike | None]]] = ask
         async with open_node("alice") as alice, Discovery(alice, source, every=60):
-            alice_knows = alice.peers
+            alice_knows = tuple(alice.peers)
             alice.remove_peer("bob")
             return alice_knows
 
@@ -197,7 +198,7 @@ def test_the_file_may_bring_keys_along(tmp_path: Path, caplog: pytest.LogCapture
                 file.write_text(f'[peers]\n{line}carol = "127.0.0.1:9"\n', encoding="utf-8")
                 with caplog.at_level(logging.WARNING):
                     await found.look()
-                assert alice.peers == ("bob",)
+                assert tuple(alice.peers) == ("bob",)
                 changed = line.replace(str(keys["bob"].public), str(keys["alice"].public))
                 file.write_text(f"[peers]\n{changed}", encoding="utf-8")
                 with caplog.at_level(logging.WARNING):
@@ -289,7 +290,7 @@ def test_a_function_may_return_peers_with_keys() -> None:
     async def story() -> tuple[str, ...]:
         source = lambda: {"bob": Peer("127.0.0.1:9", keys=other)}  # noqa: E731 - a function in place
         async with open_node("alice", key=key) as alice, Discovery(alice, source, every=60):
-            known = alice.peers
+            known = tuple(alice.peers)
             alice.remove_peer("bob")
             return known
 
@@ -326,7 +327,7 @@ def test_a_source_that_raises_anything_is_asked_again(
 
     async def story() -> int:
         async with open_node("alice") as alice, Discovery(alice, source, every=0.01) as discovery:
-            await until(lambda: alice.peers == ("bob",))
+            await until(lambda: "bob" in alice.peers)
             return discovery.failures
 
     assert asyncio.run(story()) == 2
@@ -347,7 +348,7 @@ def test_a_source_that_answers_nonsense_is_asked_again(
 
     async def story() -> None:
         async with open_node("alice") as alice, Discovery(alice, source, every=0.01):
-            await until(lambda: alice.peers == ("bob",))
+            await until(lambda: "bob" in alice.peers)
 
     asyncio.run(story())
     assert "trying again" in caplog.text

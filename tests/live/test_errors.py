@@ -14,6 +14,7 @@ from antecede.live.errors import (
     MissingExtra,
     NodeClosed,
     PayloadTooLarge,
+    PeerAway,
     PeerGone,
     Stranded,
     TimedOut,
@@ -33,7 +34,7 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
         "Introduce a peer with peers={...} or add_peer()",
     ),
     (UnknownPeer("x"), "no peer is called 'x'; this node knows nobody yet. Introduce"),
-    (PeerGone("bob"), "'bob' has left and delivers nothing more; when it comes back"),
+    (PeerAway("bob"), "'bob' is away: it has left, was expelled or was never met, and nobody else"),
     (
         PayloadTooLarge(70_000_000, 64 << 20),
         "a payload of 70,000,000 bytes is larger than payload_limit, 64MiB; send it in parts",
@@ -115,7 +116,7 @@ def test_what_the_caller_can_mend_is_a_local_error() -> None:
     assert mendable == {
         BadConfiguration,
         UnknownPeer,
-        PeerGone,
+        PeerAway,
         PayloadTooLarge,
         NodeClosed,
         WouldDeadlock,
@@ -128,5 +129,6 @@ def test_what_the_caller_can_mend_is_a_local_error() -> None:
 
 
 def test_errors_fit_the_handlers_people_write() -> None:
+    assert issubclass(PeerAway, PeerGone), "the former name"
     assert issubclass(WouldDeadlock, BufferFull)
     assert issubclass(TimedOut, TimeoutError)

@@ -94,13 +94,17 @@ def test_an_application_that_does_not_read_is_named_where_it_is() -> None:
         assert str(bob.explain()) == "the application has not read 1 message"
         assert bob.health().status == "ok", "nobody waits for that"
         flooding = asyncio.create_task(flood(ann, "bob"))
-        await network.pass_time(10)
+        await network.pass_time(8)
         unread = bob.stats().inbox
         said = f"the application has not read {unread:,} messages: held up until it does: 'ann'"
         assert unread > 30
         assert str(bob.explain()) == said
         assert said in bob.health().warnings
         assert bob.health().status == "degraded"
+        await network.pass_time(5)
+        (blocked,) = bob.health().blocked
+        assert blocked.startswith("the application has read nothing for 1")
+        assert blocked.endswith("s: held up until it does: 'ann'")
         assert "bob takes no more: its application is slow to receive" in str(ann.explain())
         flooding.cancel()
         while ann.stats().buffered:

@@ -37,7 +37,7 @@ def test_strangers_may_say_hello_twice_or_have_names_that_nobody_can_have(
             async with asyncio.timeout(30):
                 while "carol" not in alice.peers:
                     await asyncio.sleep(0.001)
-        assert alice.peers == ("bob", "carol")
+        assert alice.peers == {"bob": "new", "carol": "new"}
         assert [report.name for report in reports if isinstance(report, Stranger)] == [
             "bob",
             "carol",
@@ -91,7 +91,7 @@ def test_a_peer_that_is_added_later_needs_a_proper_name_too(name: str) -> None:
         async with antecede.open_node("alice") as alice:
             with pytest.raises(LocalError, match=r"name|spaces|longer"):
                 alice.add_peer(name, "127.0.0.1:9")
-            assert alice.peers == ()
+            assert alice.peers == {}
 
     asyncio.run(story())
 
@@ -108,6 +108,6 @@ def test_an_address_that_cannot_be_reached_is_refused(address: str, complaint: s
         async with antecede.open_node("alice") as alice:
             with pytest.raises(BadConfiguration, match=complaint):
                 alice.add_peer("bob", address)
-            assert alice.peers == ()
+            assert alice.peers == {}
 
     asyncio.run(story())

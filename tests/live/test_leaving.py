@@ -9,15 +9,17 @@ from antecede.link.reports import PeerLeft, Report, Undeliverable
 from antecede.live.errors import NodeClosed, Stranded, Undelivered
 from antecede.live.node import Node
 from antecede.testing import TestNetwork
+from tests.live.killed_peers import meet_and_kill
 from tests.live.test_node import play
 
-NOBODY = "127.0.0.1:9"
 SECONDS = 60.0
 
 
 async def lonely(**settings: object) -> Node:
-    """A node whose only peer is not there."""
-    return await antecede.open_node("alice", peers={"bob": NOBODY}, linger=600, settings=settings)
+    """A node whose only peer was killed after they had met."""
+    alice = await antecede.open_node("alice", peers={"bob": None}, linger=600, settings=settings)
+    await meet_and_kill(alice, "bob")
+    return alice
 
 
 def test_a_second_close_without_patience_ends_the_first() -> None:
@@ -38,9 +40,7 @@ def test_a_second_close_without_patience_ends_the_first() -> None:
 
 def test_whoever_waits_for_room_is_told_at_once_that_the_node_leaves() -> None:
     async def story() -> None:
-        alice = await antecede.open_node(
-            "alice", peers={"bob": None}, send_limit=1, linger=600, patience=60
-        )
+        alice = await lonely(send_limit=1, patience=60)
         await alice.send("bob", b"fills the buffer")
         waiting = asyncio.create_task(alice.send("bob", b"waits"))
         await asyncio.sleep(0)
@@ -71,11 +71,11 @@ def test_a_large_payload_and_a_flush_do_not_outlive_the_node() -> None:
     asyncio.run(story())
 
 
-def test_a_peer_that_is_not_there_keeps_nobody_else_from_hearing_the_bye() -> None:
+def test_a_peer_that_was_killed_keeps_nobody_else_from_hearing_the_bye() -> None:
     async def story(alice: Node, bob: Node) -> None:
         reports: list[Report] = []
         bob.on_event(reports.append)
-        alice.add_peer("carol", NOBODY)
+        await meet_and_kill(alice, "carol")
         await alice.send("bob", b"for bob")
         await alice.send("carol", b"for nobody")
         await bob.receive(SECONDS)
@@ -86,6 +86,24 @@ def test_a_peer_that_is_not_there_keeps_nobody_else_from_hearing_the_bye() -> No
         assert PeerLeft(name="alice") in reports
 
     play(story)
+
+
+def test_whoever_waits_to_meet_a_peer_is_told_at_once_that_the_node_leaves() -> None:
+    """Nothing was submitted: closing waits for nobody, and leaves nobody without."""
+
+    async def story() -> None:
+        alice = await antecede.open_node("alice", peers={"bob": None}, meet_within=600, linger=600)
+        sending = asyncio.create_task(alice.send("bob", b"x"))
+        meeting = asyncio.create_task(alice.meet("bob"))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(SECONDS):
+            await alice.flush()
+            await alice.close()
+            for task in (sending, meeting):
+                with pytest.raises(NodeClosed):
+                    await task
+
+    asyncio.run(story())
 
 
 def test_a_cancelled_close_still_leaves() -> None:
@@ -136,6 +154,7 @@ def test_flush_waits_for_all_parts_of_a_large_payload() -> None:
         async with TestNetwork() as network:
             alice = await network.open_node("alice", send_limit=4)
             bob = await network.open_node("bob")
+            await network.settle()
             sending = asyncio.create_task(alice.send("bob", bytes(100_000)))
             await asyncio.sleep(0)
             await alice.flush(SECONDS)
@@ -149,8 +168,8 @@ def test_flush_tells_once_what_had_to_be_given_up() -> None:
     async def story(alice: Node, bob: Node) -> None:
         reports: list[Report] = []
         alice.on_event(reports.append)
-        alice.add_peer("carol")
-        alice.add_peer("dave")
+        await meet_and_kill(alice, "carol")
+        await meet_and_kill(alice, "dave")
         await alice.send(["bob", "carol", "dave"], b"x")
         await alice.send("carol", b"y")
         flushing = asyncio.create_task(alice.flush(SECONDS))

@@ -92,12 +92,15 @@ def test_a_name_that_nobody_knows_yet_is_no_reason_not_to_start(
         async with antecede.open_node("bob", peers={"alice": None}) as bob:
             there = f"bob.example:{bob.address.port}"
             async with antecede.open_node("alice", peers={"bob": there}) as alice:
-                await alice.send("bob", b"hello")
+                sending = asyncio.create_task(alice.send("bob", b"hello"))
                 await until(lambda: loop.asked.count("bob.example") > 2)
+                with pytest.raises(TimedOut, match=r"cannot look up bob\.example: Name or service"):
+                    await alice.send("bob", b"too late", timeout=0.01)
                 with pytest.raises(TimedOut, match=r"cannot look up bob\.example: Name or service"):
                     await alice.receive(0.01)
                 loop.table["bob.example"] = ["127.0.0.1"]
                 assert (await bob.receive()).payload == b"hello"
+                assert await sending == 1
 
     caplog.set_level(logging.WARNING)
     play(story)
@@ -151,9 +154,22 @@ def test_a_peer_that_is_started_again_elsewhere_is_found_again() -> None:
 
 
 def test_a_node_that_leaves_names_who_could_not_be_looked_up() -> None:
-    async def story(_: NamingLoop) -> None:
-        alice = await antecede.open_node("alice", peers={"bob": "bob.example:9000"})
+    """One that was met, has fallen silent, and has lost its name since."""
+
+    async def story(loop: NamingLoop) -> None:
+        loop.table["bob.example"] = ["127.0.0.1"]
+        bob = await antecede.open_node("bob", peers={"alice": None})
+        there = f"bob.example:{bob.address.port}"
+        alice = await antecede.open_node(
+            "alice", peers={"bob": there}, heartbeat=0.05, silent_after=0.2
+        )
+        await alice.meet("bob")
+        bob.abandon()
+        del loop.table["bob.example"]
         await alice.send("bob", b"x")
+        await until(lambda: alice.peers == {"bob": "silent"})
+        asked = len(loop.asked)
+        await until(lambda: len(loop.asked) > asked)
         with pytest.raises(Stranded, match=r"bob: cannot look up bob\.example: Name or service"):
             await alice.close(timeout=0.2)
 

@@ -23,6 +23,7 @@ from antecede.live.errors import (
     WouldDeadlock,
 )
 from antecede.live.node import Node
+from tests.live.killed_peers import meet_and_kill
 
 SECONDS = 60.0
 
@@ -174,8 +175,9 @@ def test_a_peer_may_allow_less_than_this_node() -> None:
 def test_what_does_not_fit_waits_or_is_refused() -> None:
     async def story(alice: Node, bob: Node) -> None:
         # Nobody can deliver anything to carol or dave, so the buffer stays full.
-        alice.add_peer("carol", None)
-        alice.add_peer("dave", None)
+        await meet_and_kill(alice, "carol")
+        await meet_and_kill(alice, "dave")
+        await alice.meet("bob")
         for _ in range(3):
             alice.try_send("carol", b"x")
         with pytest.raises(BufferFull, match="carol has its share of the buffer: 3 messages"):
@@ -197,10 +199,10 @@ def test_what_does_not_fit_waits_or_is_refused() -> None:
 
 def test_flush_names_who_has_not_delivered() -> None:
     async def story(alice: Node, bob: Node) -> None:
-        alice.add_peer("carol", None)
+        await meet_and_kill(alice, "carol")
         await alice.send(["bob", "carol"], b"x")
         await bob.receive(30)
-        with pytest.raises(TimedOut, match="carol has not been met yet; 1 message waits") as caught:
+        with pytest.raises(TimedOut, match="carol has not acknowledged 1 message") as caught:
             await alice.flush(timeout=0.5)
         assert "bob has not" not in str(caught.value)
 
@@ -336,7 +338,7 @@ def test_lingering_until_the_peers_bye_goes_on_receiving() -> None:
 
 def test_leaving_a_peer_without_is_an_error_that_names_it() -> None:
     async def story(alice: Node, bob: Node) -> None:
-        alice.add_peer("carol", None)
+        await meet_and_kill(alice, "carol")
         await alice.send("carol", b"x")
         await alice.send("bob", b"x")
         await bob.receive(30)
@@ -351,7 +353,7 @@ def test_removing_a_peer_reports_what_it_has_not_got() -> None:
     async def story(alice: Node, bob: Node) -> None:
         reports: list[Report] = []
         alice.on_event(reports.append)
-        alice.add_peer("carol", None)
+        await meet_and_kill(alice, "carol")
         await alice.send(["bob", "carol"], b"x")
         await alice.send("carol", b"y")
         await bob.receive(30)
@@ -360,7 +362,7 @@ def test_removing_a_peer_reports_what_it_has_not_got() -> None:
             await alice.flush(30)
         assert Undeliverable(name="carol", sequences=(1, 2)) in reports
         assert alice.stats().undeliverable == 2
-        assert alice.peers == ("bob",)
+        assert alice.peers == {"bob": "here"}
 
     play(story)
 
@@ -369,7 +371,7 @@ def test_strangers_are_refused_unless_they_are_welcome() -> None:
     async def stage(welcome: bool) -> bool:
         async with antecede.open_node("host", bind="127.0.0.1:0", accept_unknown=welcome) as host:
             guest = await antecede.open_node("guest", peers={"host": host.address})
-            await guest.send("host", b"knock")
+            knock = asyncio.create_task(guest.send("host", b"knock"))
             arrival = asyncio.create_task(host.receive())
             try:
                 async with asyncio.timeout(SECONDS):
@@ -380,7 +382,7 @@ def test_strangers_are_refused_unless_they_are_welcome() -> None:
                 return arrival.result().payload == b"knock"
             finally:
                 arrival.cancel()
-                await asyncio.gather(guest.close(0.2), return_exceptions=True)
+                await asyncio.gather(guest.close(0.2), knock, return_exceptions=True)
 
     assert asyncio.run(stage(welcome=True))
     assert not asyncio.run(stage(welcome=False))
@@ -397,7 +399,8 @@ def test_an_address_in_use_is_said_to_be() -> None:
 
 def test_an_exception_in_the_body_is_what_the_caller_sees() -> None:
     async def stage() -> None:
-        async with antecede.open_node("one", peers={"two": "127.0.0.1:9"}, linger=0.05) as node:
+        async with antecede.open_node("one", linger=0.05) as node:
+            await meet_and_kill(node, "two")
             await node.send("two", b"never arrives")
             raise KeyError("the application's own")
 

@@ -87,9 +87,11 @@ async def with_a_peer(_folder: Path) -> None:
 
 async def abandoned(_folder: Path) -> None:
     alice = await antecede.open_node("alice", peers={"bob": "127.0.0.1:9"})
-    alice.try_send("bob", b"x")
+    sending = asyncio.create_task(alice.send("bob", b"x"))
     await asyncio.sleep(0)
     alice.abandon()
+    with pytest.raises(NodeClosed):
+        await sending
 
 
 async def over_tcp(_folder: Path) -> None:

@@ -166,17 +166,6 @@ def test_everything_that_was_accepted_is_received_once(seed: int, tmp_path: Path
     check_random_application(seed, tmp_path)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4])
-def test_under_hybrid_facts_everything_is_received_once(seed: int, tmp_path: Path) -> None:
-    check_random_application(seed, tmp_path, "hybrid-facts")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [0, 3, *range(5, 100)])
-def test_more_under_hybrid_facts(seed: int, tmp_path: Path) -> None:
-    check_random_application(seed, tmp_path, "hybrid-facts")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10, 150))
 def test_more_random_applications(seed: int, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def test_several_tasks_may_receive_and_none_of_the_messages_is_lost() -> None:
 
 def test_everybody_who_waits_gets_one_of_the_messages_that_come_together() -> None:
     async def story(alice: Node, bob: Node) -> None:
+        await alice.meet("bob")
         waiting = [asyncio.create_task(bob.receive(30)) for _ in range(4)]
         await asyncio.sleep(0)
         for number in range(4):
@@ -332,6 +333,7 @@ def test_who_waits_for_room_for_messages_to_itself_goes_on_when_they_are_taken()
 
 def test_messages_to_oneself_that_wait_keep_nobody_from_answering_a_peer() -> None:
     async def story(alice: Node, bob: Node) -> None:
+        await alice.meet("bob")
         alice.receive_ready()
         for _ in range(1 + alice.settings.receive_window // 60_000):
             alice.try_send("alice", bytes(60_000))

@@ -202,9 +202,11 @@ def test_nodes_are_opened_and_closed_as_real_ones_are() -> None:
     async def story() -> None:
         async with TestNetwork() as network:
             async with network.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as alice:
-                await alice.send("bob", b"before bob is there")
+                early = asyncio.create_task(alice.send("bob", b"before bob is there"))
+                await asyncio.sleep(0)
                 async with network.open_node("bob", peers={"alice": "10.0.0.1:9000"}) as bob:
                     assert (await bob.receive(30)).payload == b"before bob is there"
+                assert await early == 1
                 assert bob.closed
             assert alice.closed
 

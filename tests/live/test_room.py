@@ -42,7 +42,7 @@ async def until_blocked(network: TestNetwork, node: Node) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 5_000, 100_000], ids=["small", "middling", "large"])
-@pytest.mark.parametrize("order", ["hybrid", "hybrid-facts", "fifo"])
+@pytest.mark.parametrize("order", ["hybrid", "hybrid-sps", "fifo"])
 def test_who_never_reads_does_not_keep_others_from_being_sent_to(order: Order, size: int) -> None:
     async def story() -> None:
         network = TestNetwork()

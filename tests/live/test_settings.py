@@ -1,6 +1,7 @@
 """Settings: what each may be, where they come from, and errors that say what to do."""
 
 import pickle
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.live.addresses import Address, parse_address
 from antecede.live.errors import BadConfiguration
+from antecede.live.expelling import MANUAL
 from antecede.live.peers import Peer
 from antecede.live.settings import RULES, SETTING_NAMES, Settings, gather_settings
 
@@ -159,10 +161,11 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
 
     assert settings.heartbeat_ns == 30_000_000
     assert (settings.silent_after_ns, settings.patience_ns, settings.linger_ns) == (
-        10_000_000_000,
+        5_000_000_000,
         2_000_000_000,
         0,
     )
+    assert gathered({"heartbeat": 4}).silent_after_ns == 8_000_000_000, "at least two heartbeats"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ def test_time_spans_are_there_in_nanoseconds() -> None:
         ("trace", 3, "3 is not a path"),
         ("trace_run", " ", "is not a name for a run"),
         ("payload_limit", "65MiB", "the largest payload would never find room"),
-        ("silent_after", 9, "silent_after must be at least twice heartbeat"),
+        ("silent_after", 4, "silent_after must be at least twice heartbeat"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_explained(name: str, given: object, complaint: str) -> None:
@@ -225,6 +228,15 @@ def test_a_value_that_makes_no_sense_is_explained(name: str, given: object, comp
 def test_settings_made_directly_are_checked_too() -> None:
     with pytest.raises(BadConfiguration, match="setting 'send_limit': 0 is out of range"):
         Settings(name="alice", send_limit=0)
+
+
+def test_what_is_automatic_follows_the_settings_that_are_made_of_others() -> None:
+    """Neither the order nor the heartbeat of the first ones binds it."""
+    usual = Settings(name="alice")
+    assert (str(usual.policy), usual.silent_after_ns) == ("majority:10s", 5_000_000_000)
+    assert replace(usual, order="fifo").policy == MANUAL
+    slow = gather_settings({"heartbeat": 6}, config=usual, environment={})
+    assert (str(slow.policy), slow.silent_after_ns) == ("majority:12s", 12_000_000_000)
 
 
 def test_the_error_says_where_the_value_came_from(tmp_path: Path) -> None:

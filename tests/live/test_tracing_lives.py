@@ -9,16 +9,19 @@ import antecede
 from antecede.audit import check_log, explain_verdict
 from antecede.live.names import process_id
 from antecede.trace import read_events
+from tests.live.killed_peers import meet_and_kill
 from tests.live.processes.groups import free_address
 
 
 async def exchange(folder: Path, alice_at: str, bob_at: str) -> None:
     """One life of Alice and Bob; she writes to him before they have met, and afterwards."""
     alice = await antecede.open_node("alice", bind=alice_at, peers={"bob": bob_at}, trace=folder)
-    await alice.send(["bob", "alice"], b"early")
-    assert (await alice.receive(30)).payload == b"early"
+    early = asyncio.create_task(alice.send(["bob", "alice"], b"early"))
+    await asyncio.sleep(0)
     bob = await antecede.open_node("bob", bind=bob_at, peers={"alice": alice_at}, trace=folder)
-    assert (await bob.receive(30)).payload == b"early"
+    for node in (alice, bob):
+        assert (await node.receive(30)).payload == b"early"
+    assert await early == 1
     await alice.send("bob", b"late")
     await bob.receive(30)
     await asyncio.gather(alice.close(), bob.close())
@@ -37,13 +40,11 @@ def test_everybody_may_live_again_and_write_into_the_same_folder(
     assert (verdict.processes, verdict.deliveries) == (2 * lives, 3 * lives)
 
 
-def test_what_is_sent_to_somebody_who_never_comes_is_in_the_log_all_the_same(
-    tmp_path: Path,
-) -> None:
+def test_what_is_sent_to_somebody_who_was_killed_is_in_the_log_all_the_same(tmp_path: Path) -> None:
     async def story() -> None:
-        alice = await antecede.open_node(
-            "alice", peers={"bob": None, "carol": None}, trace=tmp_path
-        )
+        alice = await antecede.open_node("alice", trace=tmp_path)
+        await meet_and_kill(alice, "bob")
+        await meet_and_kill(alice, "carol")
         await alice.send("bob", b"in vain")
         await alice.send(["carol", "alice"], b"to carol")
         alice.remove_peer("carol")

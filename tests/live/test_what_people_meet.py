@@ -12,6 +12,7 @@ from antecede import blocking
 from antecede.events import Event, PeerExpelled, PeerMet, Stranger
 from antecede.live.node import Node
 from antecede.testing import TestNetwork
+from tests.live.killed_peers import meet_and_kill
 
 PATIENCE = 60.0
 
@@ -89,7 +90,7 @@ def test_a_node_shows_its_name_address_and_state() -> None:
         alice = await antecede.open_node("alice", bind="127.0.0.1:0")
         place = f"127.0.0.1:{alice.address.port}"
         assert repr(alice) == f"<Node 'alice' at {place}, open>"
-        alice.add_peer("bob", "127.0.0.1:9")
+        await meet_and_kill(alice, "bob")
         alice.try_send("bob", b"which nobody takes")
         leaving = asyncio.create_task(alice.close(0.05))
         await asyncio.sleep(0)
@@ -119,9 +120,11 @@ def test_a_node_offers_what_is_for_applications_and_nothing_else() -> None:
         "incarnation",
         "journal",
         "leave_on_signals",
+        "meet",
         "name",
         "on_event",
         "on_message",
+        "online",
         "peers",
         "receive",
         "receive_ready",

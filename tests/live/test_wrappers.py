@@ -98,6 +98,7 @@ def test_giving_up_at_any_moment_loses_no_message(turns: int) -> None:
             alice = await network.open_node("alice")
             bob = await network.open_node("bob")
             received: list[bytes] = []
+            await network.settle()
             for number in range(MANY):
                 asking = asyncio.create_task(asyncio.wait_for(bob.receive(), PATIENCE))
                 await asyncio.sleep(0)

@@ -50,7 +50,7 @@ def assert_nothing_is_wrong(result: RunResult, why: object) -> None:
     assert result.leftovers.pending == 0, why
 
 
-@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-facts"])
+@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-sps"])
 def test_power_fails_at_every_write_of_one_node(protocol: str) -> None:
     """Until it is told of a write that it does not get to."""
     write = 0

@@ -9,22 +9,11 @@ from pathlib import Path
 from librt.strings import BytesWriter
 
 from antecede.core import Message, Packet
-from antecede.core.fact_packets import (
-    Fact,
-    FactsAck,
-    FactsAsk,
-    FactsMessage,
-    FactsPermit,
-    Mark,
-    Report,
-    Watermark,
-)
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.wire.codec import encode, write_packet
 from antecede.wire.frames import (
     BYE,
     CREDIT,
-    NAMES,
     NO_KEY,
     NUMBERED,
     NUMBERS,
@@ -88,8 +77,6 @@ def fields_of(packet: Packet) -> Row:
             "flagged": packet.flagged,
             "payload": packet.carried.payload.hex(),
         }
-    if isinstance(packet, FactsMessage | FactsAck | FactsPermit | FactsAsk):
-        return {"kind": packet.kind, "in_words": repr(packet)}
     if isinstance(packet, Ask):
         return {"kind": "ask", "delivered": int(packet.delivered), "lowest": int(packet.lowest)}
     assert isinstance(packet, Ack | Permit)
@@ -178,30 +165,7 @@ def datagram_vectors() -> list[Row]:
                 )
             ],
         ),
-        datagram(
-            14,
-            14,
-            [
-                ("names: 3 is incarnation 77 of dan, 300 is 5 of eve", NAMED),
-                ("message of hybrid-facts", FACTS_MESSAGE),
-                ("ack of hybrid-facts", FactsAck(5, [Watermark(-1, 4), Watermark(300, 2)])),
-                ("permit of hybrid-facts", FactsPermit(7, (3,))),
-                ("ask of hybrid-facts", FactsAsk(6, 2, 1)),
-            ],
-        ),
     ]
-
-
-NAMED = [NAMES, 2, 3, 77, 3, *b"dan", 300, 5, 3, *b"eve"]
-
-FACTS_MESSAGE = FactsMessage(
-    Message(0, 9, b"hi"),
-    7,
-    [Mark(3, 4)],
-    Report(1 << 12, (3,), [Fact(0, 300, 8), Fact(3, 300, 1)], 1),
-    [Watermark(-1, 6), Watermark(3, 2, 4, (300,))],
-)
-"""Ids are the sender's own numbers, and 0 is the sender."""
 
 
 def datagram(number: int, oldest: int, frames: list[tuple[str, list[int] | Packet]]) -> Row:

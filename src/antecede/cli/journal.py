@@ -6,12 +6,10 @@ from typing import Final
 import click
 
 from antecede.cli.output import Failed
-from antecede.core.protocols import facts_node as facts
-from antecede.core.protocols import facts_records
 from antecede.core.protocols import hybrid_records as core
 from antecede.journal.journal import check, contents, repair
 from antecede.link import record_kinds as link
-from antecede.live.journals import FACTS_ORDER
+from antecede.live.settings import FORMER_ORDER
 
 EXAMPLES = """\b
 Examples:
@@ -32,23 +30,6 @@ HYBRID: Final = {
     core.PEER: "process",
     core.MISSING: "missing permit",
     core.POSITION: "position",
-}
-
-FACTS: Final = {
-    facts.SUBMITTED: "submitted",
-    facts.ARRIVED: "arrived",
-    facts.EXPIRED: "timer",
-    facts.FORGOT: "forgotten",
-    facts.DECIDED: "expelled",
-    facts.MET: "met",
-    facts.INTRODUCED: "introduced",
-    facts.IDENTIFIED: "identified",
-    facts.RESUMED: "resumed",
-    facts.DUMPED: "everything",
-    facts_records.CAME_MESSAGE: "message arrived",
-    facts_records.CAME_ACK: "acknowledgement arrived",
-    facts_records.CAME_PERMIT: "permit arrived",
-    facts_records.CAME_ASK: "question arrived",
 }
 
 LINK: Final = {
@@ -72,7 +53,6 @@ LINK: Final = {
     link.NUMBERED: "number of a large payload",
     link.LOST: "given up",
     link.TOLD: "told",
-    link.NAMED: "whom a number means",
     link.SENT_BEFORE: "sent before",
 }
 """What the kinds of records are called: of the cores, then of the link."""
@@ -107,7 +87,8 @@ def show_command(folder: Path) -> None:
     blocks = contents(folder)
     # The order is at the end of the record of this life.
     lives = [one for block in blocks for one in block.records if one[:1] == bytes([link.LIFE])]
-    words = {**(FACTS if FACTS_ORDER.encode() in b"".join(lives[-1:]) else HYBRID), **LINK}
+    former = FORMER_ORDER.encode() in b"".join(lives[-1:])
+    words = LINK if former else {**HYBRID, **LINK}
     for block in blocks:
         word = "snapshot" if block.number == 0 else f"commit {block.number}"
         for record in block.records:

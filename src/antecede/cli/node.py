@@ -11,7 +11,6 @@ from antecede.core.errors import Fenced, LocalError
 from antecede.journal.errors import JournalFailed, JournalFull
 from antecede.live.addresses import Address, CarriedAddress, parse_address
 from antecede.live.errors import BadConfiguration, Stranded, TraceFailed
-from antecede.live.journals import FACTS_ORDER, FACTS_SETTINGS
 from antecede.live.json_lines import OutputFailed, run_json_lines
 from antecede.live.opening import Opening
 from antecede.live.settings import SETTING_NAMES, Settings, gather_settings
@@ -38,15 +37,29 @@ Examples:
 
 \b
 Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
-            {"expel": "bob", "reason": "disk died"}                   go on without bob, for good
+            {"expel": "bob", "reason": "disk died"}    go on without bob, for good; done at once,
+                                                    also if a line before it waits
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
             {"sent": "a1", "sequence": 7}           the message is buffered; with a journal: on disk
+            {"sent": "a1", "sequence": 7, "left_out": ["carol"]}    not sent to carol, who is away
             {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order; with a
                                                     journal and after a crash perhaps "again": true
             {"error": "...", "id": "a1"}            that line could not be done; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
+            {"event": "undeliverable", "peer": "bob", "sequences": [7], "why": "gone"}
+                                                    perhaps not delivered; "why" may also be
+                                                    "left out", "too large": certainly not
             {"event": "fenced", "by": "carol", ...} this node was expelled itself, and ends with 1
 Bytes that are not text go as "base64" instead of "text".
+
+\b
+Who is away: a line waits for peers that are not met yet, at most 10 s from the start
+(--set meet_within=1min), and the lines after it wait, too. Who has left, was expelled or did
+not come is left out and misses the message; if nobody is left, the line is an error. With
+--set away=wait the line waits until they are here, with --set away=refuse it is an error.
+Who is silent for 10 s while others wait for it is expelled; a restart that takes longer
+needs --expel majority:2min at all nodes. Who was expelled is started again by
+  while antecede node --name alice ...; [ $? -eq 1 ]; do sleep 1; done
 """
 
 
@@ -73,7 +86,7 @@ Bytes that are not text go as "base64" instead of "text".
 @click.option(
     "--order",
     metavar="ORDER",
-    help="The protocol: causal, hybrid-facts, ... The same at all nodes.  [default: causal]",
+    help="The protocol: causal, hybrid-sps, fifo, ... The same at all nodes.  [default: causal]",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
 @click.option(
@@ -91,9 +104,10 @@ Bytes that are not text go as "base64" instead of "text".
 @click.option(
     "--expel",
     metavar="POLICY",
-    help="Who is expelled by itself: after:30s, whoever is silent for so long (both halves of a "
-    "split network go on apart); quorum:30s, if a majority of the named members suspects it.  "
-    "[default: manual]",
+    help="Who is expelled by itself while others wait for it: majority:10s, whoever is silent for "
+    "so long, by a node that more than half of all answer; after:30s, by any one node (both "
+    "halves of a split network go on apart); manual, nobody.  [default: majority:10s; with order "
+    "fifo or none manual]",
 )
 @click.option(
     "--set",
@@ -102,7 +116,11 @@ Bytes that are not text go as "base64" instead of "text".
     metavar="KEY=VALUE",
     help=f"Any other setting: {', '.join(SETTING_NAMES[7:])}.",
 )
-@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics and /healthz there.")
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve Prometheus /metrics, /healthz, /readyz and /explain there, over HTTP.",
+)
 def command(
     name: str | None,
     bind: str | None,
@@ -126,7 +144,7 @@ def command(
     until everything it sent is delivered, says bye, and goes on receiving until its peers have
     said bye too; after SIGTERM or Ctrl-C it does not wait for those, and a second signal ends the
     wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0, or
-    with 1 and the names of the peers that it leaves stranded.
+    with 1 and the names of the peers that it leaves stranded, or with 1 if it was expelled.
     """
     options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}
     options |= {"linger": linger, "expel": expel, "order": order}
@@ -189,8 +207,6 @@ def check_used(names: Iterable[str], settings: Settings) -> None:
     for name in names:
         if name == "confirm":
             why = "this command confirms a delivery when its line is written"
-        elif name in (*FACTS_SETTINGS, "stalled_after") and settings.order != FACTS_ORDER:
-            why = f"it is for the order {FACTS_ORDER} (--order {FACTS_ORDER})"
         elif name in JOURNAL_SETTINGS and settings.journal is None:
             why = "it is for nodes with a journal (--journal DIR)"
         elif name in TRACE_SETTINGS and settings.trace is None:

@@ -59,7 +59,6 @@ class ProtocolInfo:
         needs_membership: bool = False,
         options: dict[str, object] | None = None,
         codec: PacketCodec | None = None,
-        node_options: dict[str, object] | None = None,
     ) -> None:
         check_one_of("ordering", ordering, ORDERINGS)
         check_one_of("network", network, NETWORKS)
@@ -73,8 +72,6 @@ class ProtocolInfo:
         self.codec: Final = codec
         self._create: Final = create
         self._options: Final[dict[str, object]] = {} if options is None else options
-        # How nodes run it, where that is not how it is compared with others.
-        self.node_options: Final[dict[str, object]] = {} if node_options is None else node_options
 
     def create(self, me: int, processes: Sequence[int], **options: object) -> CausalProcess:
         """A process of this protocol; `processes` includes `me`."""
@@ -134,8 +131,6 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             multicast=True,
             network="lossy",
             paper=HYBRID_PAPER + ", with facts of the past within a budget",
-            # Nodes may be expelled: docs/decisions/0053.
-            node_options={"hops": 1, "covering": False},
         ),
         ProtocolInfo(
             "paper-basic",
@@ -325,6 +320,16 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
 
 ALIASES: Final[dict[str, str]] = {"causal": "hybrid"}
 """What users may say instead of a name in the catalogue: the product's own has a plain one."""
+
+
+NOT_FOR_NODES: Final[dict[str, str]] = {
+    "hybrid-facts": (
+        "hybrid-facts is a protocol of the lab now (antecede simulate, check, compare) and not for "
+        "nodes, because after an expulsion its nodes could wait for ever and it takes several "
+        "times the steps; let all nodes use the order causal instead"
+    )
+}
+"""Why a protocol of the lab that nodes once had is not for them, and what is."""
 
 
 def catalogue_name(name: str) -> str:

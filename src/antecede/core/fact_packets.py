@@ -7,7 +7,7 @@ the same as a permit. Every packet may carry watermarks: how far all messages of
 to be delivered. Lists in packets are never changed once the packet is made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -206,127 +206,6 @@ class FactsAsk(Packet):
         return 3 + count_integers(self.watermarks)
 
 
-def translated(packet: Packet, ids: Mapping[int, int], source: int) -> Packet:
-    """The same packet with other process ids, for drivers that number processes themselves.
-
-    It is `source` that has sent it. Every other id that the packet names must be in `ids`. Filters
-    are not translated: whoever uses this must map destinations to the same bits everywhere.
-    """
-    if isinstance(packet, FactsMessage):
-        message = packet.carried
-        if message.sender != source:
-            message = Message(source, message.sequence, message.payload)
-        must = sorted_marks([Mark(ids[mark.sender], mark.sequence) for mark in packet.must])
-        report = packet.report
-        if report is not None:
-            facts = [Fact(ids[f.sender], ids[f.target], f.sequence) for f in report.facts]
-            exceptions = renamed(report.exceptions, ids)
-            report = Report(report.filter, exceptions, sorted(facts, key=fact_key), report.hops)
-        gossip = renamed_watermarks(packet.watermarks, ids)
-        return FactsMessage(message, packet.previous, must, report, gossip)
-    if isinstance(packet, FactsAck):
-        return FactsAck(packet.sequence, renamed_watermarks(packet.watermarks, ids))
-    if isinstance(packet, FactsPermit):
-        gossip = renamed_watermarks(packet.watermarks, ids)
-        return FactsPermit(packet.sequence, renamed(packet.exceptions, ids), gossip)
-    if isinstance(packet, FactsAsk):
-        gossip = renamed_watermarks(packet.watermarks, ids)
-        return FactsAsk(packet.delivered, packet.lowest, packet.lowest_except, gossip)
-    return packet
-
-
-def supersedes(packet: Packet, other: Packet) -> bool:
-    """Whether `other` need not leave if `packet`, which is newer, does."""
-    if isinstance(packet, FactsAck):
-        return isinstance(other, FactsAck)
-    if isinstance(packet, FactsAsk):
-        return isinstance(other, FactsAsk)
-    if isinstance(packet, FactsPermit):
-        return isinstance(other, FactsPermit) and bool(packet.exceptions) == bool(other.exceptions)
-    return False
-
-
-def without_watermarks(packet: Packet) -> Packet:
-    """The same packet without what need not be said."""
-    if isinstance(packet, FactsAck):
-        return FactsAck(packet.sequence)
-    if isinstance(packet, FactsPermit):
-        return FactsPermit(packet.sequence, packet.exceptions)
-    if isinstance(packet, FactsAsk):
-        return FactsAsk(packet.delivered, packet.lowest, packet.lowest_except)
-    return packet
-
-
-def named_ids(packet: Packet) -> list[int]:
-    """Every process id that a packet names, ascending: what `translated` needs to know."""
-    found: set[int] = set()
-    watermarks = NO_WATERMARKS
-    if isinstance(packet, FactsMessage):
-        watermarks = packet.watermarks
-        found.update(int(mark.sender) for mark in packet.must)
-        if packet.report is not None:
-            found.update(packet.report.exceptions)
-            for fact in packet.report.facts:
-                found.update((int(fact.sender), int(fact.target)))
-    elif isinstance(packet, FactsPermit):
-        watermarks = packet.watermarks
-        found.update(packet.exceptions)
-    elif isinstance(packet, (FactsAck, FactsAsk)):
-        watermarks = packet.watermarks
-    for watermark in watermarks:
-        found.update(watermark.exceptions)
-        if watermark.process != SENDER_ITSELF:
-            found.add(int(watermark.process))
-    return sorted(found)
-
-
-def renamed(exceptions: tuple[int, ...], ids: Mapping[int, int]) -> tuple[int, ...]:
-    """Exceptions with other ids, ascending again."""
-    return tuple(sorted(ids[exception] for exception in exceptions))
-
-
-def renamed_watermarks(watermarks: list[Watermark], ids: Mapping[int, int]) -> list[Watermark]:
-    """Watermarks with other ids, in the same order."""
-    return [
-        Watermark(
-            SENDER_ITSELF if w.process == SENDER_ITSELF else ids[w.process],
-            w.low,
-            w.low_except,
-            renamed(w.exceptions, ids),
-        )
-        for w in watermarks
-    ]
-
-
-def renamed_facts(facts: list[Fact], alias: int, process: int) -> list[Fact]:
-    """Facts with one id replaced, in the order of a packet again."""
-    found: list[Fact] = []
-    for fact in facts:
-        sender = process if fact.sender == alias else fact.sender
-        target = process if fact.target == alias else fact.target
-        found.append(Fact(sender, target, fact.sequence))
-    return sorted(found, key=fact_key)
-
-
-def renamed_ids(ids: tuple[int, ...], alias: int, process: int) -> tuple[int, ...]:
-    """Ids with one of them replaced, ascending again."""
-    return tuple(sorted(process if number == alias else number for number in ids))
-
-
-def renamed_report(report: Report, alias: int, process: int) -> Report:
-    """A report with one id replaced."""
-    facts = renamed_facts(report.facts, alias, process)
-    exceptions = renamed_ids(report.exceptions, alias, process)
-    return Report(report.filter, exceptions, facts, report.hops)
-
-
-def renamed_marks(marks: list[Mark], alias: int, process: int) -> list[Mark]:
-    """Marks with one id replaced, in the order of a packet again."""
-    return sorted_marks(
-        [Mark(process if m.sender == alias else m.sender, m.sequence) for m in marks]
-    )
-
-
 def sorted_marks(marks: list[Mark]) -> list[Mark]:
     """Marks in the order of a packet: by sender."""
     return sorted(marks, key=mark_key)
@@ -335,11 +214,6 @@ def sorted_marks(marks: list[Mark]) -> list[Mark]:
 def mark_key(mark: Mark) -> int:
     """Marks stand by sender."""
     return mark.sender
-
-
-def fact_key(fact: Fact) -> tuple[int, int]:
-    """Facts stand by destination, then by sender."""
-    return int(fact.target), int(fact.sender)
 
 
 def count_integers(watermarks: Sequence[Watermark]) -> int:

@@ -220,26 +220,6 @@ class NodeProcess(CausalProcess):
     def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         """`process` is there: it will hear of expulsions, those before now included."""
 
-    # Whom its packets name.
-
-    def names_others(self) -> bool:
-        """Whether packets name processes other than their two ends.
-
-        A driver that has numbers of its own for processes must then tell who they are: by
-        `introduce` before anything is submitted to a number, by `identify_into` when it is known.
-        """
-        return False
-
-    def introduce(self, process: int, key: int) -> None:
-        """`process` is somebody who has this key everywhere; others cannot be told who it is."""
-
-    def identify_into(self, process: int, alias: int, now_ns: i64, outbox: Outbox) -> None:
-        """Who `process` is is known now: others may be told.
-
-        `alias`, unless it is negative, is a number under which others had spoken of it; nothing was
-        ever submitted to that, and it is not used any more.
-        """
-
     def can_expel(self) -> bool:
         """Whether `expel_into` is there; without it peers are only forgotten."""
         return False
@@ -307,6 +287,13 @@ class NodeProcess(CausalProcess):
     def frontier(self, target: int) -> int:  # noqa: ARG002 - without permits there is none
         """Up to which of our ids `target` may be permitted everything; 0 without permits."""
         return 0
+
+    def hindered_by(self, target: int, lowest: int) -> list[int]:  # noqa: ARG002 - nobody is known by default
+        """Who, by an acknowledgement that is missing, keeps us from permitting `target` `lowest`.
+
+        Never `target` itself, which is asking. Costs steps with the targets of one message.
+        """
+        return []
 
     # What was lost.
 

@@ -9,12 +9,10 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.effects import Effect
-from antecede.core.fact_packets import FactsAck
 from antecede.core.packets import Ack, Expulsion, Noted, Notice
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
 from antecede.core.values import Message, Packet
 from antecede.link.inbox import Inbox
-from antecede.link.names import name_key
 from antecede.link.numbering import OwnParts
 from antecede.link.path.flight import Sent
 from antecede.link.rows import NodeLog
@@ -119,20 +117,6 @@ class CoreDriver(Outbox):
         if self._rows is not None:
             self._log_deliveries(self._rows, now_ns)
 
-    def introduce(self, process: i64, name: str) -> None:
-        """`process` is somebody of this name; which incarnation is not known yet."""
-        self.process.introduce(process, name_key(name))
-
-    def identify(self, process: i64, alias: i64, now_ns: i64) -> None:
-        """It is known which incarnation `process` is; `alias` is what it was called so far."""
-        self.process.identify_into(process, alias, now_ns, self)
-        self._log_the_rest(now_ns)
-
-    def expel_stranger(self, process: i64, now_ns: i64) -> None:
-        """Others speak of an incarnation that is expelled already."""
-        self.process.expel_into(process, now_ns, self)
-        self._drop_gone_news(now_ns)
-
     def expire(self, now_ns: i64) -> None:
         """Let the core's own timer ring, if it is time."""
         if self.process.wake_ns() <= now_ns:
@@ -154,9 +138,7 @@ class CoreDriver(Outbox):
     def begin_anew(self, session: Session, delivered: i64, now_ns: i64) -> None:
         """The session begins anew with a peer that has delivered so much; the rest goes again."""
         if delivered > 0:
-            named = self.process.names_others()
-            ack: Packet = FactsAck(delivered, []) if named else Ack(delivered)
-            self.process.arrive_into(session.id, ack, now_ns, self)
+            self.process.arrive_into(session.id, Ack(delivered), now_ns, self)
         self.process.lost_into(session.id, 1, NEVER_NS - 1, self)
 
     def forget(self, session: Session, now_ns: i64) -> list[int]:

@@ -8,7 +8,6 @@ that token. No two incarnations get the same token. So an old greeting, or one w
 address, changes nothing.
 """
 
-from collections import deque
 from heapq import heappop, heappush
 from typing import Final, final
 
@@ -22,6 +21,7 @@ from antecede.link.fences import Fences
 from antecede.link.ghosts import Ghosts
 from antecede.link.guard import Guard, Letter
 from antecede.link.identity import Identity
+from antecede.link.newcomers import Newcomers
 from antecede.link.refusals import Refusals
 from antecede.link.reports import Refused, Report, Stranger, seen_at
 from antecede.link.session import ME, Session
@@ -76,13 +76,12 @@ class Directory:
         "_candidates",
         "_fences",
         "_foreign_at_ns",
-        "_fresh",
         "_guard",
         "_heard",
         "_later",
         "_let_in",
         "_me",
-        "_meet_within_ns",
+        "_newcomers",
         "_open_to_strangers",
         "_out",
         "_recalled",
@@ -130,9 +129,7 @@ class Directory:
         self._by_peer_token: dict[int, Session] = {}
         # The session that was looked for last, which is most often the next one, too.
         self._heard: Session | None = None
-        # Peers that are waited for, and until when: all for the same time, so first come first.
-        self._meet_within_ns: Final[i64] = meet_within_ns
-        self._fresh: Final[deque[tuple[int, Contact]]] = deque()
+        self._newcomers: Final = Newcomers(meet_within_ns)
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
         # That a peer has met a later incarnation of this node, and whether one was met by this one.
@@ -158,10 +155,6 @@ class Directory:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
         return gone
 
-    def takes_no_news(self) -> bool:
-        """Whether so many are expelled that peers with news of more are not listened to."""
-        return self._fences.is_full()
-
     def strangers_in_excess(self) -> list[str]:
         """The strangers to forget, those first that came first, before one more is let in.
 
@@ -183,7 +176,7 @@ class Directory:
             self._unmet_strangers[contact.name] = None
         contact.greet_with(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
-        self._fresh.append((now_ns + self._meet_within_ns, contact))
+        self._newcomers.add(contact, now_ns)
         self._refused.forget(contact.name)
         if contact.address is not None:
             contact.greets_at(now_ns)
@@ -203,6 +196,7 @@ class Directory:
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
         del self.by_name[contact.name]
+        self._newcomers.forget(contact.name)
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
         self._drop_candidates(contact)
@@ -275,14 +269,11 @@ class Directory:
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
         wake_ns: i64 = self._timers[0][0] if self._timers else NEVER_NS
-        while self._fresh and not self._fresh[0][1].is_new:
-            self._fresh.popleft()
-        return min(wake_ns, self._fresh[0][0]) if self._fresh else wake_ns
+        return min(wake_ns, self._newcomers.wake_ns())
 
     def expire(self, now_ns: i64) -> None:
         """Say the hellos that are due; whoever was not met in time is away."""
-        while self._fresh and self._fresh[0][0] <= now_ns:
-            self._fresh.popleft()[1].is_new = False
+        self._newcomers.expire(now_ns)
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, name = heappop(self._timers)
             contact = self.by_name.get(name)
@@ -467,6 +458,7 @@ class Directory:
         """The candidate is believed: nothing more is asked of that contact."""
         contact = candidate.contact
         self._unmet_strangers.pop(contact.name, None)
+        self._newcomers.forget(contact.name)
         self._drop_candidates(contact)
         contact.greet_with(0, 0)
         contact.needs_no_hello()

@@ -15,19 +15,19 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
-from antecede.core.reports import Expelled, Stopped, Unconfirmed
-from antecede.link.contacts import AWAY, Candidate, Contact
+from antecede.link.contacts import Candidate, Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Directory
+from antecede.link.endings import Endings
 from antecede.link.expulsion_news import ExpulsionNews
 from antecede.link.failure_detector import FailureDetector
-from antecede.link.fences import KEY_WITHDRAWN, LEFT_OWING, REMOVED, RESTARTED, Fences
+from antecede.link.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Fences
 from antecede.link.guard import Guard, Letter, SealedDatagram
 from antecede.link.identity import Identity
 from antecede.link.inbound import InboundMessage
 from antecede.link.inbox import Inbox
 from antecede.link.incarnations import Incarnations
-from antecede.link.kept import Kept, KeptPeer
+from antecede.link.kept import Kept
 from antecede.link.limits import Limits
 from antecede.link.losses import Losses
 from antecede.link.numbering import OwnParts
@@ -54,8 +54,9 @@ from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, RESUMING, ST
 from antecede.link.survival import Survival
 from antecede.link.tokens import Tokens
 from antecede.link.unfinished import CROWDED_OUT
+from antecede.link.waiting_for import WaitingFor
 from antecede.link.writer import Datagram, DatagramWriter
-from antecede.wire.fence import FENCE_REASON_LIMIT, Tombstone, check_reason
+from antecede.wire.fence import check_reason
 from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.wire.greeting import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
 from antecede.wire.varint import Reader
@@ -122,16 +123,27 @@ class Endpoint:
         )
         self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
         self._rollbacks: Final = Rollbacks(me, process)
+        self.waiting_for: Final = WaitingFor(me.name, self._core, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core, self._fences)
         self.detector: Final = FailureDetector(self.directory, self._core)
         self._writer: Final = DatagramWriter(parts, self.out, self._fences)
         self._expulsion_news: Final = ExpulsionNews(
             self.directory, self._fences, self._writer, self.reports
         )
+        self._endings: Final = Endings(
+            me.name,
+            self._core,
+            self._sessions,
+            self._fences,
+            self.directory,
+            self.sending,
+            self.survival,
+            self.losses,
+            self.reports,
+        )
         self._timers: Final[list[tuple[int, int]]] = []
         # Those that were met before a crash, and have still to answer.
         self._resuming: list[Session] = []
-        self.fenced: NodeFenced | None = None
         self.deaf = False
         """Whether datagrams are dropped as if they were lost on the way."""
         self._leaving: i64 = STAYS
@@ -187,9 +199,9 @@ class Endpoint:
         contact = self._contact(name)
         session = contact.session
         if session.met and not session.is_gone():
-            self._expel(session, self._me.name, reason, now_ns)
+            self._endings.expel(session, self._me.name, reason, now_ns)
         self.directory.remove(contact)
-        self._give_up(contact.session, now_ns)
+        self._endings.give_up(contact.session, now_ns)
         self.survival.forgotten(contact.session)
 
     def expel(self, name: str, reason: str, now_ns: i64) -> None:
@@ -204,14 +216,14 @@ class Endpoint:
             return
         if not contact.session.met:
             raise LocalError(f"{name} has never been met: there is nobody to expel")
-        self._expel(contact.session, self._me.name, reason, now_ns)
+        self._endings.expel(contact.session, self._me.name, reason, now_ns)
         self.sending.go_on(now_ns)
 
     def follow_keys(self, now_ns: i64) -> None:
         """Keys may have been withdrawn: go on without those who have no other."""
         for session in self.directory.withdrawn():
             if not session.is_gone():
-                self._expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
+                self._endings.expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
         self.sending.go_on(now_ns)
 
     def resume(self, core: list[bytes], now_ns: i64) -> None:
@@ -225,28 +237,8 @@ class Endpoint:
             if session.standing.phase == RESUMING:
                 session.standing.begin_waiting(now_ns)
                 self._resuming.append(session)
-            elif not session.met and self._process.owes(session.id) > 0:
-                self._give_up_on_successor(session, now_ns)
-        for former in self.survival.formers():
-            contact = self.directory.by_name.get(former.name)
-            if contact is not None:
-                self._leave_behind(contact, former, now_ns)
+        self._endings.settle(sessions, now_ns)
         self.reports.clear()
-
-    def _give_up_on_successor(self, unmet: Session, now_ns: i64) -> None:
-        """An old journal has messages for whoever would come next under a name: they are told."""
-        contact = self.directory.by_name[unmet.name]
-        self._give_up(unmet, now_ns)
-        self._await_successor(unmet, now_ns, contact.expelled)
-
-    def _leave_behind(self, contact: Contact, former: KeptPeer, now_ns: i64) -> None:
-        """An old journal knows one that had left: whoever misses a permit of it goes on without."""
-        session = self._sessions.recalled(former, contact.datagram_size, contact.process)
-        self._core.add(session)
-        if self._process.misses(session.id):
-            self._expel(session, self._me.name, LEFT_OWING, now_ns)
-        else:
-            self._give_up(session, now_ns)
 
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
         """This node did nothing for so long: that is nobody's silence."""
@@ -270,6 +262,20 @@ class Endpoint:
         return [contact.session for contact in self.directory.by_name.values()]
 
     # Looking inside.
+
+    def takes_no_news(self) -> bool:
+        """Whether so many are expelled that peers with news of more are not listened to."""
+        return self._fences.is_full()
+
+    @property
+    def fenced(self) -> NodeFenced | None:
+        """Who has expelled this node, or why it must not go on; None if it may."""
+        return self._endings.fenced
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self._me.name
 
     @property
     def incarnation(self) -> int:
@@ -401,8 +407,8 @@ class Endpoint:
             session = contact.session
             if contact.expelled or session.standing.is_free_to_go():
                 continue
-            if not session.met and contact.state() == AWAY:
-                continue  # It did not come in time: nobody knows whether it ever will.
+            if not session.met and not contact.is_new:
+                continue  # It is away: nothing is for it, and it may never come.
             if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
                 names.append(session.name)
         return names
@@ -425,7 +431,7 @@ class Endpoint:
         if kind == UNKNOWN:
             over = self.directory.receive_unknown(Reader(data, 1), now_ns)
             if over is not None:
-                self._has_gone(over, now_ns)
+                self._endings.has_gone(over, now_ns)
             return
         letter: Letter | None = None
         if self._guard is not None or is_keyed(data):
@@ -442,7 +448,7 @@ class Endpoint:
                 self._believe_answer(candidate, now_ns)
             ended = self._incarnations.follow(now_ns)
             if ended is not None:
-                self._stop_for_good(ended, now_ns)
+                self._endings.stop_for_good(ended, now_ns)
             for expelled, room in self.directory.ghosts.take_to_tell():
                 self._expulsion_news.tell(expelled, address, room, now_ns)
         elif kind == REFUSE:
@@ -523,13 +529,17 @@ class Endpoint:
             if read.numbers:
                 self._follow_path(session)
             if read.news:
-                self._follow_news(now_ns)
+                self._endings.follow_news(now_ns)
+            if read.advice is not None:
+                self.waiting_for.take(session, read.advice, now_ns)
+            if read.asked > 0:
+                self.waiting_for.asked(session, read.asked, now_ns)
         if read.owed:
             session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
         if session.ended or self.fenced is not None:
             return
         if read.stopped:
-            self._has_gone(session, now_ns)
+            self._endings.has_gone(session, now_ns)
         elif session.standing.theirs == ASKS_TO_GO and self.owes(session) == 0:
             session.release()
             self.reports.append(PeerLeft(name=session.name))
@@ -561,8 +571,8 @@ class Endpoint:
         elif former is not None:
             contact.restarts.take(now_ns)
             self.reports.append(PeerRestarted(name=contact.name))
-            self._expel(former, self._me.name, RESTARTED, now_ns)
-            self._await_successor(former, now_ns, expelled=False)
+            self._endings.expel(former, self._me.name, RESTARTED, now_ns)
+            self._endings.await_successor(former, now_ns, expelled=False)
             session = contact.session
         elif contact.expelled or contact.replaced:
             self.reports.append(PeerRestarted(name=contact.name))
@@ -576,7 +586,7 @@ class Endpoint:
         self.survival.keep(session, contact)
         if begins_anew:
             self._core.begin_anew(session, self._rollbacks.delivered(greeting), now_ns)
-        self._sessions.identify(session, self._fences.names, now_ns)
+        self._fences.met(session)
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
         self.losses.tell_too_large(session, self.sending.beyond(session))
@@ -595,113 +605,16 @@ class Endpoint:
             self._core.begin_anew(session, session.sent_before, now_ns)
             me = self._me.name
             fenced = NodeFenced(name=me, by=me, reason=ours, told_by=session.name)
-            self._stop_for_good(fenced, now_ns)
+            self._endings.stop_for_good(fenced, now_ns)
             raise RemoteError(ours)
         if theirs:
             # It has shown that it is there: it is told, in no more than its hello had.
             self.directory.end_session(session)
             self.directory.confirm(candidate)
             candidate.establish(seal, now_ns)
-            self._expel(session, self._me.name, theirs, now_ns)
+            self._endings.expel(session, self._me.name, theirs, now_ns)
             self._expulsion_news.tell(session, candidate.address, GREETING_SIZE, now_ns)
             raise RemoteError(theirs)
-
-    def _give_up(self, session: Session, now_ns: i64) -> None:
-        """A peer delivers nothing more: what it may have missed is reported."""
-        self._sessions.introduce(session, 0)
-        self.directory.end_session(session)
-        session.end()
-        self.survival.over(session)
-        self._lose(session, self._core.forget(session, now_ns))
-        self.sending.go_on(now_ns)
-
-    def _lose(self, session: Session, messages: list[int]) -> None:
-        """These messages may never be delivered to a peer."""
-        self.losses.tell(session.name, self.sending.withdraw(session, messages))
-
-    # Expulsion, inside.
-
-    def _expel(self, session: Session, by: str, reason: str, now_ns: i64) -> None:
-        if not self._process.can_expel():
-            if session.id in self._core.sessions:
-                self._give_up(session, now_ns)
-            self._await_successor(session, now_ns, expelled=reason != RESTARTED)
-            return
-        stone = Tombstone(session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2])
-        self._fences.expel(session, stone, now_ns)
-        self._follow_news(now_ns)
-
-    def _follow_news(self, now_ns: i64) -> None:
-        """Do what the core's reports of expulsions ask of the link."""
-        unconfirmed: dict[int, list[int]] = {}
-        expelled: list[int] = []
-        for report in self._process.reports():
-            if isinstance(report, Expelled):
-                expelled.append(int(report.process))
-            elif isinstance(report, Unconfirmed):
-                unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
-            elif isinstance(report, Stopped):
-                self._stop_for_good(self._fences.own_report(self.name_of(report.by)), now_ns)
-                return
-        for process in expelled:
-            self._end_expelled(process, unconfirmed.get(process, []), now_ns)
-        self.sending.go_on(now_ns)
-
-    def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
-        """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
-        stone = self._fences.stone(process)
-        session = self._core.remove(process)
-        if session is None or stone is None:
-            return  # It was never met here.
-        _, early = self.expected(session)
-        self._sessions.introduce(session, 0)
-        self.directory.end_session(session)
-        session.end()
-        self._core.forget(session, now_ns)
-        whole = self.sending.withdraw(session, unconfirmed)
-        self.directory.ghosts.add(session)
-        if stone.reason != RESTARTED:
-            self.losses.tell_expulsion(session, stone, whole, early)
-        else:
-            self.losses.tell(session.name, whole)
-        self._await_successor(session, now_ns, expelled=stone.reason != RESTARTED)
-
-    def _await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
-        """If the peer is still that incarnation, it is the next one of its name from now on."""
-        contact = self.directory.by_name.get(session.name)
-        if contact is None or contact.session is not session:
-            return
-        successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
-        contact.begin(successor, 0)
-        contact.expelled = expelled
-        contact.is_new = False
-        self._core.add(successor)
-        self.survival.keep(successor, contact)
-        self.directory.seek(contact, now_ns)
-
-    def _stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
-        """This node must not go on: what nobody has acknowledged may be lost."""
-        self.fenced = fenced
-        self.sending.accepts = False
-        for session in self.sessions():
-            self._lose(session, self._core.forget(session, now_ns))
-        self.reports.append(fenced)
-        self.survival.ended(f"{self._me.name} was expelled by {fenced.by}: {fenced.reason}")
-        self.out.clear()
-
-    def _has_gone(self, session: Session, now_ns: i64) -> None:
-        """A peer that has stopped, has forgotten us, or owes nothing and answers no more."""
-        if not session.left:
-            session.standing.release()
-            self.reports.append(PeerLeft(name=session.name))
-        if self._process.misses(session.id) and self._process.can_expel():
-            # It said itself that it is over, so no permit will come: nobody else need agree.
-            self._expel(session, self._me.name, LEFT_OWING, now_ns)
-            return
-        self._give_up(session, now_ns)
-        contact = self.directory.by_name.get(session.name)
-        if contact is not None and contact.session is session:
-            self.directory.seek(contact, now_ns)  # Whoever comes next may not know where we are.
 
     # Leaving, inside.
 
@@ -741,7 +654,7 @@ class Endpoint:
             session.outgoing.repeat_oldest_first()
         leaving = session.standing.theirs != STAYING and self.owes(session) == 0
         if leaving and session.seems_gone(now_ns):
-            self._has_gone(session, now_ns)
+            self._endings.has_gone(session, now_ns)
             return
         # Who leaves, and owes nothing, need not answer.
         if session.path.flight.eliciting > 0 and not leaving:

@@ -155,7 +155,7 @@ class FailureDetector:
                 silent.append(session)
         self.members = 1 + len(others)
         for session in others:
-            session.members_here = self.members
+            session.standing.our_members = self.members
         if not silent:
             self._round_ns = 0
             self.undecided = 0
@@ -181,7 +181,7 @@ class FailureDetector:
                 self._owes(session),
                 answered,
                 self.members,
-                session.members,
+                session.standing.its_members,
             )
             for session in silent
         ]

@@ -14,7 +14,6 @@ from antecede.core.fence import EXPELLED_LIMIT
 from antecede.core.packets import Noted, Notice
 from antecede.link.core_driver import CoreDriver
 from antecede.link.kept import Kept
-from antecede.link.names import Names
 from antecede.link.reports import NodeFenced
 from antecede.link.session import ME, Session
 from antecede.wire.fence import Tombstone
@@ -39,8 +38,8 @@ class Fences:
     """The expelled incarnations that one node knows of."""
 
     __slots__ = (
-        "_core", "_hearsay", "_ids", "_incarnation", "_kept", "_name", "_newest", "_stones",
-        "names",
+        "_core", "_hearsay", "_ids", "_incarnation", "_kept", "_met", "_name", "_newest",
+        "_stones",
     )  # fmt: skip
 
     def __init__(
@@ -50,8 +49,6 @@ class Fences:
         core: CoreDriver,
         kept: Kept | None = None,
     ) -> None:
-        # Everybody whom this node has a number for.
-        self.names: Final = Names(name, incarnation, kept if core.process.names_others() else None)
         self._name: Final = name
         self._incarnation: i64 = incarnation
         self._core: Final = core
@@ -61,6 +58,9 @@ class Fences:
         self._ids: Final[dict[str, dict[int, list[int]]]] = {}
         # The newest expelled incarnation of each name.
         self._newest: Final[dict[str, int]] = {}
+        # The ids of all that were met, by name and incarnation: also of those that are over, which
+        # may owe permits.
+        self._met: Final[dict[str, dict[int, int]]] = {}
         # How many that nobody here had heard of each peer has told of.
         self._hearsay: Final[dict[str, int]] = {}
         self._kept: Final = kept
@@ -68,6 +68,10 @@ class Fences:
             for process, stone in kept.stones.items():
                 self._put(process, stone)
                 self._note_newest(process, stone)
+
+    def met(self, session: Session) -> None:
+        """A peer is there, and it is known which incarnation it is."""
+        self._met.setdefault(session.name, {})[int(session.incarnation)] = int(session.id)
 
     def bars(self, name: str, incarnation: i64) -> bool:
         """Whether this incarnation is expelled, or one that came after it."""
@@ -85,7 +89,6 @@ class Fences:
     def renumber(self, incarnation: i64) -> None:
         """This node, which nobody has met, has another number."""
         self._incarnation = incarnation
-        self.names.renumber(self._name, incarnation)
 
     def is_full(self) -> bool:
         """Whether news of more is refused."""
@@ -137,13 +140,6 @@ class Fences:
         """This node decides to go on without a peer."""
         self._remember(session.id, stone)
         self._core.expel(session, now_ns)
-
-    def bury(self, process: i64, name: str, now_ns: i64) -> None:
-        """Others speak of an incarnation of this name that is out already."""
-        newest = self.newest_of(name)
-        if newest != ME:
-            self._remember(process, self._stones[newest])
-        self._core.expel_stranger(process, now_ns)
 
     def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
         """A peer says who is expelled: nothing else of its datagram counts before that."""
@@ -202,9 +198,6 @@ class Fences:
         for session in self._core.sessions_of(stone.name):
             if 0 < session.incarnation < stone.incarnation:
                 ids.append(int(session.id))
-        for process in self.names.strangers_up_to(stone.name, stone.incarnation):
-            if process not in ids:
-                ids.append(process)
         return ids
 
     def _id_of(self, stone: Tombstone) -> i64:
@@ -222,4 +215,4 @@ class Fences:
         for session in self._core.sessions_of(stone.name):
             if session.incarnation == stone.incarnation:
                 return session.id
-        return self.names.number_of(stone.name, stone.incarnation)
+        return self._met.get(stone.name, {}).get(stone.incarnation, -1)

@@ -25,6 +25,7 @@ from antecede.link.record_kinds import (
     DROPPED,
     ENDED,
     FORGOTTEN,
+    FORMER,
     INBOUND,
     LARGE,
     LARGE_GONE,
@@ -32,7 +33,6 @@ from antecede.link.record_kinds import (
     LIFE,
     LINK,
     LOST,
-    NAMED,
     NUMBERED,
     OVER,
     PART,
@@ -124,7 +124,6 @@ class Kept:
         "incarnation",
         "last_id",
         "name",
-        "named",
         "numbers",
         "order",
         "parts",
@@ -166,9 +165,6 @@ class Kept:
         # What was given up and the application may not know.
         self.untold: Final = Untold()
 
-        # Whom numbers mean that packets may name: name, incarnation, and whether only by hearsay.
-        self.named: dict[int, tuple[str, int, bool]] = {}
-
     # What happens.
 
     def met(self, local_id: i64, name: str, incarnation: i64, process: i64, marks: i64) -> None:
@@ -207,11 +203,6 @@ class Kept:
         """An incarnation is expelled."""
         self._put_stone(local_id, stone)
         self._ledger.put(stone_record(local_id, stone))
-
-    def introduced(self, number: i64, name: str, incarnation: i64, is_stranger: bool) -> None:
-        """From now on packets may speak of this incarnation by this number."""
-        self.named[number] = (name, int(incarnation), is_stranger)
-        self._ledger.put(name_record(number, self.named[number]))
 
     def part(self, sequence: i64) -> None:
         """A message of ours is part, and not the last, of a payload."""
@@ -344,7 +335,6 @@ class Kept:
             if peer.sent_before != MET_SINCE:
                 records.append(record(SENT_BEFORE, [peer.id, peer.sent_before]))
         records += [stone_record(process, stone) for process, stone in self.stones.items()]
-        records += [name_record(number, known) for number, known in self.named.items()]
         records += [record(PART, [part]) for part in self.parts]
         for last, (targets, size) in self.wholes.items():
             records.append(record(WHOLE, [last, size, *targets]))
@@ -370,7 +360,6 @@ class Kept:
         self._ids = {}
         self._formers = {}
         self.stones = {}
-        self.named = {}
         self.last_id = 0
         self.sent = 0
         self._sent_written = 0
@@ -388,7 +377,7 @@ class Kept:
             reader = RecordReader(written)
             if reader.kind < LINK:
                 core.append(written)
-            else:
+            elif reader.kind not in FORMER:
                 self._take(reader)
         self.resumed = self.incarnation > 0
         self._sent_written = self.sent
@@ -448,19 +437,12 @@ class Kept:
             self._take_peer(reader)
         elif kind in (PART, WHOLE, NUMBERED, LARGE, LARGE_GONE):
             self._take_own(reader)
-        elif kind == NAMED:
-            self._take_name(reader)
         elif kind in (LOST, LEFT_OUT):
             self.untold.put(read_loss(reader))
         elif kind == TOLD:
             self.untold.strike_out(reader.numbers())
         else:
             raise LocalError(f"a record of kind {kind}, which this version does not know")
-
-    def _take_name(self, reader: RecordReader) -> None:
-        number, incarnation, is_stranger = reader.number(), reader.number(), reader.number()
-        self.named[number] = (reader.rest().decode(), incarnation, is_stranger == 1)
-        self.last_id = max(int(self.last_id), number)
 
     def _take_life(self, reader: RecordReader) -> None:
         if reader.kind == ENDED:
@@ -512,12 +494,6 @@ def peer_record(peer: KeptPeer) -> bytes:
     """Who a peer is."""
     numbers = [int(peer.id), int(peer.incarnation), int(peer.process), int(peer.marks)]
     return record(PEER, numbers, peer.name.encode())
-
-
-def name_record(number: i64, known: tuple[str, int, bool]) -> bytes:
-    """Whom a number means."""
-    name, incarnation, is_stranger = known
-    return record(NAMED, [int(number), incarnation, 1 if is_stranger else 0], name.encode())
 
 
 def stone_record(local_id: i64, stone: Tombstone) -> bytes:

@@ -38,7 +38,7 @@ class Losses:
                 self._kept.given_up(name, sequences)
 
     def leave_out(self, name: str, sequence: i64) -> None:
-        """This message was not submitted to a target that is away, which will not deliver it."""
+        """This message was not submitted to a target that is away: certainly not delivered."""
         report = Undeliverable(name=name, sequences=(int(sequence),), why=LEFT_OUT)
         self._reports.append(report)
         if self._kept is not None:

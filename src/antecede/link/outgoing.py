@@ -9,7 +9,6 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.fact_packets import FactsAsk, FactsPermit, supersedes
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Packet
 from antecede.link.credit import Credit
@@ -51,7 +50,6 @@ class Outgoing:
         "_held",
         "_highest_left",
         "_highest_queued",
-        "_last_left",
         "_peer_delivered",
         "_permit_last",
         "_queue",
@@ -87,8 +85,6 @@ class Outgoing:
         # Whether messages and permits have to wait: the peer must note an expulsion first.
         self._held = False
         self._controls: list[Packet] = []
-        # Of those that supersede each other: the last of each sort that has left.
-        self._last_left: list[Packet] = []
 
     def successor(self, credit: Credit) -> "Outgoing":
         """What is left for a session that begins anew: the last ack and permit.
@@ -116,7 +112,7 @@ class Outgoing:
             self.ask = packet
         elif packet.message is not None:
             self._put_message(packet, sequence_of(packet))
-        elif not self._superseded(packet, self._controls):
+        else:
             self._controls.append(packet)
 
     def hold(self, held: bool) -> None:
@@ -131,7 +127,7 @@ class Outgoing:
             self.ack_due > 0
             or (self.permit_due > 0 and not self._held)
             or self.ask is not None
-            or len(self.controls()) > 0
+            or len(self._controls) > 0
         )
 
     def take_ack(self) -> i64:
@@ -158,31 +154,11 @@ class Outgoing:
 
     def controls(self) -> list[Packet]:
         """Control that may leave as it is, oldest first; `control_left` removes it."""
-        if not self._held:
-            return self._controls
-        return [packet for packet in self._controls if not isinstance(packet, FactsPermit)]
+        return self._controls
 
     def control_left(self, packets: list[Packet]) -> None:
         """These have left."""
         self._controls = [packet for packet in self._controls if packet not in packets]
-        for packet in packets:
-            if supersedes(packet, packet) and not self._superseded(packet, self._last_left):
-                self._last_left.append(packet)
-
-    def put_lost(self, packet: Packet) -> None:
-        """Control was lost on the way: it leaves again, unless later control says more."""
-        for other in self._last_left:
-            if supersedes(other, packet) and other is not packet:
-                return
-        self.put(packet)
-
-    def _superseded(self, packet: Packet, among: list[Packet]) -> bool:
-        """Let `packet` take the place of one that it supersedes; False if there is none."""
-        for place in range(len(among)):
-            if supersedes(packet, among[place]):
-                among[place] = packet
-                return True
-        return False
 
     def repeat_control(self) -> None:
         """The last ack and permit may be lost: let them leave again."""
@@ -190,11 +166,6 @@ class Outgoing:
             self.ack_due = self._ack_last
         if self.permit_due == 0:
             self.permit_due = self._permit_last
-        for packet in self._last_left:
-            if not isinstance(packet, FactsAsk) and not any(
-                supersedes(other, packet) for other in self._controls
-            ):
-                self._controls.append(packet)
 
     # Messages.
 
@@ -269,7 +240,6 @@ class Outgoing:
         self._repeat_head = 0
         self._repeating.clear()
         self._controls.clear()
-        self._last_left.clear()
         self.cut = None
         self.ask = None
         self.ack_due = 0

@@ -10,13 +10,13 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.fact_packets import FactsAck, FactsMessage
-from antecede.core.packets import Ack, Expulsion, Noted, Notice
+from antecede.core.packets import Ack, Ask, Expulsion, Noted, Notice
 from antecede.core.values import Message, Packet
 from antecede.link.core_driver import CoreDriver
 from antecede.link.fences import Fences
 from antecede.link.path.ranges import read_ranges
-from antecede.link.session import ME, Session
+from antecede.link.session import Session
+from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.codec import read_packet
 from antecede.wire.fence import read_stones
 from antecede.wire.frames import (
@@ -25,7 +25,6 @@ from antecede.wire.frames import (
     CREDIT,
     LINK,
     MEMBERS,
-    NAMES,
     NOTED,
     NOTICES,
     NUMBERED,
@@ -38,9 +37,9 @@ from antecede.wire.frames import (
     RESPONSE,
     STOPPED,
     SUSPECTS,
+    WAITING,
 )
 from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
-from antecede.wire.naming import read_names
 from antecede.wire.varint import Reader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40
@@ -60,6 +59,8 @@ class DatagramReader:
         "_number",
         "_part",
         "_surplus",
+        "advice",
+        "asked",
         "messages",
         "news",
         "numbers",
@@ -88,6 +89,9 @@ class DatagramReader:
         self.stopped = False
         # Whether it told of expulsions.
         self.news = False
+        # The lowest message whose permit was asked for, or 0; and whom its sender waits for.
+        self.asked: i64 = 0
+        self.advice: Advice | None = None
 
     def read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
         """Perform all frames of datagram `number`."""
@@ -102,6 +106,8 @@ class DatagramReader:
         self.owed = False
         self.stopped = False
         self.news = False
+        self.asked = 0
+        self.advice = None
         self._perform(session, reader, now_ns)
 
     def _perform(self, session: Session, reader: Reader, now_ns: i64) -> None:
@@ -121,10 +127,10 @@ class DatagramReader:
                 self._read_numbers(session, reader, now_ns)
             elif kind in (NOTICES, NOTED):
                 self._read_news(session, reader, kind, now_ns)
-            elif kind == NAMES:
-                self._read_names(session, reader, now_ns)
             elif kind == PIECE:
                 self._read_piece(session, reader, now_ns)
+            elif kind == WAITING:
+                self.advice = read_waiting(reader)
             else:
                 self.owed = True
                 self._read_control(session, reader, kind)
@@ -132,30 +138,25 @@ class DatagramReader:
     def _read_packet(
         self, session: Session, reader: Reader, kind: i64, start: i64, now_ns: i64
     ) -> None:
-        speech = session.speech
-        if speech is None:
-            packet = read_packet(kind, reader, session.id, self._last)
-            if isinstance(packet, (Notice, Noted, Expulsion)):
-                # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
-                raise RemoteError("news of expulsions with ids, which mean nothing here")
-        else:
-            packet = speech.translated(read_packet(kind, reader, ME, self._last))
+        packet = read_packet(kind, reader, session.id, self._last)
+        if isinstance(packet, (Notice, Noted, Expulsion)):
+            # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
+            raise RemoteError("news of expulsions with ids, which mean nothing here")
         size = reader.position() - start
         message = packet.message
         if message is not None:
-            previous = message.sequence - 1
-            if isinstance(packet, FactsMessage):
-                previous = packet.previous
-            session.credit.check(previous)
+            session.credit.check(message.sequence - 1)
             self._take_message(session, packet, message, size, now_ns)
             return
         self.owed = True
         if session.rows is not None:
             session.rows.arrived(packet, self._number, self._index, size, now_ns)
         self._index += 1
-        if isinstance(packet, (Ack, FactsAck)):
+        if isinstance(packet, Ack):
             session.outgoing.delivered_up_to(packet.sequence)
         self._core.arrive(session, packet, now_ns)
+        if isinstance(packet, Ask):
+            self.asked = packet.lowest
 
     def _take_message(
         self, session: Session, packet: Packet, message: Message, size: i64, now_ns: i64
@@ -216,24 +217,6 @@ class DatagramReader:
         else:
             self._fences.read_noted(session, read_stones(reader, False), now_ns)
 
-    def _read_names(self, session: Session, reader: Reader, now_ns: i64) -> None:
-        """A peer says whom it means by its numbers."""
-        self.owed = True
-        speech = session.speech
-        if speech is None:
-            raise RemoteError("names, where packets name nobody")
-        for who in read_names(reader):
-            process = self._fences.names.number_of(who.name, who.incarnation)
-            if process < 0:
-                process = self._core.new_id()
-                self._fences.names.heard_of(process, who.name, who.incarnation)
-                self._core.introduce(process, who.name)
-                self._core.identify(process, -1, now_ns)
-                if self._fences.bars(who.name, who.incarnation):
-                    self.news = True
-                    self._fences.bury(process, who.name, now_ns)
-            speech.introduced(who.number, process)
-
     def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
         if kind == PART:
             self._part = True
@@ -256,6 +239,6 @@ class DatagramReader:
             reader.positive()
             read_stones(reader, False)
         elif kind == MEMBERS:
-            session.members = reader.positive()
+            session.standing.its_members = reader.positive()
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")

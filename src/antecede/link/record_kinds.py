@@ -24,6 +24,9 @@ ENDED: Final = 80
 NUMBERED: Final = 81
 LOST: Final = 82
 TOLD: Final = 83
-NAMED: Final = 84
 SENT_BEFORE: Final = 85
 LEFT_OUT: Final = 86
+
+FORMER: Final = (84,)
+"""Kinds of earlier versions, not to be used again: 84 said whom a number meant that packets name.
+Only journals of an order that nodes do not have any more hold it, and those are refused."""

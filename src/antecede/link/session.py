@@ -11,10 +11,10 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.link.advice import Waits
 from antecede.link.allowance import Allowance
 from antecede.link.credit import Credit
 from antecede.link.kept import MET_SINCE
-from antecede.link.names import Speech
 from antecede.link.outgoing import Outgoing
 from antecede.link.parts import Assembly, Pieces
 from antecede.link.path.flight import Sent
@@ -76,8 +76,6 @@ class Session:
         "keeps",
         "last_sent_ns",
         "marked",
-        "members",
-        "members_here",
         "name",
         "notices_due",
         "notices_told",
@@ -97,13 +95,13 @@ class Session:
         "rows",
         "seal",
         "sent_before",
-        "speech",
         "standing",
         "token_in",
         "token_out",
         "told_of_expulsion",
         "unnoted",
         "version",
+        "waits",
         "written_name",
     )
 
@@ -116,7 +114,6 @@ class Session:
         payload_limit: i64,
         cumulative: bool,
         rows: SessionRows | None,
-        speech: Speech | None = None,
     ) -> None:
         self.id: Final[i64] = local_id
         self.name: Final = name
@@ -129,7 +126,6 @@ class Session:
         self.assembly: Final = Assembly()
         self.pieces: Final = Pieces()
         self.rows: Final = rows
-        self.speech: Final = speech
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
         # Whether it has a journal, and until it is met, how far our ids had got before a crash.
@@ -172,11 +168,8 @@ class Session:
         self.notices_due = False
         self.notices_told: i64 = 0
         self.noting: list[int] = []
-        # How many members are here for it, itself included; 0 if it has not said so.
-        self.members: i64 = 0
-        # How many are here for this node, as the peer is told; 0 if it is not.
-        self.members_here: i64 = 0
         self.told_of_expulsion = False
+        self.waits: Final = Waits()
         self.datagrams_out: i64 = 0
         self.repeated: i64 = 0
 
@@ -276,8 +269,6 @@ class Session:
         self._probing = False
         self.paced_ns = NEVER_NS
         self.noting = []
-        if self.speech is not None:
-            self.speech.begin_anew()
         self.repeat_notices()
 
     def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
@@ -354,8 +345,6 @@ class Session:
         """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
         path.acknowledged(acked, delay_ns, now_ns)
-        if self.speech is not None and path.flight.settled_names:
-            self.speech.understood_by_peer(path.flight.settled_names)
         if path.flight.settled_controls & BYE_SENT:
             self.standing.bye_was_heard()
         self._repeat_lost_control()
@@ -529,7 +518,7 @@ class Session:
                 self.outgoing.repeat_control()
             if sent.packets is not None:
                 for packet in sent.packets:
-                    self.outgoing.put_lost(packet)
+                    self.outgoing.put(packet)
             if sent.controls & CREDIT_SENT:
                 self.credit.repeat_grant()
             if sent.controls & NOTICES_SENT:

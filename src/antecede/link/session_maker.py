@@ -6,7 +6,6 @@ from mypy_extensions import i64
 
 from antecede.link.core_driver import CoreDriver
 from antecede.link.kept import KeptPeer
-from antecede.link.names import Names, Speech
 from antecede.link.rows import NodeLog, SessionRows
 from antecede.link.session import Session
 from antecede.link.survival import Survival
@@ -52,17 +51,7 @@ class SessionMaker:
                 session.rows.known_as(process)
             self._rows.introduced(session.id, session.rows.process)
 
-    def identify(self, session: Session, names: Names, now_ns: i64) -> None:
-        """It is known who a session is with; others may have spoken of it before."""
-        alias = names.met(session.id, session.name, session.incarnation)
-        if alias >= 0:
-            for other in self._core.sessions.values():
-                if other.speech is not None:
-                    other.speech.renamed(alias, session.id)
-        self._core.identify(session.id, alias, now_ns)
-
     def _make(self, local_id: i64, name: str, datagram_size: i64, process: i64) -> Session:
-        self._core.introduce(local_id, name)
         return Session(
             local_id,
             name,
@@ -71,5 +60,4 @@ class SessionMaker:
             self._payload_limit,
             self._cumulative,
             None if self._rows is None else SessionRows(self._rows, process),
-            Speech(local_id) if self._core.process.names_others() else None,
         )

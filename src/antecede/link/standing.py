@@ -50,6 +50,8 @@ class Standing:
         "_bye_mode",
         "bye_due",
         "heard_ns",
+        "its_members",
+        "our_members",
         "ours",
         "phase",
         "release_due",
@@ -68,6 +70,10 @@ class Standing:
         # When it was heard last, and whether it was reported silent since.
         self.heard_ns: i64 = 0
         self.silent = False
+        # How many members are here for it, itself included, and how many are here for this node,
+        # as it is told; 0: not said.
+        self.its_members: i64 = 0
+        self.our_members: i64 = 0
 
     def successor(self) -> "Standing":
         """How it stands when the very same incarnation begins a session anew."""

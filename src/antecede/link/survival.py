@@ -103,9 +103,6 @@ class Survival:
         """Let the core, which had written these, go on; its peers were added."""
         self._core.perform(self._process.restore(records, now_ns))
         for session in sessions:
-            if session.incarnation == 0:
-                # One that was added since is not among what was restored.
-                self._core.introduce(session.id, session.name)
             self._limit_numbers(session)
             delivered, _ = self._process.expected(session.id)
             session.credit.last = delivered

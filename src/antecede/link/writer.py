@@ -10,7 +10,6 @@ from typing import Final, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, mypyc_attr, u8
 
-from antecede.core.fact_packets import without_watermarks
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
 from antecede.link.fences import Fences
@@ -27,6 +26,7 @@ from antecede.link.session import (
     RESPONSE_SENT,
     Session,
 )
+from antecede.wire.advice import write_waiting
 from antecede.wire.codec import encode, payload_size, write_packet
 from antecede.wire.fence import (
     STONES_MOST,
@@ -59,7 +59,6 @@ from antecede.wire.frames import (
 )
 from antecede.wire.greeting import ADVICE_VERSION, UNKNOWN_SIZE, cut_text
 from antecede.wire.hybrid import write_message
-from antecede.wire.naming import write_names
 from antecede.wire.varint import varint_size, write_varint
 
 PADDING_SHIFT: Final = 4
@@ -69,9 +68,6 @@ SEALED_PING: Final = 96
 """Bytes behind the header of a sealed datagram with a ping or a bye, at least: as large may be the
 answer that its sender is expelled, and no answer is larger than what it answers. Without keys the
 sender would say hello, and be told then; a node whose key was withdrawn is not heard any more."""
-
-CONTROL_ROOM: Final = 192
-"""Bytes that control of the core takes at most, names aside."""
 
 PIECE_HEADER_MOST: Final = 40
 """Bytes around a piece, at most."""
@@ -103,7 +99,6 @@ class DatagramWriter:
         "_header",
         "_index",
         "_last",
-        "_named",
         "_out",
         "_parts",
         "_room",
@@ -120,8 +115,6 @@ class DatagramWriter:
         fences: Fences,
     ) -> None:
         self._fences: Final = fences
-        # Numbers that the datagram has introduced.
-        self._named: list[int] = []
         self._parts: Final = parts
         self._out: Final = out
         self._writer: Final = BytesWriter()
@@ -195,7 +188,6 @@ class DatagramWriter:
         self._index = 0
         self._last = 0
         self._surplus = 0
-        self._named.clear()
         if session.receipts.take_owed():
             writer.append(u8(NUMBERS))
             session.receipts.write(writer, now_ns)
@@ -233,8 +225,8 @@ class DatagramWriter:
             writer.append(u8(PING))
             sent.eliciting = True
             self._wants_answer = True
-            if session.version >= ADVICE_VERSION and session.members_here > 0:
-                write_frame(writer, MEMBERS, session.members_here)
+            if session.version >= ADVICE_VERSION and session.standing.our_members > 0:
+                write_frame(writer, MEMBERS, session.standing.our_members)
             if session.challenge != 0:
                 writer.append(u8(CHALLENGE))
                 write_i64_le(writer, session.challenge)
@@ -244,6 +236,10 @@ class DatagramWriter:
             sent.controls |= RESPONSE_SENT
         if sent.controls != 0:
             sent.eliciting = True
+        if session.waits.due is not None:
+            # Not worth an answer, nor a datagram of its own: it goes with the acknowledgement.
+            write_waiting(writer, session.waits.due)
+            session.waits.due = None
 
     def _write_news(self, session: Session, sent: Sent) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
@@ -343,7 +339,6 @@ class DatagramWriter:
                 write_frame(writer, NUMBERED, surplus)
         if self._parts.goes_on(sequence):
             writer.append(u8(PART))
-        fresh = self._introduce(session, packet)
         start = len(writer)
         if isinstance(packet, DataPacket):
             write_message(packet, writer, self._last)
@@ -352,8 +347,6 @@ class DatagramWriter:
         if len(writer) > self._room:
             writer.truncate(before)
             return False
-        if fresh:
-            self._has_introduced(fresh, sent)
         self._last = sequence
         self._size = size
         self._surplus = surplus
@@ -366,16 +359,12 @@ class DatagramWriter:
     def _is_too_large(self, session: Session, packet: Packet) -> bool:
         """Whether a message fits no datagram, now that they are smaller, and this one is empty."""
         size = payload_size(packet) + FRAME_ROOM // 2
-        if session.speech is not None:
-            size = len(self._introduced(session, packet)) + FRAME_ROOM // 2
         return self._last == 0 and size > session.datagram_size
 
     def _cut(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
         """Begin to send a message in pieces of its frame."""
         sequence = sequence_of(packet)
         frame = encode(packet)
-        if session.speech is not None:
-            frame = self._introduced(session, packet)
         if session.rows is not None:
             session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
         self._index += 1
@@ -423,43 +412,11 @@ class DatagramWriter:
     def _has_written_control(
         self, session: Session, packet: Packet, sent: Sent, now_ns: i64
     ) -> bool:
-        """Append control if it fits, without what need not be said if that is too much."""
+        """Append control if it fits."""
         if len(self._writer) >= self._room - HEADER_MOST or self._index >= PACKETS_MOST:
             return False
-        before = len(self._writer)
-        fresh = self._introduce(session, packet)
-        if fresh and len(self._writer) >= self._room - CONTROL_ROOM:
-            self._writer.truncate(before)
-            packet = without_watermarks(packet)
-            fresh = self._introduce(session, packet)
-        if fresh:
-            self._has_introduced(fresh, sent)
         self._write_packet(session, packet, sent, now_ns)
         return True
-
-    def _introduce(self, session: Session, packet: Packet) -> list[int] | None:
-        """Append who is meant by the numbers in a packet, as far as the peer may not know them."""
-        if session.speech is None:
-            return None
-        unknown = session.speech.unknown(packet)
-        fresh = [number for number in unknown if number not in self._named]
-        if fresh:
-            write_names(self._writer, self._fences.names.named(fresh))
-        return fresh
-
-    def _has_introduced(self, fresh: list[int], sent: Sent) -> None:
-        self._named += fresh
-        sent.introduces(fresh)
-
-    def _introduced(self, session: Session, packet: Packet) -> bytes:
-        """A message with the names that its receiver may not know, in one."""
-        writer = BytesWriter()
-        if session.speech is not None:
-            unknown = session.speech.unknown(packet)
-            if unknown:
-                write_names(writer, self._fences.names.named(unknown))
-        writer.write(encode(packet))
-        return writer.getvalue()
 
     def _write_packet(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
         """Append control."""

@@ -37,8 +37,9 @@ from antecede.live.errors import NodeClosed, Stranded, TimedOut, WrongProcess
 from antecede.live.explaining import Explanation
 from antecede.live.leaving import Linger
 from antecede.live.listeners import Listener
-from antecede.live.node import Node, PeerState
+from antecede.live.node import Node
 from antecede.live.opening import Config, Opening, given_settings
+from antecede.live.peers import PeerState
 from antecede.live.settings import (
     AddressLike,
     KeysLike,
@@ -402,6 +403,10 @@ class BlockingNode:
         """Like `send`, but `BufferFull` where that would wait."""
         copied = payload_bytes(payload)
         return self._in_loop(lambda node: node.try_send(target, copied))
+
+    def meet(self, *names: str, timeout: float | None = None) -> None:
+        """Wait until none of these peers (without names: none at all) is new any more."""
+        self._call(lambda node: node.meet(*names, timeout=timeout))
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far is in its targets' inboxes, in order, read or not.

@@ -198,7 +198,7 @@ class Discovery:
         """Forget somebody who is not listed any more, if nothing can be missed by it."""
         peers = {peer.name: peer for peer in self._node.stats().peers}
         peer = peers.get(name)
-        if peer is None or peer.left or peer.away or not peer.met:
+        if peer is None or peer.left or peer.state == "away" or not peer.met:
             self._forget(name, known=peer is not None)
             return
         now = asyncio.get_running_loop().time()

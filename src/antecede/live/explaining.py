@@ -1,14 +1,23 @@
 """Why is something waiting? What a node knows about it, as values and in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
-from antecede.link.contacts import AWAY, Contact
+from antecede.link.contacts import AWAY, NEW, STATES, Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.notation import duration_text, messages_text
 from antecede.link.session import Session
+from antecede.live.chains import (
+    Chain,
+    chains,
+    reads_nothing,
+    reads_nothing_text,
+    remedy,
+    seconds_text,
+)
+from antecede.live.durations import UNREAD_NS, Durations
 from antecede.trace.datasets import listing
 
 SHOWN: Final = 20
@@ -68,8 +77,8 @@ class PeerState:
 
     name: str
     met: bool
-    away: bool
-    """Whether it has left, and the next node of its name is waited for."""
+    state: str
+    """One of new, here, silent and away."""
     gone: bool
     """Whether its incarnation has ended, or was expelled."""
     silent_ns: int
@@ -88,6 +97,8 @@ class PeerState:
     """Why we do not talk to it, such as another key than the one we know; empty if nothing is."""
     early_in_parts: bool = False
     """Whether there are such among those that wait here."""
+    reads_nothing: bool = False
+    """Whether it is heard and has acknowledged nothing for ten seconds, though it has what to."""
 
     def reasons(self) -> list[str]:
         """What is to be said about it."""
@@ -102,16 +113,16 @@ class PeerState:
             waits = "waits" if self.undelivered == 1 else "wait"
             owed = messages_text(self.undelivered)
             waiting = f"; {owed} {waits} for it" if self.undelivered else ""
-            why = "has left and is not back" if self.away else "has not been met yet"
-            how = f"; {remedy(self.name)}" if self.away and self.undelivered else ""
-            said.append(f"{self.name} {why}{waiting}{how}")
+            why = "has not been met yet" if self.state == STATES[NEW] else "has never been met"
+            said.append(f"{self.name} {why}{waiting}")
             return said
         if self.silent_ns:
             silence = duration_text(self.silent_ns)
             said.append(f"{self.name} has been silent for {silence}; {remedy(self.name)}")
         if self.undelivered:
             owed = messages_text(self.undelivered)
-            said.append(f"{self.name} has not acknowledged {owed}")
+            why = f": {reads_nothing_text(self.name)}" if self.reads_nothing else ""
+            said.append(f"{self.name} has not acknowledged {owed}{why}")
         if self.early:
             early = messages_text(self.early, self.early_in_parts)
             wait = "waits" if self.early == 1 else "wait"
@@ -125,6 +136,8 @@ class PeerState:
 class Explanation:
     """Everything that waits in a node, and for what."""
 
+    name: str
+    """Whose explanation it is."""
     buffered: int
     """Our messages that somebody has not delivered yet."""
     buffered_bytes: int
@@ -137,11 +150,26 @@ class Explanation:
     """Messages that were delivered here, and that the application has not read."""
     held_up: tuple[str, ...]
     """Peers that may have to wait until it does."""
+    chains: tuple[Chain, ...] = ()
+    """For whom messages are held back, and for whom those wait in turn."""
+    undecided: tuple[str, ...] = ()
+    """Why nobody is expelled, though somebody is silent and others wait for that."""
 
     @property
     def dead_owing(self) -> tuple[str, ...]:
         """Peers whose last incarnation ended owing permits that nobody can give any more."""
         return tuple(dict.fromkeys(owed.name for owed in self.owed if owed.gone))
+
+    def is_worth_telling(self, chain: Chain) -> bool:
+        """Whether it says more than the messages that are held back say themselves."""
+        return chain.is_blocked or len(chain.names) > 1
+
+    def as_dict(self) -> dict[str, object]:
+        """All of it in values that JSON has, and in words: the lines of `text`."""
+        found = asdict(self)
+        found["chains"] = [{**asdict(chain), "text": str(chain)} for chain in self.chains]
+        found["text"] = str(self).splitlines()
+        return found
 
     def __str__(self) -> str:
         lines: list[str] = []
@@ -155,6 +183,8 @@ class Explanation:
         lines += [str(held) for held in self.held[:SHOWN]]
         if len(self.held) > SHOWN:
             lines.append(f"and messages to {len(self.held) - SHOWN:,} more peers are held back")
+        lines += [chain.held_back() for chain in self.chains if self.is_worth_telling(chain)]
+        lines += [undecided_text(why) for why in self.undecided]
         lines += [f"{name} ended owing permits; {remedy(name)}" for name in self.dead_owing]
         return "\n".join(lines) or "nothing is waiting"
 
@@ -162,19 +192,32 @@ class Explanation:
 def unread_text(unread: int, held_up: Sequence[str]) -> str:
     """That the application has not read what is here for it, and whom that holds up."""
     said = f"the application has not read {messages_text(unread)}"
-    return f"{said}: held up until it does: {listing(list(held_up))}" if held_up else said
+    return f"{said}: {waits_text(held_up)}" if held_up else said
 
 
-def explain(endpoint: Endpoint, now_ns: int, unread: int | None = None) -> Explanation:
+def waits_text(held_up: Sequence[str]) -> str:
+    """Whom an application that does not read holds up."""
+    return f"held up until it does: {listing(list(held_up))}"
+
+
+def explain(
+    endpoint: Endpoint,
+    now_ns: int,
+    unread: int | None = None,
+    durations: Durations | None = None,
+) -> Explanation:
     """What waits at `endpoint` now; `unread` if messages were taken from its inbox and not read."""
     return Explanation(
+        name=endpoint.name,
         buffered=endpoint.sending.messages_buffered(),
         buffered_bytes=int(endpoint.sending.bytes_held),
         held=held_messages(endpoint),
         owed=owed_permits(endpoint),
-        peers=tuple(peer_state(endpoint, session, now_ns) for session in endpoint.sessions()),
+        peers=tuple(peer_state(endpoint, one, now_ns, durations) for one in endpoint.sessions()),
         unread=len(endpoint.inbox.messages) if unread is None else unread,
         held_up=tuple(endpoint.inbox.held_up()),
+        chains=tuple(chains(endpoint, now_ns, durations)),
+        undecided=tuple(no_majority(endpoint)),
     )
 
 
@@ -213,27 +256,64 @@ def held_messages(endpoint: Endpoint) -> tuple[Held, ...]:
     )
 
 
-def remedy(name: str) -> str:
-    """How to go on without a peer."""
-    return f"if it is gone for good: await node.expel({name!r})"
+def blocked_by(
+    endpoint: Endpoint,
+    now_ns: int,
+    durations: Durations | None = None,
+    undecided: Sequence[str] = (),
+) -> list[str]:
+    """What waits for somebody who does not answer or does not read, and how to go on without.
 
-
-def blocked_by(endpoint: Endpoint) -> list[str]:
-    """What waits for peers that are silent or gone, and how to go on without them."""
-    owing = [owed for owed in owed_permits(endpoint) if owed.gone or owed.silent]
-    waiting = {owed.name: 0 for owed in owing}
-    for owed in owing:
-        # Of two incarnations of a peer, whichever holds up more.
-        waiting[owed.name] = max(waiting[owed.name], owed.waiting)
-    said = [
-        f"{messages_text(count)} {'waits' if count == 1 else 'wait'} for permits that "
-        f"{name} owes, which is silent or gone; {remedy(name)}"
-        for name, count in waiting.items()
-    ]
+    `undecided` says why nobody is expelled for it: that there is no majority for instance.
+    """
+    waiting = [chain for chain in chains(endpoint, now_ns, durations) if chain.is_blocked]
+    said = [f"{chain.held_back()}; {chain.remedy}" for chain in waiting]
+    named = {chain.last for chain in waiting}
     for contact in endpoint.directory.by_name.values():
-        if contact.name not in waiting and (reason := fills_the_buffer(endpoint, contact)):
+        if contact.name not in named and (
+            reason := fills_the_buffer(endpoint, contact)
+            or owes_to_application(endpoint, contact.session, now_ns, durations)
+        ):
             said.append(reason)
-    return said
+    if durations is not None and durations.unread_ns(now_ns) >= UNREAD_NS:
+        held_up = endpoint.inbox.held_up()
+        if held_up:
+            long = seconds_text(durations.unread_ns(now_ns))
+            said.append(f"the application has read nothing for {long}: {waits_text(held_up)}")
+    return said + [undecided_text(why) for why in undecided]
+
+
+def undecided_text(why: str) -> str:
+    """That a policy has not decided, and what helps."""
+    return f"{why}: nobody is expelled; if you know who is gone for good: await node.expel(NAME)"
+
+
+def no_majority(endpoint: Endpoint) -> list[str]:
+    """That a peer which does not answer is not expelled, as too few others answer; or nothing."""
+    detector = endpoint.detector
+    answered, members = int(detector.undecided), int(detector.members)
+    if answered == 0 or 2 * answered > members:
+        return []
+    owing = any(
+        session.standing.silent and endpoint.waiting_for.owes(session)
+        for session in endpoint.sessions()
+    )
+    return [f"no majority ({answered} of {members})"] if owing else []
+
+
+def owes_to_application(
+    endpoint: Endpoint, session: Session, now_ns: int, durations: Durations | None
+) -> str:
+    """That a peer takes what is sent to it, and its application does not read; else nothing."""
+    if not session.is_here() or not reads_nothing(session, now_ns, durations):
+        return ""
+    count = endpoint.sending.messages_owed(session)
+    waits = "waits" if count == 1 else "wait"
+    name = session.name
+    return (
+        f"{reads_nothing_text(name)}: {messages_text(count)} {waits} for that; let it read, or go "
+        f"on without it: await node.expel({name!r})"
+    )
 
 
 def fills_the_buffer(endpoint: Endpoint, contact: Contact) -> str:
@@ -269,7 +349,9 @@ def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
     return found
 
 
-def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
+def peer_state(
+    endpoint: Endpoint, session: Session, now_ns: int, durations: Durations | None = None
+) -> PeerState:
     """What may be wrong with the peer of this session."""
     after, early = endpoint.expected(session)
     standing = session.standing
@@ -278,7 +360,7 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
     return PeerState(
         name=session.name,
         met=session.met,
-        away=contact is not None and contact.state() == AWAY,
+        state=STATES[AWAY if contact is None else contact.state()],
         gone=session.ended or (contact is not None and contact.expelled),
         silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
         undelivered=endpoint.sending.messages_owed(session),
@@ -288,4 +370,5 @@ def peer_state(endpoint: Endpoint, session: Session, now_ns: int) -> PeerState:
         refusal="" if contact is None else contact.refusal,
         objection="" if contact is None else contact.objection,
         early_in_parts=session.assembly.in_parts(),
+        reads_nothing=session.is_here() and reads_nothing(session, now_ns, durations),
     )

@@ -4,20 +4,16 @@ import asyncio
 import logging
 from typing import Final
 
+from antecede.core.catalogue import NOT_FOR_NODES
 from antecede.journal.disk import Disk, SyncedDisk
 from antecede.journal.journal import Journal
 from antecede.link.kept import Kept
 from antecede.link.tokens import Tokens
 from antecede.live.errors import BadConfiguration
 from antecede.live.keeping import Keeper
-from antecede.live.settings import Settings
+from antecede.live.settings import FORMER_ORDER, Settings
 
-FACTS_ORDER: Final = "hybrid-facts"
-
-FACTS_SETTINGS: Final = ("facts", "filter_bits", "hops", "watermarks", "exceptions")
-"""The settings that concern this protocol only, and are called as it calls them."""
-
-KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps", FACTS_ORDER)
+KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
 """The protocols whose state can be written down."""
 
 log = logging.getLogger(__name__)
@@ -75,7 +71,7 @@ def read_kept(
     settings: Settings, tokens: Tokens, records: list[bytes] | None
 ) -> tuple[Kept, list[bytes]]:
     """What the journal says, and the records of the core; a new life if the last one is over."""
-    order = order_kept(settings)
+    order = settings.protocol
     if records is None:
         return Kept(settings.name, order, tokens.incarnation()), []
     kept = Kept(settings.name, order, 0)
@@ -84,6 +80,13 @@ def read_kept(
         raise BadConfiguration(
             f"the journal {settings.journal} is {kept.name!r}'s, not {settings.name!r}'s; "
             "each node needs one of its own"
+        )
+    if kept.order.partition(" ")[0] == FORMER_ORDER:
+        # What it was told of its options follows the name.
+        raise BadConfiguration(
+            f"the journal {settings.journal} was written with the order {FORMER_ORDER!r}: "
+            f"{NOT_FOR_NODES[FORMER_ORDER]}. Let the version that wrote it finish its work and "
+            "close the node, then begin with another journal"
         )
     if kept.order != order:
         raise BadConfiguration(
@@ -95,12 +98,3 @@ def read_kept(
         kept.begin_anew(max(tokens.incarnation(), int(kept.incarnation) + 1))
         core = []
     return kept, core
-
-
-def order_kept(settings: Settings) -> str:
-    """The order, and of `hybrid-facts` all that its records depend on: they are calls."""
-    if settings.order != FACTS_ORDER:
-        return settings.protocol
-    names = (*FACTS_SETTINGS, "stalled_after")
-    said = ", ".join(f"{name} {getattr(settings, name)}" for name in names)
-    return f"{settings.order} ({said})"

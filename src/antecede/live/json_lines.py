@@ -402,8 +402,8 @@ async def drain(
     while not answering.done() and answers.count != answered:
         answered = answers.count
         await asyncio.wait([answering], timeout=node.settings.linger)
-    if node.closed and node._stranded():  # There was a second signal meanwhile.
-        names = node._stranded()
+    if node.closed and node._endpoint.stranded():  # There was a second signal meanwhile.
+        names = node._endpoint.stranded()
         raise Stranded(names, node.settings.linger, node._obstacles(names))
     limit = node.settings.linger if answering.done() else 0.0
     try:

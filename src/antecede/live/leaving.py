@@ -24,7 +24,6 @@ class Leaving:
         progress: Notifier,
         now: Callable[[], int],
         flush: Callable[[], None],
-        *,
         has_journal: bool,
     ) -> None:
         self._endpoint: Final = endpoint

@@ -39,6 +39,8 @@ class Listeners:
         """How many messages to each peer have been given up."""
         self.left_out: Final[dict[str, int]] = {}
         """How many messages each peer did not get because it was away."""
+        self.expulsions = 0
+        """How many peers were expelled, by whomever."""
         self._said: Final[dict[str, tuple[float, int]]] = {}
         self._untold: dict[str, int] = {}
         self._reasons: dict[str, dict[str, None]] = {}
@@ -74,6 +76,7 @@ class Listeners:
         elif isinstance(report, NodeFenced):
             log.error("%s", fenced_sentence(self._name, report))
         elif isinstance(report, (PathNarrow, PeerExpelled)):
+            self.expulsions += isinstance(report, PeerExpelled)
             log.warning("%s: %s", self._name, report)
         else:
             log.info("%s: %s", self._name, report)

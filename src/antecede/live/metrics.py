@@ -5,10 +5,10 @@ have a name for one, it is used as Prometheus spells it (dots become underscores
 `_total`); all others begin with `antecede_`. `NodeCollector` reads `node.stats()` when somebody
 asks, so that messages cost nothing.
 
-`serve_metrics` answers `/metrics` and `/healthz` over HTTP, in the loop of the node: a loop that
-hangs does not answer, which is what a health check should find. A node with a thousand peers has
-twelve thousand lines to tell. They are written some at a time, with turns of the loop between: how
-long the loop is held up does not depend on the peers.
+`serve_metrics` answers `/metrics`, `/healthz`, `/readyz` and `/explain` over HTTP, in the loop of
+the node: a loop that hangs does not answer, which is what a health check should find. A node with a
+thousand peers has fourteen thousand lines to tell. They are written some at a time, with turns of
+the loop between: how long the loop is held up does not depend on the peers.
 
 The conventions' histograms of durations are not offered: they would have to look at the clock twice
 for every message. The event log has every latency, and more of it.
@@ -22,12 +22,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
+from urllib.parse import parse_qsl
 
 from antecede.live.accepting import Callers, listen
 from antecede.live.addresses import Address
 from antecede.live.errors import CannotBind, MissingExtra
+from antecede.live.explaining import Explanation
 from antecede.live.stats import Health, PeerStats, Stats
 from antecede.live.waiting import one_turn
 
@@ -42,6 +45,9 @@ CONNECTIONS_MOST: Final = 64
 SCRAPE_SECONDS_MAX: Final = 10.0
 LINES_PER_TURN: Final = 256
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+TEXT_TYPE: Final = "text/plain; charset=utf-8"
+JSON_TYPE: Final = "application/json"
+PATHS: Final = "/metrics, /healthz, /readyz and /explain"
 
 MetricFamily: TypeAlias = Any
 """prometheus_client is loaded only when metrics are wanted, and may not be installed."""
@@ -58,6 +64,9 @@ class Watched(Protocol):
 
     async def stats_in_turns(self) -> Stats:
         """The same, without holding up the loop."""
+
+    def explain(self) -> Explanation:
+        """Why is something waiting?"""
 
     def health(self, stats: Stats | None = None) -> Health:
         """Whether it can do its work, going by these figures if there are some."""
@@ -117,6 +126,12 @@ NODE_COUNTERS: Final = figures_of(
         "Copies of messages, large ones by parts, one for each target.",
     ),
     ("antecede_undeliverable", "undeliverable", "Copies given up because their target is gone."),
+    (
+        "antecede_left_out",
+        "left_out",
+        "Copies of messages that were not sent, as their targets were away.",
+    ),
+    ("antecede_expulsions", "expulsions", "Peers that were expelled, by whomever."),
     (
         "antecede_payloads_too_large",
         "too_large",
@@ -181,6 +196,16 @@ NODE_GAUGES: Final = figures_of(
         "buffer_limit_bytes",
         "Payload bytes that may be buffered before send waits.",
     ),
+    (
+        "antecede_held_back_messages",
+        "held_back",
+        "Messages held back because a permit is missing.",
+    ),
+    (
+        "antecede_held_back_oldest_seconds",
+        "held_back_ns",
+        "How long ago the oldest message that is held back was sent.",
+    ),
     ("antecede_inbox_messages", "inbox", "Messages delivered and not yet read by the application."),
     ("antecede_peers", "peers", "Peers known by name."),
     ("antecede_peers_met", "peers_met", "Peers that have answered."),
@@ -222,6 +247,16 @@ PEER_GAUGES: Final = figures_of(
         "Messages for the peer that it has not acknowledged.",
     ),
     (
+        "antecede_peer_held_back_messages",
+        "held_back",
+        "Messages held back until the peer answers: this node, or whoever waits for it.",
+    ),
+    (
+        "antecede_peer_held_back_oldest_seconds",
+        "held_back_ns",
+        "How long ago the oldest message that is held back because of the peer was sent.",
+    ),
+    (
         "antecede_peer_round_trip_seconds",
         "round_trip_ns",
         "The smoothed time to the peer and back.",
@@ -237,6 +272,12 @@ PEER_GAUGES: Final = figures_of(
 )
 
 HEALTHY: Final = Figure(GAUGE, "antecede_healthy", "", "1 if the node can do its work.")
+READY: Final = Figure(
+    GAUGE, "antecede_ready", "", "1 if besides nothing is blocked: nothing waits for who is silent."
+)
+PEERS_BY_STATE: Final = Figure(
+    GAUGE, "antecede_peers_by_state", "", "Peers that are new, here, silent or away."
+)
 
 
 def node_figures(stats: Stats, health: Health) -> Iterator[tuple[Figure, dict[str, str], float]]:
@@ -248,6 +289,9 @@ def node_figures(stats: Stats, health: Health) -> Iterator[tuple[Figure, dict[st
             labels = common | {"messaging_operation_name": OPERATIONS[figure.name]}
         yield figure, labels, figure.read(stats)
     yield HEALTHY, common, float(bool(health))
+    yield READY, common, float(health.is_ready)
+    for state, count in stats.peers_by_state.items():
+        yield PEERS_BY_STATE, common | {"state": state}, float(count)
 
 
 # As text.
@@ -257,8 +301,9 @@ async def exposition(node: Watched, per_peer: bool) -> bytes:
     """Everything that there is to tell, in the text format of Prometheus."""
     stats = await node.stats_in_turns()
     lines: list[str] = []
-    for figure, labels, value in node_figures(stats, node.health(stats)):
-        lines += [*heading(figure), f"{figure.told}{{{written(labels)}}} {value!r}"]
+    for figure, found in groupby(node_figures(stats, node.health(stats)), itemgetter(0)):
+        lines += heading(figure)
+        lines += [f"{figure.told}{{{written(labels)}}} {value!r}" for _, labels, value in found]
     for figure in (*PEER_COUNTERS, *PEER_GAUGES) if per_peer else ():
         await add_peer_lines(lines, figure, stats)
     return ("\n".join(lines) + "\n").encode()
@@ -316,9 +361,12 @@ class NodeCollector:
     def collect(self) -> Iterator[MetricFamily]:
         """Every figure as it stands now."""
         stats, health = self._read()
-        for figure, labels, value in node_figures(stats, health):
-            metric = self._families[figure.kind](figure.name, figure.meaning, labels=list(labels))
-            metric.add_metric(list(labels.values()), value)
+        for figure, found in groupby(node_figures(stats, health), itemgetter(0)):
+            values = list(found)
+            named = list(values[0][1])
+            metric = self._families[figure.kind](figure.name, figure.meaning, labels=named)
+            for _, labels, value in values:
+                metric.add_metric(list(labels.values()), value)
             yield metric
         names = ["messaging_system", "messaging_client_id", "peer"]
         for figure in (*PEER_COUNTERS, *PEER_GAUGES) if self._per_peer else ():
@@ -345,7 +393,7 @@ class NodeCollector:
 
 
 class MetricsServer:
-    """Answers `/metrics` and `/healthz`; as a context it stops at the end."""
+    """Answers requests over HTTP about one node; as a context it stops at the end."""
 
     def __init__(self, node: Watched, *, per_peer: bool) -> None:
         self._node = node
@@ -441,17 +489,27 @@ class MetricsServer:
 
     async def _response(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
-        path = rest.partition(b" ")[0].partition(b"?")[0]
+        path, _, query = rest.partition(b" ")[0].partition(b"?")
         if method not in (b"GET", b"HEAD"):
-            return response(405, "text/plain", b"only GET\n", {"Allow": "GET, HEAD"})
+            return response(405, TEXT_TYPE, b"only GET\n", {"Allow": "GET, HEAD"})
         if path == b"/metrics":
             answer = response(200, CONTENT_TYPE, await exposition(self._node, self._per_peer))
-        elif path == b"/healthz":
+        elif path in (b"/healthz", b"/readyz"):
             health = self._node.health(await self._node.stats_in_turns())
-            answer = response(200 if health else 503, "application/json", health_body(health))
+            well = bool(health) if path == b"/healthz" else health.is_ready
+            answer = response(200 if well else 503, JSON_TYPE, health_body(health))
+        elif path == b"/explain":
+            answer = self._explanation(wants_json(query, request))
         else:
-            answer = response(404, "text/plain", b"there are /metrics and /healthz\n")
+            answer = response(404, TEXT_TYPE, f"there are {PATHS}\n".encode())
         return answer if method == b"GET" else answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+
+    def _explanation(self, as_json: bool) -> bytes:
+        explanation = self._node.explain()
+        if as_json:
+            body = json.dumps(explanation.as_dict()).encode() + b"\n"
+            return response(200, JSON_TYPE, body)
+        return response(200, TEXT_TYPE, f"{explanation}\n".encode(errors="replace"))
 
 
 async def serve_metrics(
@@ -466,8 +524,20 @@ async def serve_metrics(
     return server
 
 
+def wants_json(query: bytes, request: bytes) -> bool:
+    """Whether a request wants JSON rather than text: by `?format=json`, or by what it accepts."""
+    formats = [value for name, value in parse_qsl(query.decode("latin-1")) if name == "format"]
+    if formats:
+        return formats[-1] == "json"
+    for line in request.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"accept" and JSON_TYPE.encode() in value.lower():
+            return True
+    return False
+
+
 def health_body(health: Health) -> bytes:
-    """What `/healthz` says."""
+    """What `/healthz` and `/readyz` say."""
     return json.dumps({"status": health.status, **asdict(health)}).encode() + b"\n"
 
 

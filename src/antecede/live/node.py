@@ -9,10 +9,9 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Coroutine, Mapping, Sequence
 from threading import get_ident
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Self
 
 from antecede.core.errors import Fenced, LocalError
 from antecede.core.process import NEVER_NS
@@ -33,12 +32,14 @@ from antecede.live.errors import (
     fenced_sentence,
 )
 from antecede.live.expelling import Expelling
-from antecede.live.explaining import Explanation, blocked_by, explain, obstacles
+from antecede.live.explaining import Explanation, blocked_by, explain, no_majority, obstacles
+from antecede.live.introducing import Introductions
 from antecede.live.keeping import AppJournal, Keeper, Parts
 from antecede.live.leaving import Leaving, Linger
 from antecede.live.listeners import Listener, Listeners
-from antecede.live.names import checked_name, process_id
-from antecede.live.peers import read_keys
+from antecede.live.names import checked_name
+from antecede.live.outbound import Outbound, Surroundings
+from antecede.live.peers import PeerState, read_keys
 from antecede.live.reading import ReadingInTurns
 from antecede.live.reloading import reload
 from antecede.live.room import Room
@@ -46,20 +47,18 @@ from antecede.live.security.choosing import give_keys
 from antecede.live.security.guarding import KeyGuard
 from antecede.live.seeking import follow, forget, troubles
 from antecede.live.settings import AddressLike, KeysLike, Settings
+from antecede.live.stalls import Stalls
 from antecede.live.stats import Figures, Health, Stats, health_of
-from antecede.live.targets import Payload, Targets, chosen_targets, payload_bytes
+from antecede.live.targets import Payload
 from antecede.live.tracing import LiveTrace, TraceKeeping
 from antecede.live.transport import Transport
 from antecede.live.waiting import Notifier
-from antecede.trace.datasets import listing
 
 AFTER_FAILURE_NS: Final = 100_000_000
 """When the timer rings again after something has failed in it: soon, but not at once for ever."""
 
 ASLEEP_NS: Final = 1_000_000_000
 """A timer that rings this much too late has slept: a loop that was blocked, a stopped process."""
-
-PeerState: TypeAlias = Literal["new", "here", "silent", "away"]
 
 log = logging.getLogger(__name__)
 
@@ -102,13 +101,9 @@ class Node:
         self._room: Final = Room(
             settings, endpoint, self._deliveries, self._progress, self._check_open
         )
+        self._outbound: Final = self._make_outbound()
         self._leaving: Final = Leaving(
-            endpoint,
-            self._room,
-            self._progress,
-            self._now,
-            self._flush,
-            has_journal=keeper is not None,
+            endpoint, self._room, self._progress, self._now, self._flush, keeper is not None
         )
         self._flush_planned = False
         # When the timer was to ring: one that rings much later was asleep.
@@ -116,6 +111,7 @@ class Node:
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
+        self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
         self._figures: Final = Figures(
             settings,
             endpoint,
@@ -126,11 +122,14 @@ class Node:
             transport,
             self._turns.intake,
             keeper,
+            self._stalls.durations,
+            self._now,
         )
         self._trace: Final = TraceKeeping(trace, self._loop)
+        self._introductions: Final = Introductions(settings.name, endpoint, transport, self._trace)
         transport.start(self._turns)
         for name in settings.peers:
-            self._introduce(name, settings.address_of(name))
+            self._introductions.introduce(name, settings.address_of(name))
         self._journal: Final = self._begin_journal()
         self._trace.begin()
         self._plan_flush()
@@ -195,7 +194,7 @@ class Node:
         before = () if self._guard is None else self._guard.ring.known_keys(checked_name(name))
         give_keys(self._guard, self.settings, name, read_keys(keys))
         try:
-            self._introduce(name, address)
+            self._introductions.introduce(name, address)
         except Exception:
             if self._guard is not None:
                 self._guard.ring.set_keys(name, before)
@@ -205,13 +204,11 @@ class Node:
     def remove_peer(self, name: str) -> None:
         """Forget a peer that has left; one that has not is expelled first (see `expel`)."""
         self._belonging.check()
-        if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, tuple(self.peers))
+        self._check_known(name)
         address = self._endpoint.directory.by_name[name].address
         self._endpoint.remove_peer(name, self._now())
         forget(address, self._endpoint.directory, self._transport)
-        self._after_step()
-        self._plan_flush()
+        self._after_change()
 
     def set_keys(self, name: str, keys: KeysLike) -> None:
         """From now on a peer has these public keys, and no others.
@@ -220,12 +217,10 @@ class Node:
         of these. Nothing has changed if this raises.
         """
         self._check_open()
-        if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, tuple(self.peers))
+        self._check_known(name)
         give_keys(self._guard, self.settings, name, read_keys(keys))
         self._endpoint.follow_keys(self._now())
-        self._after_step()
-        self._plan_flush()
+        self._after_change()
 
     def reload(self, settings: Settings) -> None:
         """Take over the peers and the keys that these settings name, without a restart.
@@ -249,11 +244,9 @@ class Node:
 
     def _expel(self, name: str, reason: str) -> None:
         self._check_open()
-        if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, tuple(self.peers))
+        self._check_known(name)
         self._endpoint.expel(name, reason, self._now())
-        self._after_step()
-        self._plan_flush()
+        self._after_change()
 
     # Sending.
 
@@ -276,7 +269,7 @@ class Node:
             return sequence
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
-            return (await self._send_with_care(target, payload, timeout))[0]
+            return (await self._outbound.send(target, payload, timeout))[0]
         if not self._flush_planned:
             self._plan_flush()
         return sequence
@@ -286,20 +279,15 @@ class Node:
     ) -> int:
         """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
         self._belonging.check()
-        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
-        if sequence == 0:
-            return (await self._send_with_care(target, payload, timeout))[0]
-        if not self._flush_planned:
-            self._plan_flush()
-        return sequence
+        return (await self._send_naming(target, payload, timeout))[0]
 
     async def _send_naming(
-        self, target: str | Sequence[str], payload: Payload
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> tuple[int, list[str]]:
         """Like `send_buffered`; with the message's id the names of those who are left out."""
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
-            return await self._send_with_care(target, payload, None)
+            return await self._outbound.send(target, payload, timeout)
         if not self._flush_planned:
             self._plan_flush()
         return sequence, []
@@ -310,17 +298,20 @@ class Node:
             self._belonging.refuse()
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
-            payload = payload_bytes(payload)
-            targets = self._resolve(target, payload)
-            self._room.check(targets, payload)
-            sequence = self._hand_over(targets, payload)
-            if targets.to_self:
-                self._deliveries.notify()
+            sequence = self._outbound.try_send(target, payload)
             if self._endpoint.sending.wants_flush():
                 self._write_out()
         if not self._flush_planned:
             self._plan_flush()
         return sequence
+
+    async def meet(self, *names: str, timeout: float | None = None) -> None:
+        """Wait until none of these peers (without names: none at all) is new any more.
+
+        Each is here then, or away: it does not take longer than `meet_within`. A handler that uses
+        `try_send` does this first.
+        """
+        await self._outbound.meet(names, timeout)
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
@@ -402,17 +393,21 @@ class Node:
             closed=self._closed,
             trace_failure=self._trace.failure,
             journal_failure=None if self._keeper is None else self._keeper.failure(),
-            takes_no_news=self._endpoint.directory.takes_no_news(),
+            takes_no_news=self._endpoint.takes_no_news(),
             fenced=self._endpoint.fenced,
             policy_failure=self._expelling.failure,
-            blocked=blocked_by(self._endpoint),
+            blocked=blocked_by(
+                self._endpoint, self._now(), self._stalls.durations, no_majority(self._endpoint)
+            ),
             held_up=self._endpoint.inbox.held_up(),
             splits=self._endpoint.directory.splits(),
         )
 
     def explain(self) -> Explanation:
         """Why is something waiting? Print it."""
-        return explain(self._endpoint, self._now(), self._deliveries.unread())
+        return explain(
+            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+        )
 
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
@@ -431,10 +426,6 @@ class Node:
         goes on after its `async for` and leaves as it should; a second signal interrupts it."""
         for number in signals or (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._on_signal, number)
-
-    def _stranded(self) -> list[str]:
-        """The peers that may miss something if this node stopped now, or had when it stopped."""
-        return self._endpoint.stranded()
 
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
@@ -521,6 +512,7 @@ class Node:
                 self._endpoint.has_slept(late_ns, now_ns)
             self._endpoint.expire(now_ns)
             self._expelling.look(now_ns)
+            self._stalls.look(now_ns)
             self._after_step()
         except BaseException:
             self._wake_at(now_ns + AFTER_FAILURE_NS)
@@ -534,54 +526,31 @@ class Node:
 
     # Sending, inside.
 
-    async def _send_with_care(
-        self, target: str | Sequence[str], given: Payload, timeout: float | None
-    ) -> tuple[int, list[str]]:
-        """Send what is not an ordinary message to one peer with room for it; who was left out."""
-        payload = payload_bytes(given)
-        sending = self._endpoint.sending
-        if isinstance(target, Iterable) and not isinstance(target, str):
-            target = list(target)  # It is looked at again after every wait.
-        targets = self._resolve(target, payload)
-        paced = sending.wants_flush()
-        if paced:
-            self._flush()
-        if paced or self._room.must_wait(targets, payload):
-            wait = self._room.wait(partial(self._resolve, target, payload), payload, paced)
-            targets = await self._in_time(wait, timeout, targets)
-            if sending.wants_flush():
-                self._flush()
-        sequence = self._hand_over(targets, payload)
-        self._plan_flush()
-        if not sending.large_is_done():
-            await self._room.wait_for_large()
-        if targets.to_self:
-            self._deliveries.notify()
-        return sequence, targets.left_out
+    def _make_outbound(self) -> Outbound:
+        return Outbound(
+            self.settings,
+            self._endpoint,
+            self._room,
+            self._progress,
+            Surroundings(
+                now=self._now,
+                check=self._check_may_send,
+                flush=self._flush,
+                plan_flush=self._plan_flush,
+                after_step=self._after_step,
+                notify=self._deliveries.notify,
+                obstacles=self._obstacles,
+            ),
+        )
 
-    async def _in_time(
-        self, wait: Coroutine[None, None, Targets], timeout: float | None, targets: Targets
-    ) -> Targets:
-        """What `wait` answers; `TimedOut`, with who is in the way, if that takes too long."""
-        if timeout is None:
-            return await wait
-        try:
-            async with asyncio.timeout(timeout):
-                return await wait
-        except TimeoutError:
-            names = targets.awaited or [contact.name for contact in targets.contacts]
-            known = "; ".join(self._obstacles(names)) or f"waiting for {listing(names)}"
-            raise TimedOut("send", timeout, known) from None
+    def _check_known(self, name: str) -> None:
+        if name not in self._endpoint.directory.by_name:
+            raise UnknownPeer(name, tuple(self._endpoint.directory.by_name))
 
-    def _introduce(self, name: str, address: object, seen_at: object = None) -> None:
-        checked_name(name)
-        resolved = self._transport.locate(name, address)
-        size = self._transport.datagram_size(resolved if seen_at is None else seen_at)
-        process = process_id(name)
-        self._trace.note_process(process, name)
-        stranger = seen_at is not None
-        self._endpoint.add_peer(name, resolved, process, size, self._now(), stranger)
-        self._transport.seek(resolved)
+    def _check_may_send(self) -> None:
+        self._check_open()
+        if self._keeper is not None:
+            self._keeper.check()
 
     def _check_open(self) -> None:
         self._belonging.check()
@@ -590,23 +559,6 @@ class Node:
             raise Fenced(fenced_sentence(self.name, self._endpoint.fenced))
         if self._closing:
             raise NodeClosed(self.name)
-
-    def _resolve(self, target: object, payload: bytes) -> Targets:
-        """Whom a message is for, if it can be sent."""
-        self._check_open()
-        if self._keeper is not None:
-            self._keeper.check()
-        return chosen_targets(self._endpoint.directory, target, payload, self.settings)
-
-    def _hand_over(self, targets: Targets, payload: bytes) -> int:
-        """Send, and report targets that get nothing: they do not keep it from the others."""
-        endpoint = self._endpoint
-        sequence = endpoint.sending.send(targets.contacts, targets.to_self, payload, self._now())
-        for name in targets.left_out:
-            endpoint.losses.leave_out(name, sequence)
-        if targets.left_out:
-            self._after_step()
-        return sequence
 
     # Output, inside.
 
@@ -657,6 +609,11 @@ class Node:
         else:
             self._plan_flush()
 
+    def _after_change(self) -> None:
+        """The application has changed something: tell, and let it show soon."""
+        self._after_step()
+        self._plan_flush()
+
     def _announce(self) -> None:
         reports = list(self._endpoint.reports)
         self._endpoint.reports.clear()
@@ -668,20 +625,8 @@ class Node:
                 self._closing = True
                 self._loop.call_soon(self._stop_fenced)
             follow(report, self._endpoint.directory, self._transport)
-            if not isinstance(report, Stranger) or self._has_let_in(report):
+            if not isinstance(report, Stranger) or self._introductions.has_let_in(report):
                 self._listeners.tell(report)
-
-    def _has_let_in(self, stranger: Stranger) -> bool:
-        """Introduce a stranger, who will be welcome at its next hello; whether that is told."""
-        if stranger.name in self._endpoint.directory.by_name:
-            return False  # It had said hello twice before it could be introduced.
-        try:
-            self._introduce(stranger.name, None, stranger.address)
-        except LocalError as error:
-            if self._endpoint.directory.announces(stranger.name, self._now()):
-                log.info("%s: a stranger cannot be let in: %s", self.name, error)
-            return False
-        return self._endpoint.directory.announces(stranger.name, self._now())
 
     # Leaving, inside.
 
@@ -734,7 +679,7 @@ class Node:
             if known.name not in self._endpoint.directory.by_name:
                 # It was added later, or let in: it will say hello.
                 seen_at = (self.address.host, 0) if known.stranger else None
-                self._introduce(known.name, None, seen_at)
+                self._introductions.introduce(known.name, None, seen_at)
                 self._endpoint.directory.by_name[known.name].recalled = True
         confirming = self._deliveries.confirming
         assert confirming is not None, "there is a journal"

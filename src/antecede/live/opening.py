@@ -17,7 +17,7 @@ from antecede.link.limits import Limits
 from antecede.link.session import ME
 from antecede.link.tokens import Tokens
 from antecede.live.carriers import open_transport
-from antecede.live.journals import FACTS_ORDER, FACTS_SETTINGS, open_keeper
+from antecede.live.journals import open_keeper
 from antecede.live.keeping import Keeper
 from antecede.live.listeners import Listener
 from antecede.live.names import process_id
@@ -186,7 +186,7 @@ def start_kept(
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
         socket_bytes=transport.socket_bytes,
-        order=order_said(settings),
+        order=settings.protocol,
         keeps=keeper is not None,
     )
     cumulative = settings.order != "none"
@@ -208,11 +208,9 @@ def start_kept(
 def make_core(settings: Settings) -> NodeProcess:
     """The protocol that the settings ask for, with the limits they name."""
     info = find_protocol(settings.protocol)
-    options = info.node_options | protocol_options(settings)
     core = info.create(
         ME,
         NUMBERS,
-        **options,
         send_limit=max(settings.send_limit, 2) * 2,
         receive_limit=max(1, settings.receive_window // MESSAGE_COST),
         payload_limit=CORE_PAYLOAD_LIMIT,
@@ -220,22 +218,6 @@ def make_core(settings: Settings) -> NodeProcess:
     )
     assert isinstance(core, NodeProcess), f"{settings.order} is not for nodes"
     return core
-
-
-def protocol_options(settings: Settings) -> dict[str, object]:
-    """The settings that concern one protocol only."""
-    if settings.order != FACTS_ORDER:
-        return {}
-    options = {name: getattr(settings, name) for name in FACTS_SETTINGS}
-    return {**options, "stall_ns": settings.stalled_after_ns}
-
-
-def order_said(settings: Settings) -> str:
-    """The order as peers are told: those that must be equal everywhere are part of it."""
-    if settings.order != FACTS_ORDER:
-        return settings.protocol
-    budget = f"{settings.facts} facts, {settings.filter_bits} bits"
-    return f"{settings.order} ({budget}, {settings.exceptions} exceptions)"
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.live.addresses import Address, parse_address
@@ -11,6 +11,9 @@ from antecede.live.security.keys import PublicKey, parse_public
 
 LEARN: Final = "learn"
 """The address of a peer that is to say hello first, where a file needs a text."""
+
+PeerState: TypeAlias = Literal["new", "here", "silent", "away"]
+"""How a peer stands: added lately and not met, met and not over, here and not heard, or gone."""
 
 FIELDS: Final = frozenset({"address", "keys"})
 

@@ -26,6 +26,6 @@ def reload(node: "Node", settings: Settings) -> None:
             node.remove_peer(name)
     for name in settings.peers:
         if name not in node.peers:
-            node._introduce(name, settings.address_of(name))
+            node._introductions.introduce(name, settings.address_of(name))
     node._after_step()
     node._plan_flush()

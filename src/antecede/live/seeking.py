@@ -3,16 +3,24 @@
 from collections.abc import Sequence
 
 from antecede.link.directory import Directory
-from antecede.link.reports import PeerBack, PeerMet, PeerRestarted, PeerSilent, Report
+from antecede.link.reports import (
+    PeerBack,
+    PeerExpelled,
+    PeerLeft,
+    PeerMet,
+    PeerRestarted,
+    PeerSilent,
+    Report,
+)
 from antecede.live.transport import Transport
 
 
 def follow(report: Report, directory: Directory, transport: Transport) -> None:
-    """Let the transport look for a peer that has fallen silent, until it is back."""
+    """Let the transport look for a peer that is silent or away, until it is back."""
     contact = directory.by_name.get(report.name)
     if contact is None or contact.address is None:
         return
-    if isinstance(report, PeerSilent):
+    if isinstance(report, PeerSilent | PeerLeft | PeerExpelled):
         transport.seek(contact.address)
     elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
         transport.found(contact.address)

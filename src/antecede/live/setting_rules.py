@@ -133,6 +133,17 @@ def renamed(aliases: Mapping[object, str], rule: Rule) -> Rule:
     return Rule(read, rule.allowed)
 
 
+def without(reasons: Mapping[str, str], rule: Rule) -> Rule:
+    """What the rule allows; of some of what it does not it is known why."""
+
+    def read(value: object) -> object:
+        if isinstance(value, str) and value in reasons:
+            raise LocalError(reasons[value])
+        return rule.read(value)
+
+    return Rule(read, rule.allowed)
+
+
 def either(word: str, rule: Rule) -> Rule:
     """This word, or what the rule allows."""
 

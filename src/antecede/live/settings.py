@@ -15,7 +15,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
-from antecede.core.catalogue import catalogue_name
+from antecede.core.catalogue import NOT_FOR_NODES, catalogue_name
 from antecede.core.errors import LocalError, near_miss
 from antecede.live import setting_rules as rules
 from antecede.live.addresses import Address
@@ -29,9 +29,7 @@ from antecede.trace.atomic import blaming
 MiB: Final = 1 << 20
 GiB: Final = 1 << 30
 
-Order: TypeAlias = Literal[
-    "causal", "hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"
-]
+Order: TypeAlias = Literal["causal", "hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
 """`hybrid` is the catalogue's name of `causal`, and read as that."""
 Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
@@ -90,27 +88,14 @@ class Settings:
         "causal",
         rules.renamed(
             {"hybrid": "causal"},
-            rules.choice(
-                "causal", "hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts", "fifo", "none"
+            rules.without(
+                NOT_FOR_NODES,
+                rules.choice("causal", "hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
             ),
         ),
     )
     """The protocol: `causal` (also called `hybrid`) and those called hybrid are causal, the others
     order less."""
-    facts: int = setting(16, rules.count(0, 64))
-    """Order `hybrid-facts`: messages still under way that a packet names; the same everywhere."""
-    filter_bits: int = setting(64, rules.count(0, 64))
-    """Order `hybrid-facts`: bits for destinations that facts are silent about; the same
-    everywhere."""
-    hops: int = setting(1, rules.count(1, 1 << 20))
-    """Order `hybrid-facts`: reports that an incomplete packet may rest on, one on the other."""
-    watermarks: int = setting(4, rules.count(0, 16))
-    """Order `hybrid-facts`: how far others' messages are delivered, passed on by each packet."""
-    exceptions: int = setting(2, rules.count(0, 8))
-    """Order `hybrid-facts`: silent destinations that a packet names; the same everywhere."""
-    stalled_after: float = setting(3.0, rules.duration("20ms", "24h"))
-    """Order `hybrid-facts`: seconds without an acknowledgement after which a peer is taken for
-    silent."""
     accept_unknown: AcceptUnknown = setting(NOBODY, rules.WELCOME)
     """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
     away: Away = setting("skip", rules.choice("skip", "wait", "refuse"))
@@ -178,17 +163,21 @@ class Settings:
         """Bring every field into the form its type says, and check that they agree."""
         for name, rule in RULES.items():
             object.__setattr__(self, name, read_setting(name, rule, getattr(self, name)))
-        if self.silent_after == "auto":
-            object.__setattr__(self, "silent_after", max(SILENT_AFTER, 2 * self.heartbeat))
-        if self.expel == "auto":
-            object.__setattr__(self, "expel", usual_policy(self.order, self.heartbeat))
         check_agreement(self)
 
     @property
     def policy(self) -> ExpulsionPolicy:
-        """Who is expelled by itself."""
-        assert isinstance(self.expel, ExpulsionPolicy), "it was read"
+        """Who is expelled by itself, also where `expel` is `auto`."""
+        if isinstance(self.expel, str):
+            return usual_policy(self.order, self.heartbeat)
         return self.expel
+
+    @property
+    def silence(self) -> float:
+        """Seconds until a peer is reported as silent, also where `silent_after` is `auto`."""
+        if isinstance(self.silent_after, str):
+            return max(SILENT_AFTER, 2 * self.heartbeat)
+        return self.silent_after
 
     def keys_of(self, name: str) -> tuple[PublicKey, ...]:
         """The public keys that a peer may have."""
@@ -212,17 +201,12 @@ class Settings:
     @property
     def silent_after_ns(self) -> int:
         """`silent_after` as the runtime counts time."""
-        return nanoseconds(float(self.silent_after))
+        return nanoseconds(self.silence)
 
     @property
     def meet_within_ns(self) -> int:
         """`meet_within` as the runtime counts time."""
         return nanoseconds(self.meet_within)
-
-    @property
-    def stalled_after_ns(self) -> int:
-        """`stalled_after` as the runtime counts time."""
-        return nanoseconds(self.stalled_after)
 
     @property
     def patience_ns(self) -> int:
@@ -267,12 +251,6 @@ class Options(TypedDict, total=False):
     cluster_key: PathLike | SecretKey
     insecure: bool
     order: Order
-    facts: Count
-    filter_bits: Count
-    hops: Count
-    watermarks: Count
-    exceptions: Count
-    stalled_after: Duration
     accept_unknown: AcceptUnknown | bool
     away: Away
     meet_within: Duration
@@ -302,6 +280,12 @@ RULES: Final[Mapping[str, Rule]] = {one.name: one.metadata[RULE] for one in fiel
 
 SETTING_NAMES: Final = tuple(RULES)
 
+FORMER_ORDER: Final = "hybrid-facts"
+FORMER_SETTINGS: Final = (
+    "facts", "filter_bits", "hops", "watermarks", "exceptions", "stalled_after",
+)  # fmt: skip
+"""An order that nodes do not have any more, and the settings that were for it only."""
+
 
 def read_setting(name: str, rule: Rule, value: object, source: str = "") -> object:
     """The value of one setting, or `BadConfiguration` that says where it came from."""
@@ -328,10 +312,9 @@ def check_agreement(settings: Settings) -> None:
             f"{settings.send_bytes:,}: the largest payload would never find room; "
             "raise send_bytes or lower payload_limit"
         )
-    silent_after = float(settings.silent_after)
-    if settings.heartbeat * 2 > silent_after:
+    if settings.heartbeat * 2 > settings.silence:
         raise BadConfiguration(
-            f"setting 'silent_after' is {silent_after:g} s and 'heartbeat' "
+            f"setting 'silent_after' is {settings.silence:g} s and 'heartbeat' "
             f"{settings.heartbeat:g} s: an idle peer would be taken for a silent one; "
             "silent_after must be at least twice heartbeat"
         )
@@ -341,8 +324,8 @@ def check_policy(settings: Settings) -> None:
     """Refuse a policy that takes idle peers for dead ones, or that nothing can follow."""
     if settings.order in ("fifo", "none") and not isinf(settings.policy.silence):
         raise BadConfiguration(
-            f"setting 'expel' is {settings.policy}, but the order {settings.order!r} cannot expel a "
-            "peer that lives; choose one that is causal"
+            f"setting 'expel' is {settings.policy}, but the order {settings.order!r} cannot expel "
+            "a peer that lives; choose one that is causal"
         )
     if settings.heartbeat * 2 > settings.policy.silence:
         raise BadConfiguration(
@@ -471,6 +454,11 @@ def similar_tail(variable: str, known: str) -> bool:
 def check_names(given: Given, source: str) -> None:
     """Refuse settings that do not exist."""
     for name in given:
+        if name in FORMER_SETTINGS:
+            raise BadConfiguration(
+                f"the setting {name!r} (from {source}) is gone: {NOT_FOR_NODES[FORMER_ORDER]}; "
+                "leave it out"
+            )
         if name not in RULES:
             raise BadConfiguration(
                 f"there is no setting {name!r} (from {source}){near_miss(name, SETTING_NAMES)}; "

@@ -4,18 +4,20 @@ Counters only grow, from the opening of the node on; everything else is how thin
 Reading them costs time with the number of peers, and nothing per message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from antecede.core.fence import EXPELLED_LIMIT
-from antecede.link.contacts import AWAY, Contact
+from antecede.link.contacts import STATES, Contact
 from antecede.link.endpoint import Endpoint
 from antecede.link.intake import Intake
 from antecede.link.notation import messages_text
 from antecede.link.reports import NodeFenced
 from antecede.live.callbacks import Callbacks
+from antecede.live.chains import Chain, own_chains
 from antecede.live.deliveries import Deliveries
+from antecede.live.durations import Durations
 from antecede.live.errors import fenced_sentence
 from antecede.live.explaining import unread_text
 from antecede.live.keeping import JournalStats, Keeper
@@ -43,8 +45,8 @@ class PeerStats:
     name: str
     met: bool
     """Whether it has answered our greeting."""
-    away: bool
-    """Whether it has left, and messages wait for the next node of its name."""
+    state: str
+    """One of new (waited for), here, silent and away (messages leave it out)."""
     silent: bool
     """Whether it has been reported as silent, and has not been heard since."""
     left: bool
@@ -74,6 +76,11 @@ class PeerStats:
     """Bytes on the way to it, not yet acknowledged."""
     datagram_size: int
     """The largest datagram it is sent, in bytes."""
+    held_back: int = 0
+    """Messages that are held back because of it: it owes a permit, or whoever owes one waits for
+    it."""
+    held_back_ns: int = 0
+    """How long ago the oldest of them was sent, to about a second."""
     narrow: bool = False
     """Whether datagrams of 1,200 bytes, which hellos have, were found not to reach it."""
 
@@ -122,6 +129,14 @@ class Stats:
     peers, what is to be called when something is on disk."""
     peers: tuple[PeerStats, ...]
     journal: JournalStats = NO_JOURNAL
+    held_back: int = 0
+    """Messages that are held back because a permit is missing; `explain()` says whose."""
+    held_back_ns: int = 0
+    """How long ago the oldest of them was sent, to about a second."""
+    left_out: int = 0
+    """Copies of messages that were not sent, as their targets were away."""
+    expulsions: int = 0
+    """Peers that were expelled, by whomever."""
 
     @property
     def datagrams_sent(self) -> int:
@@ -147,6 +162,14 @@ class Stats:
     def peers_met(self) -> int:
         """How many peers have answered."""
         return sum(peer.met for peer in self.peers)
+
+    @property
+    def peers_by_state(self) -> dict[str, int]:
+        """How many peers are new, here, silent and away."""
+        counts = dict.fromkeys(STATES, 0)
+        for peer in self.peers:
+            counts[peer.state] += 1
+        return counts
 
     @property
     def silent_peers(self) -> tuple[str, ...]:
@@ -178,6 +201,11 @@ class Health:
         return not self.problems
 
     @property
+    def is_ready(self) -> bool:
+        """Whether it can do its work now: nothing fails, and nothing waits for who is silent."""
+        return not self.problems and not self.blocked
+
+    @property
     def status(self) -> str:
         """One word: ok, degraded (there are warnings), blocked or failing."""
         if self.problems:
@@ -204,7 +232,11 @@ class Figures:
         transport: Transport,
         intake: Intake,
         keeper: Keeper | None,
+        durations: Durations,
+        now: Callable[[], int],
     ) -> None:
+        self._durations: Final = durations
+        self._now: Final = now
         self._keeper: Final = keeper
         self._intake: Final = intake
         self._settings: Final = settings
@@ -218,17 +250,29 @@ class Figures:
     def stats(self) -> Stats:
         """How things stand, all at one moment."""
         contacts = self._endpoint.directory.by_name.values()
-        return self._with([peer_stats(self._endpoint, self._room, one) for one in contacts])
+        held = self._held_back()
+        return self._with([peer_stats(self._endpoint, self._room, one, held) for one in contacts])
 
     async def stats_in_turns(self) -> Stats:
         """The same, but the loop gets a turn after some peers, so that nothing is held up."""
         peers: list[PeerStats] = []
+        held = self._held_back()
         contacts = list(self._endpoint.directory.by_name.values())
         for start in range(0, len(contacts), PEERS_PER_TURN):
             chunk = contacts[start : start + PEERS_PER_TURN]
-            peers += [peer_stats(self._endpoint, self._room, contact) for contact in chunk]
+            peers += [peer_stats(self._endpoint, self._room, contact, held) for contact in chunk]
             await one_turn()
         return self._with(peers)
+
+    def _held_back(self) -> dict[str, Chain]:
+        """What is held back for whom in the end, or for who owes the permit if that is no peer."""
+        found: dict[str, Chain] = {}
+        known = self._endpoint.directory.by_name
+        for chain in own_chains(self._endpoint, self._now(), self._durations):
+            name = chain.last if chain.last in known else chain.names[0]
+            if name not in found or found[name].messages < chain.messages:
+                found[name] = chain
+        return found
 
     def _with(self, peers: list[PeerStats]) -> Stats:
         endpoint = self._endpoint
@@ -256,17 +300,24 @@ class Figures:
             callback_failures=self._callbacks.failures,
             peers=tuple(peers),
             journal=NO_JOURNAL if self._keeper is None else self._keeper.figures(),
+            held_back=max((peer.held_back for peer in peers), default=0),
+            held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
+            left_out=sum(self._listeners.left_out.values()),
+            expulsions=self._listeners.expulsions,
         )
 
 
-def peer_stats(endpoint: Endpoint, room: Room, contact: Contact) -> PeerStats:
+def peer_stats(
+    endpoint: Endpoint, room: Room, contact: Contact, held_back: dict[str, Chain]
+) -> PeerStats:
     """The figures of one peer."""
+    chain = held_back.get(contact.name)
     session = contact.session
     path = session.path
     return PeerStats(
         name=session.name,
         met=session.met,
-        away=contact.state() == AWAY,
+        state=STATES[contact.state()],
         silent=session.standing.silent,
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,
@@ -283,6 +334,8 @@ def peer_stats(endpoint: Endpoint, room: Room, contact: Contact) -> PeerStats:
         window=int(path.congestion.window),
         in_flight=int(path.flight.size),
         datagram_size=int(session.datagram_size),
+        held_back=0 if chain is None else chain.messages,
+        held_back_ns=0 if chain is None else chain.oldest_ns,
         narrow=path.sizes.is_narrow,
     )
 
@@ -336,10 +389,7 @@ def health_of(
         warnings.append(f"the way to {listing(narrow)} is too narrow: {NARROW}")
     if splits:
         warnings.append(f"split from {listing(list(splits))}: {SPLIT}")
-    away = [peer.name for peer in stats.peers if peer.away]
-    if away:
-        warnings.append(f"left and not back, though messages wait: {listing(away)}")
-    strangers = [p.name for p in stats.peers if not (p.met or p.left or p.away)]
+    strangers = [p.name for p in stats.peers if not (p.met or p.left)]
     if strangers:
         warnings.append(f"not met yet: {listing(strangers)}")
     warnings += [f"no talk with {p.name}: {p.refusal}" for p in stats.peers if p.refusal]

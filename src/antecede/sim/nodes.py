@@ -13,7 +13,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.audit.accounts import Account, Send
-from antecede.core.catalogue import ProtocolInfo
+from antecede.core.catalogue import NOT_FOR_NODES, ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.core.values import Message
@@ -122,6 +122,8 @@ class NodeSimulation:
         knows: dict[int, list[int]] | None = None,
     ) -> None:
         check_faults(node_faults, workload.processes)
+        if info.name in NOT_FOR_NODES:
+            raise LocalError(NOT_FOR_NODES[info.name])
         if not isinstance(info.create(0, range(2)), NodeProcess):
             raise LocalError(f"{info.name} cannot run on a node; use the core alone")
         self.workload: Final = workload
@@ -348,14 +350,11 @@ class NodeSimulation:
         process = self._info.create(
             ME,
             NUMBERS,
-            **(
-                self._info.node_options
-                | {
-                    "send_limit": 2 * limits.send_limit,
-                    "receive_limit": max(1, limits.window // MESSAGE_COST),
-                }
-                | self._options
-            ),
+            **{
+                "send_limit": 2 * limits.send_limit,
+                "receive_limit": max(1, limits.window // MESSAGE_COST),
+                **self._options,
+            },
         )
         assert isinstance(process, NodeProcess), "that was checked before"
         cumulative = self._info.ordering != "none"

@@ -210,6 +210,9 @@ class FaultyTransport(UdpTransport):
             self._empty.set()
 
 
+STATE_WORDS: Final[dict[str, str]] = {"new": "not met yet", "away": "gone"}
+"""What /who says of a peer in these states; in the others the state itself."""
+
 HELP: Final = "/who is here, /why is something waiting, /quit; anything else is said to all"
 
 
@@ -266,8 +269,10 @@ class ChatSession:
             await self._obey(line.strip())
         self._leaving = True
         self._screen.note("leaving, as soon as everybody has everything")
-        if self._node.closed and self._node._stranded():  # There was no time for good-byes.
-            raise Stranded(self._node._stranded(), 0)
+        if (
+            self._node.closed and self._node._endpoint.stranded()
+        ):  # There was no time for good-byes.
+            raise Stranded(self._node._endpoint.stranded(), 0)
         await self._node.close()
 
     async def _obey(self, line: str) -> None:
@@ -281,7 +286,8 @@ class ChatSession:
             await self._say(line)
 
     async def _say(self, text: str) -> None:
-        targets = [name for name in self._node.peers if name not in self._left]
+        # Who has said bye is online until everybody has everything, but reads no more.
+        targets = [name for name in self._node.online if name not in self._left]
         if not targets:
             self._screen.note("nobody is here to read that")
             return
@@ -294,13 +300,8 @@ class ChatSession:
 
     def _who(self) -> str:
         words = []
-        stats = self._node.stats()
-        for peer in stats.peers:
-            state = "here" if peer.met else "not met yet"
-            if peer.left:
-                state = "gone"
-            elif peer.silent:
-                state = "silent"
+        for peer in self._node.stats().peers:
+            state = "gone" if peer.name in self._left else STATE_WORDS.get(peer.state, peer.state)
             owed = messages_text(peer.undelivered)
             words.append(f"{peer.name} ({state}, {owed} on the way)")
         return ", ".join(words) or "nobody"
@@ -326,7 +327,9 @@ class ChatSession:
 def words_of(report: Report) -> str:
     """What to tell a person about this; empty if nothing."""
     if isinstance(report, reports.Undeliverable):
-        return f"{len(report.sequences)} messages never reached {report.name}"
+        lost = messages_text(len(report.sequences))
+        never = "perhaps never" if report.why == reports.GONE else "never"
+        return f"{lost} {never} reached {report.name}"
     if isinstance(report, reports.TooLarge):
         return f"a message of {report.name} was too large: {report.size:,} bytes"
     if isinstance(report, reports.Refused):

@@ -1,8 +1,9 @@
-"""`hybrid-facts` on the wire: ids as distances, facts grouped by destination.
+"""`hybrid-facts` on the wire: ids as distances, and facts about one message said once.
 
 A message is a byte of flags, its id and the distance back to its predecessor, then what the flags
 announce: how far the report reaches, filter and exceptions, what the receiver must deliver first,
-facts, watermarks; the payload is the rest of the packet. A fact about the sender's own message is
+facts, watermarks; the payload is the rest of the packet. Facts stand by sender, then by message,
+the latest first, each with the set of its destinations; the latest of the sender's own messages is
 its distance back from this one. The first watermark is the sender's own and names no process.
 """
 
@@ -44,6 +45,9 @@ EXCEPTIONS_MAX: Final = 15
 """Exceptions that a packet can carry: their number shares a byte with the filter's size."""
 
 FILTER_BYTES_MAX: Final = 8
+
+NOWHERE: Final = -1
+"""Where messages of others are counted down from: the latest of them stands as it is."""
 
 
 # Messages.
@@ -221,40 +225,47 @@ def read_marks(reader: Reader) -> list[Mark]:
 
 
 def write_facts(facts: list[Fact], source: i64, sequence: i64, writer: BytesWriter) -> None:
-    """Append the number of destinations, and for each its facts by sender."""
-    groups = count_groups(facts)
-    write_varint(writer, len(groups))
-    target: i64 = -1
-    place: i64 = 0
-    for size in groups:
-        first = facts[place]
-        if first.target >= ID_LIMIT:
-            raise LocalError(f"{first} cannot be encoded: it is about nobody")
-        write_varint(writer, first.target - target - 1)
-        write_varint(writer, size - 1)
-        target = first.target
-        sender: i64 = -1
-        for fact in facts[place : place + size]:
-            if fact.sender <= sender or fact.sender >= ID_LIMIT or fact.sequence < 1:
-                raise LocalError(f"{fact} cannot be encoded: facts must ascend")
-            write_varint(writer, fact.sender - sender - 1)
-            sender = fact.sender
-            write_varint(writer, sequence - fact.sequence if sender == source else fact.sequence)
-        place += size
+    """Append the number of senders, and for each its messages, each with its destinations."""
+    senders = by_sender(facts)
+    write_varint(writer, len(senders))
+    before: i64 = -1
+    for sender in sorted(senders):
+        messages = senders[sender]
+        write_tagged(writer, sender - before - 1, len(messages))
+        before = sender
+        # Counted down from this message, or, where it is another's, the latest of them as it is.
+        earlier: i64 = sequence if sender == source else NOWHERE
+        for number in sorted(messages, reverse=True):
+            targets = messages[number]
+            if NOWHERE < earlier < number:
+                raise LocalError(f"message {sequence} cannot follow {number} of its sender")
+            write_tagged(writer, number if earlier == NOWHERE else earlier - number, len(targets))
+            write_ids(tuple(targets), writer)
+            earlier = number - 1
 
 
-def count_groups(facts: list[Fact]) -> list[int]:
-    """How many facts stand together about each destination; `LocalError` if they do not ascend."""
-    groups: list[int] = []
+def by_sender(facts: list[Fact]) -> dict[int, dict[int, list[int]]]:
+    """The destinations of each message, by sender and id; `LocalError` if facts do not ascend."""
+    senders: dict[int, dict[int, list[int]]] = {}
     target: i64 = -1
+    sender: i64 = -1
     for fact in facts:
-        if fact.target < target or fact.target < 0:
+        if fact.target < target or (fact.target == target and fact.sender <= sender):
             raise LocalError(f"{fact} cannot be encoded: facts must ascend")
-        if fact.target != target:
-            groups.append(0)
-            target = fact.target
-        groups[-1] += 1
-    return groups
+        if fact.sender < 0 or fact.sender >= ID_LIMIT or fact.target >= ID_LIMIT:
+            raise LocalError(f"{fact} cannot be encoded: it is about nobody")
+        if fact.sequence < 1 or fact.sequence >= SEQUENCE_LIMIT:
+            raise LocalError(f"{fact} cannot be encoded: ids are below 2**61")
+        target, sender = fact.target, fact.sender
+        senders.setdefault(sender, {}).setdefault(fact.sequence, []).append(target)
+    return senders
+
+
+def write_tagged(writer: BytesWriter, value: i64, count: i64) -> None:
+    """Append a value, doubled; odd if more than one of something follows, and how many then."""
+    write_varint(writer, (value << 1) | (1 if count > 1 else 0))
+    if count > 1:
+        write_varint(writer, count - 2)
 
 
 def read_facts(reader: Reader, source: i64, sequence: i64) -> list[Fact]:
@@ -263,20 +274,45 @@ def read_facts(reader: Reader, source: i64, sequence: i64) -> list[Fact]:
     if count == 0:
         raise RemoteError("facts were announced, and none follow")
     facts: list[Fact] = []
-    target: i64 = -1
+    sender: i64 = -1
     for _ in range(count):
-        target = read_id(reader, target)
-        size = reader.count() + 1
-        sender: i64 = -1
-        for _ in range(size):
-            sender = read_id(reader, sender)
-            number = reader.varint()
-            if sender == source:
-                number = sequence - number
-            if number < 1:
-                raise RemoteError(f"a fact about message {number} of {sender}")
-            facts.append(Fact(sender, target, number))
+        tagged = reader.varint()
+        distance = tagged >> 1
+        if distance >= ID_LIMIT or sender + 1 + distance >= ID_LIMIT:
+            raise RemoteError("a number that is no process id")
+        sender += 1 + distance
+        read_messages(reader, sender, sequence if sender == source else NOWHERE, tagged & 1, facts)
+    facts.sort(key=place_of)
+    for place in range(1, len(facts)):
+        if place_of(facts[place - 1]) == place_of(facts[place]):
+            raise RemoteError(f"two facts of one sender about one destination: {facts[place]}")
     return facts
+
+
+def read_messages(
+    reader: Reader, sender: i64, earlier: i64, several: i64, facts: list[Fact]
+) -> None:
+    """The messages of one sender; `earlier` is the id they are counted down from, if from any."""
+    for _ in range(read_count(reader, several)):
+        tagged = reader.varint()
+        number = tagged >> 1
+        if earlier != NOWHERE:
+            number = earlier - number
+        if number < 1 or number >= SEQUENCE_LIMIT:
+            raise RemoteError(f"a fact about message {number} of {sender}")
+        for target in read_ids(reader, read_count(reader, tagged & 1)):
+            facts.append(Fact(sender, target, number))
+        earlier = number - 1
+
+
+def read_count(reader: Reader, several: i64) -> i64:
+    """How many follow: one, or what `write_tagged` wrote after an odd value."""
+    return 1 if several == 0 else reader.count() + 2
+
+
+def place_of(fact: Fact) -> tuple[int, int]:
+    """Facts stand by destination, then by sender."""
+    return int(fact.target), int(fact.sender)
 
 
 # Watermarks.

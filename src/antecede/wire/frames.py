@@ -47,7 +47,6 @@ PIECE: Final = 0x87
 NOTICES: Final = 0x88
 NOTED: Final = 0x89
 SUSPECTS: Final = 0x8A
-NAMES: Final = 0x8B
 NUMBERED: Final = 0x8C
 CHALLENGE: Final = 0x8D
 RESPONSE: Final = 0x8E
@@ -57,12 +56,14 @@ MEMBERS: Final = 0x90
 the word that its sender has stopped and delivers nothing more; that the payload of the message in
 the next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
 expelled, which comes before every packet of its datagram; that this has been noted; whom its
-sender suspects to be dead; whom it means by a number, which comes before the first packet of a
-datagram that uses it; by how much the ids of the messages that follow in the datagram are
+sender suspects to be dead; by how much the ids of the messages that follow in the datagram are
 larger than the numbers that applications see; and a number that nobody can guess, for a peer that
 seems to have moved, which shows by its response that it is there (RFC 9000 section 8.2). From
 version 3 on, as advice that decides nothing: for whom its sender waits before it can give a permit
-that was asked for; and how many nodes are here for its sender, itself included."""
+that was asked for; and how many nodes are here for its sender, itself included.
+
+0x8B said whom numbers mean in packets that name others. It is refused like every kind that is not
+listed, and not to be used for anything else."""
 
 
 def write_header(writer: BytesWriter, token: i64, number: i64, mark: i64) -> None:

@@ -113,11 +113,12 @@ def test_a_peer_that_comes_later_is_waited_for_and_named_meanwhile() -> None:
             probe.bind(("127.0.0.1", 0))
             place = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
         alice = await open_node("alice", bind="tcp://127.0.0.1:0", peers={"bob": place})
-        await alice.send("bob", b"are you there?")
+        waiting = asyncio.create_task(alice.send("bob", b"are you there?"))
         while not (said := "; ".join(alice._obstacles(["bob"]))).count("cannot connect"):
             await asyncio.sleep(0.01)
         bob = await open_node("bob", bind=place, peers={"alice": alice.address})
         received = await bob.receive(SECONDS)
+        await waiting
         await leave(alice, bob)
         return said, received.payload
 

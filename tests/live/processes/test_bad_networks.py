@@ -96,7 +96,8 @@ def test_a_way_that_drops_large_datagrams_without_a_word_is_found_out(tmp_path: 
 
 
 def test_cut_links_hold_messages_back_and_healed_ones_let_them_go(tmp_path: Path) -> None:
-    with group_of(4, tmp_path, SPREAD) as group:
+    with group_of(4, tmp_path, SPREAD, expel="manual") as group:
+        group.do("meet")
         group.proxy.isolate("alice", "bob")
         group.talk(messages=25)
         wait_until_quiet(group)

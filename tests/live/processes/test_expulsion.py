@@ -4,6 +4,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+import pytest
+
 from antecede.tools.child import Child
 from tests.live.processes.groups import free_address
 
@@ -95,22 +97,35 @@ def test_a_line_that_expels_nobody_is_an_error() -> None:
             child.end_input()
 
 
-def test_a_policy_expels_the_killed_and_waits_for_the_polite() -> None:
+@pytest.mark.parametrize("policy", ["after:1s", "majority:1s"])
+def test_the_polite_are_left_out_and_a_policy_expels_the_killed(policy: str) -> None:
     settings = ("--set=heartbeat=0.2s", "--set=silent_after=0.5s")
-    with three("--expel=after:1s", *settings) as (children, commands):
+    with three(f"--expel={policy}", *settings) as (children, commands):
+        alice, carol = children["alice"], children["carol"]
         children["bob"].signal(signal.SIGTERM)
         assert children["bob"].wait() == 0
-        event(children["alice"], "left")
-        children["alice"].tell({"to": ["bob", "carol"], "text": "meanwhile"})
-        assert children["carol"].hear_until("from")["text"] == "meanwhile"
+        event(alice, "left")
+        until_left_out(alice, "bob")
         with Child.python("antecede", *commands["bob"], name="bob") as bob:
-            assert bob.hear_until("from")["text"] == "meanwhile"
-            event(children["carol"], "restarted")
+            event(carol, "restarted")
+            event(alice, "restarted")
+            alice.tell({"to": ["bob", "carol"], "text": "later"})
+            assert bob.hear_until("from")["text"] == "later", "who is away misses what was said"
             bob.signal(signal.SIGKILL)
             bob.wait()
-        for name in ("alice", "carol"):
-            told = event(children[name], "expelled")
+        alice.tell({"to": ["bob", "carol"], "text": "to the dead"})
+        for child in (alice, carol):
+            told = event(child, "expelled")
             assert told["peer"] == "bob"
             assert str(told["reason"]).startswith("silent for")
-            children[name].end_input()
-        assert [children[name].wait() for name in ("alice", "carol")] == [0, 0]
+            child.end_input()
+        assert [alice.wait(), carol.wait()] == [0, 0]
+
+
+def until_left_out(child: Child, away: str) -> None:
+    """Return when what is sent to everybody is not sent to this one any more."""
+    others = [name for name in NAMES if name != child.name]
+    while True:
+        child.tell({"to": others, "text": "meanwhile"})
+        if child.hear_until("sent").get("left_out") == [away]:
+            return

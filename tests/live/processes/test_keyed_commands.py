@@ -84,7 +84,9 @@ def test_without_the_right_key_bob_gets_nothing(tmp_path: Path) -> None:
         assert refused["event"] == "refused"
         assert "key" in str(refused["reason"])
         assert [line for line in said if "from" in line or line.get("event") == "met"] == []
-        assert (alice.wait(), bob.wait()) == (1, 1)
+        errors = {line["id"]: str(line["error"]) for line in said if "error" in line}
+        assert sorted(errors) == ["a1", "b1"], "neither was sent"
+        assert (alice.wait(), bob.wait()) == (0, 0)
 
 
 def test_after_a_hangup_peers_and_keys_are_read_again(tmp_path: Path) -> None:

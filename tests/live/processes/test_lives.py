@@ -11,18 +11,36 @@ from tests.live.processes.groups import free_address, group_of, member, pair, se
 MS = 1_000_000
 
 
-def test_what_is_sent_to_one_who_starts_late_waits_for_it() -> None:
+def test_a_send_waits_for_one_who_starts_late() -> None:
     late = free_address()
-    with member("alice", {"bob": late}) as alice:
-        alice.do("send", {"to": ["bob"], "count": 100})
-        assert alice.state()["stats"]["buffered"] == 100
-        assert "bob has not been met yet; 100 messages wait for it" in alice.explain()
+    with member("alice", {"bob": late}, meet_within=120) as alice:
+        alice.do("listen")
+        alice.do("talk", {"messages": 100})
+        alice.wait_until(lambda state: bool(state["copies"]))
+        assert alice.state()["stats"]["buffered"] == 0, "nothing is submitted to who is not here"
 
         with member("bob", {"alice": alice.address}, bind=late) as bob:
             bob.do("listen")
-            bob.wait_for("taken", 100)
-            alice.do("flush", 25.0)
+            settle([alice, bob])
             assert alice.events("PeerMet") == [{"event": "PeerMet", "name": "bob"}]
+            assert alice.events("Undeliverable") == []
+
+
+def test_one_who_does_not_come_in_time_is_left_out_until_it_comes() -> None:
+    late = free_address()
+    with member("alice", {"bob": late}, meet_within=0.2) as alice:
+        assert alice.do("send", {"to": ["bob"]})["error"] == "PeerAway"
+        alice.do("listen")
+        alice.do("send", {"to": ["bob", "alice"]})
+        alice.wait_for("taken", 1)
+        left_out = {"event": "Undeliverable", "name": "bob", "sequences": [1], "why": "left out"}
+        assert alice.events("Undeliverable") == [left_out]
+
+        with member("bob", {"alice": alice.address}, bind=late) as bob:
+            bob.do("listen")
+            alice.wait_for_event("PeerMet")
+            alice.do("send", {"to": ["bob", "alice"], "count": 9})
+            bob.wait_for("taken", 9)
 
 
 def test_a_peer_added_later_is_reached() -> None:
@@ -44,6 +62,7 @@ def test_one_that_is_killed_and_comes_back_is_somebody_new(tmp_path: Path) -> No
         group.settle()
 
         bob.child.kill()
+        # It is still here: nobody can know yet that it is not.
         alice.do("send", {"to": ["bob"], "count": 5})
         alice.do("send", {"to": ["bob", "carol"], "count": 5})
         carol.wait_for("taken", 25)
@@ -56,6 +75,7 @@ def test_one_that_is_killed_and_comes_back_is_somebody_new(tmp_path: Path) -> No
                 "event": "Undeliverable",
                 "name": "bob",
                 "sequences": list(range(21, 31)),
+                "why": "gone",
             }
             alice.do("flush", 25.0)
             alice.do("send", {"to": ["bob", "carol"], "count": 3})

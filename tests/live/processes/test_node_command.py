@@ -56,6 +56,23 @@ def two_nodes(*options: str) -> Iterator[tuple[Child, Child]]:
         bob.end_input()
 
 
+@contextmanager
+def who_has_met_bob(*options: str) -> Iterator[Child]:
+    """Alice, who has met bob; then bob was stopped, and answers nothing more."""
+    here, there = free_address(), free_address()
+    with (
+        node("alice", here, [f"bob={there}"], *options) as alice,
+        node("bob", there, [f"alice={here}"]) as bob,
+    ):
+        bob.tell({"to": ["alice"], "text": "I am here"})
+        alice.hear_until("from")
+        bob.signal(signal.SIGSTOP)
+        try:
+            yield alice
+        finally:
+            bob.kill()
+
+
 def all_lines(child: Child) -> list[Line]:
     """Everything it says until it ends."""
     lines = []
@@ -185,7 +202,7 @@ def test_it_waits_for_a_peer_that_still_has_something_to_say() -> None:
 
 
 def test_who_is_left_stranded_is_named_and_the_exit_status_says_so() -> None:
-    with node("alice", free_address(), [f"bob={free_address()}"], "--linger", "300ms") as alice:
+    with who_has_met_bob("--linger", "300ms") as alice:
         alice.tell({"to": ["bob"], "text": "is anybody there?"})
         alice.end_input()
         assert alice.wait() == 1
@@ -193,10 +210,21 @@ def test_who_is_left_stranded_is_named_and_the_exit_status_says_so() -> None:
         assert "Traceback" not in alice.said()
 
 
-def test_a_signal_is_obeyed_although_a_line_waits_for_room() -> None:
+def test_a_line_for_somebody_who_never_came_is_an_error_and_strands_nobody() -> None:
     nowhere = [f"bob={free_address()}"]
-    options = ["--set", "send_limit=2", "--linger", "300ms"]
-    with node("alice", free_address(), nowhere, *options) as alice:
+    with node("alice", free_address(), nowhere, "--set", "meet_within=300ms") as alice:
+        alice.tell({"to": ["bob"], "text": "is anybody there?", "id": 1})
+        answer = alice.hear_until("error")
+        assert answer["id"] == 1
+        assert "'bob' is away" in str(answer["error"])
+        alice.tell({"to": ["bob", "alice"], "text": "to whom it may concern", "id": 2})
+        assert alice.hear_until("sent") == {"sent": 2, "sequence": 1, "left_out": ["bob"]}
+        alice.end_input()
+        assert alice.wait() == 0
+
+
+def test_a_signal_is_obeyed_although_a_line_waits_for_room() -> None:
+    with who_has_met_bob("--set", "send_limit=2", "--linger", "300ms") as alice:
         for number in range(5):
             alice.tell({"to": ["bob"], "text": "x", "id": number})
         while alice.hear_until("sent")["sent"] != 1:
@@ -211,7 +239,7 @@ def test_a_signal_is_obeyed_although_a_line_waits_for_room() -> None:
 
 
 def test_a_second_signal_ends_the_wait() -> None:
-    with node("alice", free_address(), [f"bob={free_address()}"], "--linger", "1h") as alice:
+    with who_has_met_bob("--linger", "1h") as alice:
         alice.tell({"to": ["bob"], "text": "x"})
         alice.hear_until("sent")
         # Not the same one twice: two of a kind may come as one.
@@ -320,8 +348,8 @@ def test_a_line_that_is_not_json_is_explained(line: bytes, complaint: str) -> No
 
 def test_what_the_configuration_says_of_lingering_is_done(tmp_path: Path) -> None:
     config = tmp_path / "node.toml"
-    config.write_text(f'[node]\nname = "alice"\nlinger = 0\npeers = ["bob={free_address()}"]\n')
-    with Child.python("antecede", "node", "--config", str(config), name="alice") as alice:
+    config.write_text("[node]\nlinger = 0\n")
+    with who_has_met_bob("--config", str(config)) as alice:
         alice.tell({"to": ["bob"], "text": "x"})
         alice.hear_until("sent")
         alice.end_input()

@@ -11,6 +11,7 @@ from antecede.live.addresses import parse_address
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.greeting import (
     HELLO,
+    OLDEST_VERSION,
     REFUSE,
     UNKNOWN,
     VERSION,
@@ -99,11 +100,11 @@ def test_what_was_overheard_and_is_repeated_by_somebody_else_changes_nothing() -
     with (
         stranger() as between,
         member("bob", {"alice": None}) as bob,
-        member("alice", {"bob": address_of(between)}) as alice,
+        member("alice", {"bob": address_of(between)}, meet_within=120) as alice,
         stranger() as parrot,
     ):
         bob.do("listen")
-        alice.do("send", {"to": ["bob"], "count": 50})
+        alice.do("begin_to_send", {"to": ["bob"], "count": 50})
         heard = passed_on(between, alice, bob)
         assert heard
         bob.wait_for("taken", 50)
@@ -122,7 +123,7 @@ def passed_on(between: socket.socket, alice: Member, bob: Member) -> list[bytes]
     """Pass on what two say to each other until all is said; what Alice said, her hello apart."""
     there, back = parse_address(alice.address), parse_address(bob.address)
     said = []
-    while alice.state()["stats"]["buffered"] > 0:
+    while (state := alice.state())["talking"] or state["stats"]["buffered"] > 0:
         datagram, source = between.recvfrom(1 << 16)
         if source[1] == there.port:
             said.append(datagram)
@@ -139,24 +140,24 @@ def test_a_node_of_a_version_that_is_not_spoken_is_refused_and_told_why() -> Non
         assert answer[0] == REFUSE
         name, reason, _ = read_refusal(Reader(answer, 1))
         assert name == "bob"
-        assert f"bob speaks versions {VERSION}" in reason
+        assert f"bob speaks versions {OLDEST_VERSION} to {VERSION}" in reason
         refused = bob.wait_for_event("Refused")
         assert f"it speaks versions {NEWER} to {NEWER}" in refused["reason"]
 
 
-def test_a_node_that_is_refused_for_its_version_says_so_and_keeps_its_messages() -> None:
-    with stranger() as own, member("alice", {"bob": address_of(own)}) as alice:
-        alice.do("send", {"to": ["bob"], "count": 3})
+def test_a_node_that_is_refused_for_its_version_says_so_and_its_sends_wait() -> None:
+    with stranger() as own, member("alice", {"bob": address_of(own)}, meet_within=120) as alice:
+        alice.do("begin_to_send", {"to": ["bob"], "count": 3})
         _, source = own.recvfrom(1 << 16)
         own.sendto(write_refusal("bob", "bob speaks versions 8 to 8; upgrade"), source)
 
         refused = alice.wait_for_event("Refused")
         assert (refused["name"], "versions 8 to 8" in refused["reason"]) == ("bob", True)
         assert "bob refuses: bob speaks versions 8 to 8" in alice.explain()
-        assert alice.state()["stats"]["buffered"] == 3
-        stranded = alice.do("close", {"timeout": 0.2})
-        assert stranded["error"] == "Stranded"
-        assert "bob" in stranded["text"]
+        state = alice.state()
+        assert (state["talking"], state["stats"]["buffered"]) == (True, 0)
+        assert alice.do("close", {"timeout": 0.2}) == {"closed": True}
+        assert "NodeClosed" in str(alice.state()["problems"])
 
 
 def test_newer_nodes_that_still_speak_our_version_are_welcome() -> None:

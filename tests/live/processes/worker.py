@@ -97,15 +97,27 @@ class Worker:
         self.sending = asyncio.create_task(self.talk({**defaults, **plan}))
         return {"talking": True}
 
+    async def do_meet(self, _: Json) -> Line:
+        await self.node.meet()
+        return {"met": list(self.node.online)}
+
     async def do_listen(self, _: Json) -> Line:
         task = asyncio.create_task(self.guarded(self.listen()))
         self.tasks.add(task)
         return {"listening": True}
 
     async def do_send(self, plan: Line) -> Line:
+        await self.send_several(plan)
+        return {"sent": self.number}
+
+    async def do_begin_to_send(self, plan: Line) -> Line:
+        """Like `send`, which may have to wait; the answer does not."""
+        self.sending = asyncio.create_task(self.send_several(plan))
+        return {"talking": True}
+
+    async def send_several(self, plan: Line) -> None:
         for _ in range(plan.get("count", 1)):
             await self.send(plan["to"], plan.get("hops", 0), plan.get("size", 20))
-        return {"sent": self.number}
 
     async def do_fill(self, plan: Line) -> Line:
         """Send without waiting until there is no room, nor will be."""

@@ -143,7 +143,7 @@ def test_metrics_have_the_names_of_the_conventions() -> None:
             ]
             done = asyncio.Event()
             bob.on_message(lambda _: done.set())
-            alice.try_send("bob", b"one")
+            await alice.send("bob", b"one")
             await done.wait()
 
     asyncio.run(story())

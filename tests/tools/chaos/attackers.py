@@ -9,7 +9,7 @@ from random import Random
 from typing import Final, final
 
 from antecede.sim.adversary import Adversary, Flight
-from antecede.sim.nodes import name_of
+from antecede.sim.node_host import name_of
 from antecede.wire.frames import DATAGRAM, NO_KEY
 from antecede.wire.greeting import (
     HELLO,

@@ -6,7 +6,7 @@ from antecede.audit.oracle import check_log
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
 from antecede.sim.adversary import Adversary
-from antecede.sim.nodes import name_of
+from antecede.sim.node_host import name_of
 from antecede.sim.run import RunResult, simulate
 from antecede.sim.workloads.poisson import Poisson
 from tests.live.security.guarded import everybody

@@ -186,6 +186,32 @@ def test_a_sender_that_has_met_the_next_life_has_told_what_it_had_to_tell() -> N
     assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
 
 
+def test_what_came_before_a_message_that_was_written_cannot_have_been_taken_along() -> None:
+    """Lines leave a process in the order of its deliveries, so it never delivered the first."""
+    witness, (ann, bob) = lives("ann", "bob")
+    texts = [witness.asks(ann, [bob]) for _ in range(3)]
+    for number in (1, 2, 3):
+        witness.hears(ann, {"sent": number, "sequence": number})
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": texts[1]})
+    witness.killed(bob)
+    witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
+    assert witness.taken_along() == 1
+    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+
+
+def test_what_a_later_life_has_written_says_nothing_of_the_one_before() -> None:
+    witness, (ann, bob, again) = lives("ann", "bob", "bob")
+    witness.asks(ann, [bob])
+    witness.hears(ann, {"sent": 1, "sequence": 1})
+    witness.killed(bob)
+    text = witness.asks(ann, [again])
+    witness.hears(ann, {"event": "restarted", "peer": "bob"})
+    witness.hears(ann, {"sent": 2, "sequence": 2})
+    witness.hears(again, {"from": "ann", "sequence": 2, "text": text})
+    assert witness.taken_along() == 1
+    assert judge(witness.log(), witness.departures).ok
+
+
 def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
     witness, (ann, bob) = lives("ann", "bob")
     witness.killed(bob)
@@ -193,6 +219,54 @@ def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
     witness.hears(ann, {"sent": 1, "sequence": 1})
     witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
     assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+
+
+@pytest.mark.parametrize("why", ["left out", "too large"])
+def test_what_was_certainly_not_sent_to_somebody_must_not_come_there(why: str) -> None:
+    """Whether the sender says so before or after it has said what the message is called."""
+    witness, (ann, bob, cat) = lives("ann", "bob", "cat")
+    texts = [witness.asks(ann, [bob, cat]) for _ in range(2)]
+    event = {"event": "undeliverable", "peer": "bob", "why": why}
+    witness.hears(ann, {**event, "sequences": [1]})
+    for number in (1, 2):
+        witness.hears(ann, {"sent": number, "sequence": number})
+    witness.hears(ann, {**event, "sequences": [2]})
+    for number in (1, 2):
+        line = {"from": "ann", "sequence": number, "text": texts[number - 1]}
+        witness.hears(cat, line)
+    assert witness.missing() == 0
+    assert judge(witness.log(), witness.departures).ok
+    witness.hears(bob, {"from": "ann", "sequence": 2, "text": texts[1]})
+    assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
+
+
+def test_who_is_left_out_in_the_answer_to_a_send_must_not_get_it() -> None:
+    """The answer names those who are left out; the event says so, too, sooner or later."""
+    witness, (ann, bob, cat) = lives("ann", "bob", "cat")
+    text = witness.asks(ann, [bob, cat])
+    witness.hears(ann, {"sent": 1, "sequence": 7, "left_out": ["bob"]})
+    assert witness.missing() == 1
+    witness.hears(cat, {"from": "ann", "sequence": 7, "text": text})
+    assert witness.missing() == 0
+    event = {"event": "undeliverable", "peer": "bob", "why": "left out", "sequences": [7]}
+    witness.hears(ann, event)
+    assert judge(witness.log(), witness.departures).ok
+    witness.hears(bob, {"from": "ann", "sequence": 7, "text": text})
+    assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
+
+
+def test_who_is_here_must_not_be_left_out() -> None:
+    witness, (ann, bob, cat, dan) = lives("ann", "bob", "cat", "dan")
+    for name in ("bob", "cat"):
+        witness.hears(ann, {"event": "met", "peer": name})
+    for number, target in enumerate((bob, cat, dan), start=1):
+        witness.asks(ann, [target])
+        witness.hears(ann, {"sent": number, "sequence": number, "left_out": [target.name]})
+    assert witness.left_out() == (3, 2)
+    # Its own word about it may come late.
+    gone = {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []}
+    witness.hears(ann, gone)
+    assert witness.left_out() == (3, 1)
 
 
 def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_so() -> None:

@@ -18,7 +18,7 @@ def test_whatever_befalls_a_cluster_the_rest_goes_on_in_order() -> None:
     assert wrong("hybrid", range(60)) == {}
 
 
-@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-facts"])
+@pytest.mark.parametrize("protocol", ["hybrid", "hybrid-sps"])
 def test_power_fails_too_and_the_rest_goes_on_in_order(protocol: str) -> None:
     seeds = range(40) if protocol == "hybrid" else range(8)
     outcomes = {seed: undergo(protocol, ordeal_of(seed, journal=True)) for seed in seeds}
@@ -36,11 +36,6 @@ def test_what_was_wrong_in_a_campaign_stays_right(seed: int) -> None:
 def test_a_life_that_was_replaced_while_it_had_no_power_does_not_come_back(seed: int) -> None:
     """Its power returned when that of the life after it had failed, and nobody took it for gone."""
     assert undergo("hybrid", ordeal_of(seed, journal=True)).findings() == {}
-
-
-def test_what_an_expulsion_lets_be_delivered_is_in_the_log_at_once() -> None:
-    """It was with the next arrival, and there was none: the power failed before that."""
-    assert undergo("hybrid-facts", ordeal_of(600264, journal=True)).findings() == {}
 
 
 @pytest.mark.long

@@ -10,9 +10,10 @@ import pytest
 
 from antecede.link.faults import Faults
 from antecede.link.latency import Uniform
-from antecede.link.reports import PeerMoved, Refused, Undeliverable
+from antecede.link.reports import LEFT_OUT, PeerMoved, Refused, Undeliverable
 from antecede.link.writer import Datagram
 from antecede.live.addresses import Address
+from antecede.live.opening import open_node
 from antecede.live.settings import Settings
 from antecede.live.udp import UdpTransport
 from antecede.tools.chat import FaultyTransport, Line, converse, words_of
@@ -123,37 +124,62 @@ def test_a_few_commands_are_understood() -> None:
     assert with_two_people(None, scene) == [[], []]
 
 
-def test_somebody_who_never_came_is_named_at_the_end() -> None:
+def test_nothing_is_said_to_somebody_who_has_not_come_yet() -> None:
     async def play() -> list[str]:
         paper = Paper()
-        settings = Settings(name="alice", peers={"bob": None}, linger=0.05)
+        settings = Settings(name="alice", peers={"bob": None}, linger=PATIENCE)
         chat = asyncio.get_running_loop().create_task(
             converse(settings, paper, paper.keyboard, None, 1)
         )
-        paper.press("hello?\n")
-        await paper.until(lambda: bool(paper.lines))
+        paper.press("hello?\n/who\n")
+        await paper.until(lambda: "bob (not met yet, 0 messages on the way)" in paper.notes)
+        assert "nobody is here to read that" in paper.notes
+        assert paper.lines == []
         paper.unplug()
         return await chat
 
-    assert asyncio.run(play()) == ["bob"]
+    assert asyncio.run(play()) == []
 
 
-def test_a_second_interrupt_does_not_wait_for_anybody() -> None:
+def with_somebody_who_hears_nothing_more(
+    linger: float, scene: Callable[[Paper], Awaitable[None]]
+) -> list[str]:
+    """Alice has met bob and says hello, which does not reach him; whom she left stranded."""
+
     async def play() -> list[str]:
         paper = Paper()
-        settings = Settings(name="alice", peers={"bob": None}, linger=600)
+        settings = Settings(name="alice", accept_unknown="anybody", linger=linger)
         chat = asyncio.get_running_loop().create_task(
             converse(settings, paper, paper.keyboard, None, 1)
         )
+        bob = await open_node("bob", peers={"alice": await paper.address()})
+        await paper.until(lambda: "bob is here" in paper.notes)
+        bob._endpoint.deaf = True
         paper.press("hello?\n")
         await paper.until(lambda: bool(paper.lines))
+        await scene(paper)
+        async with asyncio.timeout(PATIENCE):
+            stranded = await chat
+        bob.abandon()
+        return stranded
+
+    return asyncio.run(play())
+
+
+def test_who_did_not_get_what_was_said_is_named_at_the_end() -> None:
+    async def scene(paper: Paper) -> None:
+        paper.unplug()
+
+    assert with_somebody_who_hears_nothing_more(0.05, scene) == ["bob"]
+
+
+def test_a_second_interrupt_does_not_wait_for_anybody() -> None:
+    async def scene(paper: Paper) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         await paper.until(lambda: "leaving" in paper.notes[-1])
         os.kill(os.getpid(), signal.SIGINT)
-        async with asyncio.timeout(PATIENCE):
-            return await chat
 
-    assert asyncio.run(play()) == ["bob"]
+    assert with_somebody_who_hears_nothing_more(600, scene) == ["bob"]
 
 
 def test_a_closed_faulty_transport_still_sends_what_is_under_way() -> None:
@@ -206,7 +232,10 @@ class Ear:
 
 
 def test_reports_are_told_in_words() -> None:
-    assert words_of(Undeliverable(name="bob", sequences=(1, 2))) == "2 messages never reached bob"
+    gone = Undeliverable(name="bob", sequences=(1, 2))
+    assert words_of(gone) == "2 messages perhaps never reached bob"
+    left_out = Undeliverable(name="bob", sequences=(3,), why=LEFT_OUT)
+    assert words_of(left_out) == "1 message never reached bob"
     refused = Refused(name="eve", address="x", reason="another version")
     assert words_of(refused) == "eve cannot take part: another version"
     assert words_of(PeerMoved(name="bob", address="x")) == ""

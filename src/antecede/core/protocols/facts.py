@@ -45,20 +45,15 @@ from antecede.core.protocols.facts_checks import (
     check_permit,
     check_watermarks,
 )
-from antecede.core.protocols.facts_journal import written
 from antecede.core.protocols.facts_node import (
-    ARRIVED,
     EXCEPTIONS,
-    EXPIRED,
     FACTS,
     FILTER_BITS,
     HOPS,
     STALL_NS,
-    SUBMITTED,
     WATERMARKS,
     FactsNode,
 )
-from antecede.core.protocols.facts_records import arrival_record
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_truths import CACHE_LIMIT
 from antecede.core.protocols.facts_window import (
@@ -71,7 +66,6 @@ from antecede.core.protocols.facts_window import (
 )
 from antecede.core.protocols.facts_writing import Draft
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
-from antecede.core.records import record
 from antecede.core.sliding import find_copy, find_from
 from antecede.core.values import Message, Packet
 
@@ -139,8 +133,6 @@ class FactsProcess(FactsNode):
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         if self._fence.expelled:
             remote = self._fence.spared(remote, self._window.next)
-        if self._kept is not None:
-            self._kept.put(record(SUBMITTED, [now_ns, len(targets), *targets], payload))
         entry = self._window.add(remote, len(payload))
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
@@ -161,14 +153,6 @@ class FactsProcess(FactsNode):
             self._greet_met(now_ns, outbox)
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        self._arrive(source, packet, now_ns, outbox)
-        if self._kept is not None:
-            came = arrival_record(source, packet, now_ns)
-            if came is None:
-                came = record(ARRIVED, [now_ns, source], written(packet))
-            self._kept.put(came)
-
-    def _arrive(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         if self._fence.barring and self._fence.bars(source, packet, outbox):
             return
         peer = self._peer(source)
@@ -209,8 +193,6 @@ class FactsProcess(FactsNode):
             raise RemoteError(f"a notice of {source} with a {packet.kind}")
 
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
-        if self._kept is not None:
-            self._kept.put(record(EXPIRED, [now_ns]))
         for alarm in self._alarms.ringing(now_ns):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
@@ -288,7 +270,7 @@ class FactsProcess(FactsNode):
         waits = False
         for copy in list(entry.unsent):
             target = copy.target
-            if self._parking.holds(target) or target in self._past.unnamed:
+            if self._parking.holds(target):
                 self._park(entry, copy)
                 continue
             draft = self._draft(copy, stalled)
@@ -334,14 +316,14 @@ class FactsProcess(FactsNode):
 
     def _unpark(self, now_ns: i64, outbox: Outbox) -> None:
         for target in list(self._parking.copies):
-            while self._parking.holds(target) and target not in self._past.unnamed:
+            while self._parking.holds(target):
                 draft = self._parking.next_leaving(target, self._window, self._truths)
                 if draft is None:
                     break
                 self._transmit_first(self._parking.unpark(target), draft, now_ns, outbox)
 
     def _suspect(self) -> None:
-        if self._window.leave_out(self._parking.suspects(self._stalls.hints, self._past.unnamed)):
+        if self._window.leave_out(self._parking.suspects(self._stalls.hints)):
             self._news = True
 
     def _stalled(self) -> dict[int, bool]:

@@ -16,44 +16,23 @@ BITS: Final[list[int]] = [*(1 << bit for bit in range(63)), -(1 << 63)]
 
 @final
 class Filter:
-    """How destinations are mapped to bits: e to bit e mod W; without bits, all to one.
+    """How destinations are mapped to bits: e to bit e mod W; without bits, all to one."""
 
-    Where every process has numbers of its own for the others, a key stands for the number: it must
-    be the same everywhere.
-    """
-
-    __slots__ = ("_keys", "all", "width")
+    __slots__ = ("all", "width")
 
     def __init__(self, width: i64) -> None:
         self.width: Final[i64] = width
         self.all: Final[i64] = every_bit(width)
-        self._keys: Final[dict[int, int]] = {}
-
-    def set_key(self, target: i64, key: i64) -> None:
-        """From now on `target` is mapped by this key."""
-        self._keys[target] = key
-
-    def drop_key(self, target: i64) -> None:
-        """`target` is nobody: nothing was ever sent to it."""
-        self._keys.pop(target, None)
-
-    def given_keys(self) -> list[tuple[int, int]]:
-        """The keys, by target."""
-        return list(self._keys.items())
-
-    def _place(self, target: i64) -> i64:
-        key: i64 = self._keys.get(target, target) if self._keys else target
-        return key % self.width
 
     def bit(self, target: i64) -> i64:
         """The bit of a destination."""
-        return 1 if self.width == 0 else BITS[self._place(target)]
+        return 1 if self.width == 0 else BITS[target % self.width]
 
     def has(self, mask: i64, target: i64) -> bool:
         """Whether `mask` speaks of `target`, or of one that shares its bit."""
         if mask == 0 or self.width == 0:
             return mask != 0
-        return (mask >> self._place(target)) & 1 == 1
+        return (mask >> (target % self.width)) & 1 == 1
 
     def fits(self, mask: i64) -> bool:
         """Whether `mask` has no bits outside the filter."""

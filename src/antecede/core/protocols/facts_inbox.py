@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.fact_packets import FactsMessage, Mark, renamed_marks, renamed_report
+from antecede.core.fact_packets import FactsMessage, Mark
 from antecede.core.protocols.facts_truths import Truths
 from antecede.core.protocols.facts_window import Peer
 
@@ -91,27 +91,3 @@ class Inbox:
                 self._waiters.setdefault(mark.sender, {})[peer.id] = True
                 return True
         return False
-
-    def clear(self) -> None:
-        """Nothing that came waits here any more."""
-        self._waiters = {}
-
-    def renamed(self, alias: i64, process: i64) -> None:
-        """What waits for messages under one number waits for those under another."""
-        for peer in self._peers.values():
-            if peer.early is not None:
-                for previous, packet in peer.early.items():
-                    if packet.must or packet.report is not None:
-                        peer.early[previous] = renamed_packet(packet, alias, process)
-        waiting = self._waiters.pop(alias, None)
-        if waiting is not None:
-            self._waiters[process] = waiting
-
-
-def renamed_packet(packet: FactsMessage, alias: i64, process: i64) -> FactsMessage:
-    """The same packet, with another number for a process; its watermarks have been learnt."""
-    report = packet.report
-    if report is not None:
-        report = renamed_report(report, alias, process)
-    must = renamed_marks(packet.must, alias, process)
-    return FactsMessage(packet.carried, packet.previous, must, report)

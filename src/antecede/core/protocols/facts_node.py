@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.alarms import PATIENCE_NS, Alarms
+from antecede.core.alarms import PATIENCE_NS
 from antecede.core.checks import (
     PAYLOAD_LIMIT,
     checked_payload,
@@ -27,10 +27,9 @@ from antecede.core.checks import (
     known_processes,
 )
 from antecede.core.effects import Effect
-from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.errors import LocalError, RemoteError
 from antecede.core.fact_packets import FactsMessage
 from antecede.core.fence import ToldPeer
-from antecede.core.ledger import Ledger
 from antecede.core.process import (
     NEVER_NS,
     OWNERS_NAMED,
@@ -43,21 +42,18 @@ from antecede.core.protocols.expelling import ExpellingNode
 from antecede.core.protocols.facts_checks import check_limits
 from antecede.core.protocols.facts_filter import Filter
 from antecede.core.protocols.facts_inbox import Inbox
-from antecede.core.protocols.facts_journal import dumped, load, read
 from antecede.core.protocols.facts_owed import OwedPermits
 from antecede.core.protocols.facts_parking import Parking
 from antecede.core.protocols.facts_past import Past, tells_others
-from antecede.core.protocols.facts_records import CAME_ASK, CAME_MESSAGE, read_arrival
 from antecede.core.protocols.facts_reports import PastReport
 from antecede.core.protocols.facts_stalls import Stalls
 from antecede.core.protocols.facts_truths import CACHE_LIMIT, Truths
 from antecede.core.protocols.facts_window import Copy, Entry, Peer, Window
 from antecede.core.protocols.facts_writing import Writer
 from antecede.core.protocols.hybrid import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.records import RecordReader, record
 from antecede.core.values import Packet
 
-FACTS: Final = 16
+FACTS: Final = 64
 """Undelivered messages that a packet names at most: B."""
 
 FILTER_BITS: Final = 64
@@ -76,32 +72,13 @@ STALL_NS: Final = 3_000_000_000
 """How long a transmitted copy may be unacknowledged before its target counts as stalled: S."""
 
 
-SUBMITTED: Final = 1
-ARRIVED: Final = 2
-EXPIRED: Final = 3
-FORGOT: Final = 4
-DECIDED: Final = 5
-MET: Final = 6
-INTRODUCED: Final = 7
-IDENTIFIED: Final = 8
-RESUMED: Final = 9
-DUMPED: Final = 10
-"""Kinds of records: calls, and in a snapshot the state that they have led to."""
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FactsNode(ExpellingNode):
     """Everything but the steps of the protocol."""
 
-    DURABLE: ClassVar[tuple[str, ...]] = (
-        "_peers", "_window", "_log", "_logged_reports", "_serial", "_truths", "_past", "_writer",
-        "_owed", "_parking", "_inbox", "_news", "_fence",
-    )  # fmt: skip
-
     STATE: ClassVar[tuple[str, ...]] = (
         "_peers", "_window", "_log", "_logged_reports", "_serial", "_truths", "_past", "_writer",
-        "_owed", "_parking", "_inbox", "_news", "_alarms", "_stalls", "_fence", "_met", "_kept",
-        "_restored_ns",
+        "_owed", "_parking", "_inbox", "_news", "_alarms", "_stalls", "_fence", "_met",
     )  # fmt: skip
 
     OPTIONS: ClassVar[tuple[str, ...]] = (
@@ -157,7 +134,6 @@ class FactsNode(ExpellingNode):
         # Whether anything has happened since the message next to leave was last looked at.
         self._news = False
         self._stalls = Stalls(stall_ns)
-        self._restored_ns: i64 = -1
 
     # The rule, in facts.py.
 
@@ -172,9 +148,6 @@ class FactsNode(ExpellingNode):
 
     @abstractmethod
     def _deliver(self, ready: list[FactsMessage], now_ns: i64, outbox: Outbox) -> None: ...
-
-    @abstractmethod
-    def _arrive(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None: ...
 
     @abstractmethod
     def _ask(self, peer: Peer, outbox: Outbox) -> None: ...
@@ -325,64 +298,14 @@ class FactsNode(ExpellingNode):
     def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         if self._peer(process) is None:
             raise LocalError(f"process {process} is not one of the others")
-        if self._kept is not None and self._met:
-            self._kept.put(record(MET, [now_ns, process]))
         self._greet_met(now_ns, outbox)
-
-    # Whom packets name.
-
-    def names_others(self) -> bool:
-        return True
-
-    def introduce(self, process: int, key: int) -> None:
-        if self._kept is not None:
-            self._kept.put(record(INTRODUCED, [process, key]))
-        self._truths.filter.set_key(process, key)
-        self._past.unnamed[process] = self._truths.filter.bit(process)
-
-    def identify_into(self, process: int, alias: int, now_ns: i64, outbox: Outbox) -> None:
-        if self._kept is not None:
-            self._kept.put(record(IDENTIFIED, [now_ns, process, alias + 1]))
-        if alias >= 0:
-            self._rename(alias, process)
-        self._past.identified(process)
-        for copy in self._parking.copies.get(process, ()):
-            copy.look_again(self._truths)
-        self._news = True
-        self._pass(now_ns, outbox)
-
-    def _rename(self, alias: i64, process: i64) -> None:
-        """What was said of `alias` is said of `process`."""
-        reports = list(self._past.reports.values()) + self._owed.reports()
-        reports += [item for item in self._log if isinstance(item, PastReport)]
-        for peer in self._peers.values():
-            for copy in peer.copies:
-                copy.renamed(alias, process)
-                reports += copy.blocking + copy.snapshot
-                for want in copy.wanted:
-                    reports += want.sources
-        for report in {report.serial: report for report in reports}.values():
-            report.renamed(alias, process)
-        self._truths.renamed(alias, process)
-        self._past.renamed(alias, process, self._truths)
-        self._inbox.renamed(alias, process)
-        self._owed.renamed(alias, process)
 
     # Who is gone.
 
     def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
-        if target not in self._peers and target in self._past.unnamed:
-            # Introduced, and never heard of since: nobody can speak of it, and nothing waits.
-            if self._kept is not None:
-                self._kept.put(record(FORGOT, [now_ns, target]))
-            del self._past.unnamed[target]
-            self._truths.filter.drop_key(target)
-            return []
         peer = self._peer(target)
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
-        if self._kept is not None:
-            self._kept.put(record(FORGOT, [now_ns, target]))
         undelivered = self._abandon(peer)
         self._truths.gone(target)
         self._go_on_without([target], now_ns, outbox)
@@ -425,10 +348,6 @@ class FactsNode(ExpellingNode):
     def _everybody(self) -> list[Peer]:
         return list(self._peers.values())
 
-    def _keep_decision(self, process: i64, now_ns: i64) -> None:
-        if self._kept is not None:
-            self._kept.put(record(DECIDED, [now_ns, process]))
-
     def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
             self._write_off(process)
@@ -438,7 +357,7 @@ class FactsNode(ExpellingNode):
         self._check(self._peers[source], packet)
 
     def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        self._arrive(source, packet, now_ns, outbox)
+        self.arrive_into(source, packet, now_ns, outbox)
 
     def _watch(self, process: i64) -> None:
         peer = self._peers[process]
@@ -460,95 +379,6 @@ class FactsNode(ExpellingNode):
             unconfirmed = self._abandon(peer)
         self._fence.wrote_off(process, delivered, unconfirmed)
         self._truths.expel(process)
-
-    # What survives a crash.
-
-    def snapshot(self) -> list[bytes]:
-        self._kept = Ledger()
-        if self._restored_ns >= 0:
-            # Whoever keeps its old journal goes through this, too.
-            self._kept.put(record(RESUMED, [self._restored_ns]))
-        given = self._truths.filter.given_keys()
-        keys = [record(INTRODUCED, [process, key]) for process, key in given]
-        return [*keys, record(DUMPED, [], dumped(self, self.DURABLE))]
-
-    def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:
-        if self._window.next > 1 or self._peers or self._fence.expelled:
-            raise LocalError("only a fresh process can be restored")
-        ignored = EffectList()
-        try:
-            for written_down in records:
-                self._replay(RecordReader(written_down), ignored)
-        except BufferFull as error:
-            raise LocalError("what was written down needs a larger send_limit") from error
-        outbox = EffectList()
-        self._resume(now_ns, outbox)
-        self._restored_ns = now_ns
-        return outbox.effects
-
-    def _replay(self, reader: RecordReader, ignored: Outbox) -> None:
-        """What happened before the crash happens again, but nothing leaves."""
-        kind = reader.kind
-        if kind == DUMPED:
-            load(self, self._truths.filter, reader.rest())
-            self._settle_timers(0)
-            return
-        if kind == INTRODUCED:
-            process = reader.number()
-            self.introduce(process, reader.number())
-            return
-        now_ns = reader.number()
-        if kind == SUBMITTED:
-            targets = [reader.number() for _ in range(reader.number())]
-            self.submit_into(targets, reader.rest(), now_ns, ignored)
-        elif kind == ARRIVED:
-            source = reader.number()
-            self.arrive_into(source, read(reader.rest(), self._truths.filter), now_ns, ignored)
-        elif CAME_MESSAGE <= kind <= CAME_ASK:
-            source = reader.number()
-            self.arrive_into(source, read_arrival(reader), now_ns, ignored)
-        elif kind == EXPIRED:
-            self.expire_into(now_ns, ignored)
-        elif kind == FORGOT:
-            self.forget_into(reader.number(), now_ns, ignored)
-        elif kind == DECIDED:
-            self.expel_into(reader.number(), now_ns, ignored)
-        elif kind == MET:
-            self.meet_into(reader.number(), now_ns, ignored)
-        elif kind == IDENTIFIED:
-            process = reader.number()
-            self.identify_into(process, reader.number() - 1, now_ns, ignored)
-        elif kind == RESUMED:
-            self._resume(now_ns, ignored)
-        else:
-            raise LocalError(f"a record of kind {kind}, which is none of ours")
-
-    def _resume(self, now_ns: i64, outbox: Outbox) -> None:
-        """Everything that is not acknowledged, permitted or noted is said again."""
-        self._fence.take_reports()
-        self._settle_timers(now_ns)
-        self._suspect()
-        self._news = True
-        self._pass(now_ns, outbox)
-        for peer in self._peers.values():
-            if peer.awaits_acks():
-                self._transmit_again(peer, peer.copies.first, peer.copies.next, outbox)
-            if self._misses_permit(peer):
-                self._ask(peer, outbox)
-            peer.transmit_notice(outbox)
-
-    def _settle_timers(self, now_ns: i64) -> None:
-        """All timers begin now, nobody is suspected, and what came too early will come again."""
-        self._alarms = Alarms(self._alarms.patience_ns)
-        self._stalls = Stalls(self._stalls.stall_ns)
-        for peer in self._peers.values():
-            peer.early = None
-            peer.begin_anew(now_ns)
-            if peer.awaits_acks() or self._misses_permit(peer) or peer.unnoted is not None:
-                self._alarms.start(peer, now_ns)
-            if peer.awaits_acks() and self._exceptions > 0:
-                self._stalls.transmitted(peer, now_ns)
-        self._inbox.clear()
 
     # For the model checker.
 

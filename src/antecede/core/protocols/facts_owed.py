@@ -11,7 +11,6 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.fact_packets import renamed_ids
 from antecede.core.protocols.facts_reports import PastReport, is_resolved
 from antecede.core.protocols.facts_truths import Truths
 from antecede.core.protocols.facts_window import NOBODY, Window
@@ -150,20 +149,6 @@ class OwedPermits:
             self._unwatch(owed)
             self.size -= len(owed.queue)
             owed.queue.clear()
-
-    def renamed(self, alias: i64, process: i64) -> None:
-        """A process has another number from now on."""
-        for owed in self._of.values():
-            owed.given_exceptions = renamed_ids(owed.given_exceptions, alias, process)
-        self.touch_all()
-
-    def reports(self) -> list[PastReport]:
-        """All the reports that permits wait for."""
-        found: list[PastReport] = []
-        for owed in self._of.values():
-            for permit in owed.queue:
-                found += permit.reports
-        return found
 
     def merge(self, window: Window, truths: Truths) -> None:
         """Let entries go that will be due together with the next one of their queue.

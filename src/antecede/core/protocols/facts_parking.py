@@ -42,12 +42,10 @@ class Parking:
         copy.snapshot = snapshot
         self.copies.setdefault(copy.target, deque()).append(copy)
 
-    def suspects(self, hints: dict[int, bool], unnamed: dict[int, int]) -> list[int]:
+    def suspects(self, hints: dict[int, bool]) -> list[int]:
         """The first few of those with parked copies, then those that are named, then hinted at."""
         found: list[int] = []
         for target in [*self.copies, *self.told, *hints]:
-            if target in unnamed:
-                continue
             if len(found) < self._exceptions_max and target not in found:
                 found.append(target)
         return found

@@ -79,13 +79,11 @@ class Past:
         "_only",
         "by_target",
         "deep",
-        "hidden",
         "holding",
         "incomplete",
         "index",
         "pending",
         "reports",
-        "unnamed",
     )
 
     def __init__(self, deep_from: i64, cache_limit: i64, covering: bool) -> None:
@@ -103,10 +101,6 @@ class Past:
         self.deep: dict[int, PastReport] = {}
         # Our own last message to each destination that has not acknowledged it.
         self.pending: dict[int, int] = {}
-        # The bits of destinations of which nobody can be told yet who they are, and our last
-        # messages to those: the filter has to stand for them.
-        self.unnamed: dict[int, int] = {}
-        self.hidden: dict[int, int] = {}
         self._covered_at: dict[int, int] = {}
         self._covered: dict[int, int] = {}
         self._live: dict[int, Known] = {}
@@ -157,7 +151,6 @@ class Past:
             for source in list(fact.holders):
                 self._release(source, fact)
         self.pending.pop(process, None)
-        self.hidden.pop(process, None)
         for report in list(self.incomplete.values()):
             self._judge(report, truths)
 
@@ -275,10 +268,7 @@ class Past:
     def cover(self, target: i64, sequence: i64, wanted: list[Wanted]) -> None:
         """Our message to `target` covers what it must have delivered first: cov, pend, CW."""
         self._covered_at[target] = self.index
-        if target in self.unnamed:
-            self.hidden[target] = sequence
-        else:
-            self.pending[target] = sequence
+        self.pending[target] = sequence
         for want in wanted:
             key = pair(target, want.sender)
             self._covered[key] = want.sequence
@@ -294,26 +284,6 @@ class Past:
         """`target` has delivered our messages to it up to `sequence`."""
         if self.pending.get(target, sequence + 1) <= sequence:
             del self.pending[target]
-
-    def identified(self, process: i64) -> None:
-        """Who `process` is may be told from now on."""
-        self.unnamed.pop(process, None)
-        sequence = self.hidden.pop(process, 0)
-        if sequence > 0:
-            self.pending[process] = sequence
-
-    def renamed(self, alias: i64, process: i64, truths: Truths) -> None:
-        """The reports have another number for a process: index what they say afresh."""
-        for key in [key for key in self._covered if key & SENDER_MASK == alias]:
-            self._covered[pair(key >> ID_BITS, process)] = self._covered.pop(key)
-        self._live = {}
-        self._by_sender = {}
-        self.by_target = {}
-        self.holding = {}
-        self._only = {}
-        for report in self.reports.values():
-            report.live = {}
-            self._index(report, truths)
 
     def snapshot(self) -> list[PastReport]:
         """The reports that are not ended: what a parked copy keeps."""
@@ -337,9 +307,6 @@ class Past:
     def filter_for(self, target: i64) -> i64:
         """The union of the filters in the past, but for that of `target` itself."""
         mask: i64 = 0
-        for other in self.hidden:
-            if other != target:
-                mask |= self.unnamed[other]
         for source, report in self.incomplete.items():
             if source != target:
                 mask |= report.filter
@@ -366,7 +333,7 @@ class Past:
         """Equal pasts, equal strings."""
         reports = sorted([report.state() for report in self.reports.values()])
         live = sorted([(key, sorted(fact.holders.items())) for key, fact in self._live.items()])
-        pending = (sorted(self.pending.items()), sorted(self.hidden.items()))
+        pending = sorted(self.pending.items())
         covered = (sorted(self._covered_at.items()), sorted(self._covered.items()))
         return repr((self.index, reports, live, pending, covered))
 

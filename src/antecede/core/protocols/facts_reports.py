@@ -12,9 +12,6 @@ from mypy_extensions import i64
 from antecede.core.fact_packets import (
     Fact,
     Report,
-    renamed_facts,
-    renamed_ids,
-    renamed_report,
 )
 from antecede.core.protocols.facts_truths import Truths
 
@@ -152,12 +149,6 @@ class PastReport:
         if not self.exceptions:
             return False
         return len(self.exceptions) > 1 or self.exceptions[0] != target
-
-    def renamed(self, alias: i64, process: i64) -> None:
-        """A process has another number from now on."""
-        self.told = renamed_report(self.told, alias, process)
-        self.exceptions = renamed_ids(self.exceptions, alias, process)
-        self.alive = renamed_facts(self.alive, alias, process)
 
     def state(self) -> str:
         """Equal reports, equal strings: what was told, since what is forgotten follows from it."""

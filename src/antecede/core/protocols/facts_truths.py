@@ -126,24 +126,6 @@ class Standing:
             self.watermark = Watermark(self.process, self.low, low_except, exceptions)
         return self.watermark
 
-    def but_renamed(self, alias: i64, process: i64) -> None:
-        """One of the places that are excepted has another number."""
-        for mark in (self.by_permit, self.by_watermark):
-            if mark is not None and alias in mark.but:
-                mark.but[process] = mark.but.pop(alias)
-                self.watermark = None
-
-    def renamed(self, process: i64) -> "Standing":
-        """The same under another number."""
-        twin = Standing(process)
-        twin.permitted = self.permitted
-        twin.low = self.low
-        twin.gone = self.gone
-        twin.expelled = self.expelled
-        twin.by_permit = self.by_permit
-        twin.by_watermark = self.by_watermark
-        return twin
-
     def state(self) -> str:
         """Equal standings, equal strings."""
         by_permit = "" if self.by_permit is None else self.by_permit.state()
@@ -291,23 +273,6 @@ class Truths:
         if len(self._delivered) > self._cache_limit:
             del self._delivered[next(iter(self._delivered))]
         return True
-
-    def renamed(self, alias: i64, process: i64) -> None:
-        """A process that was spoken of under one number has another from now on."""
-        known = self._of.pop(alias, None)
-        if known is not None:
-            self._of[process] = known.renamed(process)
-            if self._heard.pop(alias, False):
-                self._heard[process] = True
-            self._recent = [self._of[process] if s is known else s for s in self._recent]
-        for standing in self._of.values():
-            standing.but_renamed(alias, process)
-        for key in list(self._delivered):
-            target, sender = key >> ID_BITS, key & SENDER_MASK
-            if alias in (target, sender):
-                target = process if target == alias else target
-                sender = process if sender == alias else sender
-                self._delivered[pair(target, sender)] = self._delivered.pop(key)
 
     def gone(self, process: i64) -> None:
         """`process` is gone for ever: it delivers nothing more."""

@@ -17,8 +17,6 @@ from antecede.core.fact_packets import (
     Mark,
     Report,
     Watermark,
-    renamed_marks,
-    renamed_report,
     sorted_marks,
 )
 from antecede.core.fence import ToldPeer
@@ -75,29 +73,6 @@ class Copy(Numbered):
         self.blocking = []
         self.wanted = []
         self.snapshot = []
-
-    def renamed(self, alias: i64, process: i64) -> None:
-        """A process that it names has another number from now on."""
-        self.must = renamed_marks(self.must, alias, process)
-        if self.report is not None:
-            self.report = renamed_report(self.report, alias, process)
-        self.wanted = [
-            Wanted(process if w.sender == alias else w.sender, w.sequence, w.sources)
-            for w in self.wanted
-        ]
-
-    def look_again(self, truths: Truths) -> None:
-        """Its target has a name now: read from the past that it kept what concerns it."""
-        self.blocking = [r for r in self.snapshot if r.names(self.target, truths)]
-        highest: dict[int, Wanted] = {}
-        for report in self.snapshot:
-            for fact in report.alive:
-                if fact.target != self.target or report.source == self.target:
-                    continue
-                known = highest.get(fact.sender)
-                if known is None or known.sequence < fact.sequence:
-                    highest[fact.sender] = Wanted(fact.sender, fact.sequence, [report])
-        self.wanted = list(highest.values())
 
     def state(self) -> str:
         """Equal copies, equal strings, whenever they left."""
@@ -216,19 +191,6 @@ class Peer(ToldPeer):
         self.on = since_ns < NEVER_NS
         if self.on:
             self.since_ns = since_ns
-
-    def begin_anew(self, now_ns: i64) -> None:
-        """Wait for everything from now on."""
-        self.on = False
-        self.queued = False
-        self.doublings = 0
-        self.acks_since_ns = now_ns
-        self.permits_since_ns = now_ns
-        self.notices_since_ns = now_ns
-        self.stall = Alarm(self.id)
-        for copy in self.copies:
-            if copy.sent_ns >= 0:
-                copy.sent_ns = now_ns
 
     def state(self) -> str:
         """Everything but the alarms; empty if nothing was ever exchanged."""

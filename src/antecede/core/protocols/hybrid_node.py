@@ -53,6 +53,7 @@ from antecede.core.protocols.hybrid_waiting import (
     held_one_by_one,
     named_owners,
     since_key,
+    unacknowledged_by,
 )
 from antecede.core.records import RecordReader, record
 from antecede.core.values import Message, Packet
@@ -243,6 +244,27 @@ class HybridNode(ExpellingNode):
     def frontier(self, target: int) -> int:
         peer = self._peers.get(target)
         return 0 if peer is None else int(self._frontier(peer))
+
+    def hindered_by(self, target: int, lowest: int) -> list[int]:
+        # What `target` has got has left, and so has all before it, but for what waits for permits
+        # of `target` itself: so what is missing is an acknowledgement, never a permit of a third.
+        peer = self._peers.get(target)
+        entry = None if peer is None else self._first_to_wait_for(peer)
+        if peer is None or entry is None or entry.sequence > lowest:
+            return []
+        return unacknowledged_by(entry, self._roster, peer)
+
+    def _first_to_wait_for(self, peer: Peer) -> Entry | None:
+        """The oldest message that a permit to `peer` waits for, if not for its own answer."""
+        unacked = self._unacked
+        if unacked.first == unacked.next:
+            return None
+        head = unacked.peek()
+        if head.unacked > 1 or head.only_waits_for() != peer.place:
+            return head
+        if not self._sps or self._settled >= unacked.next:
+            return None
+        return unacked.at(self._settled)
 
     # Who is there, and what is waited for.
 

@@ -10,7 +10,7 @@ from typing import Final
 from mypy_extensions import i64
 
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
-from antecede.core.protocols.hybrid_state import Entries, Peer
+from antecede.core.protocols.hybrid_state import Entries, Entry, Peer
 
 LOOK_AHEAD: Final = 64
 """Entries to one peer alone that are passed one by one before the rest of them is leapt over."""
@@ -99,6 +99,16 @@ def named_owners(owed: list[PermitsOwed], last: i64, exempt: i64) -> list[Permit
         if permits.owner != exempt:
             named.append(permits)
     return named
+
+
+def unacknowledged_by(entry: Entry, roster: list[Peer], exempt: Peer) -> list[int]:
+    """The targets that a message has left for and that have not acknowledged it, but for one."""
+    found: list[int] = []
+    for place in entry.targets:
+        peer = roster[place]
+        if peer is not exempt and peer.acked < entry.sequence <= peer.last_transmitted:
+            found.append(int(peer.id))
+    return found
 
 
 def since_key(owed: PermitsOwed) -> int:

@@ -7,7 +7,7 @@ datagrams that are counted, paced and repeated by the path. Everything is virtua
 from dataclasses import dataclass
 from typing import Final, final
 
-from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
+from antecede.core.catalogue import NOT_FOR_NODES, PROTOCOLS, ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.core.process import NodeProcess
 from antecede.sim.networks import build_network, find_network
@@ -45,8 +45,12 @@ def for_nodes(names: list[str]) -> list[ProtocolInfo]:
     found = [
         info
         for info in chosen
-        if info.ordering == "causal" and isinstance(info.create(0, range(2)), NodeProcess)
+        if info.ordering == "causal"
+        and info.name not in NOT_FOR_NODES
+        and isinstance(info.create(0, range(2)), NodeProcess)
     ]
+    if not found and chosen[0].name in NOT_FOR_NODES:
+        raise LocalError(NOT_FOR_NODES[chosen[0].name])
     if not found:
         raise LocalError("none of these can run on a node; hybrid and its variants can")
     return found

@@ -41,7 +41,6 @@ class Sent:
         "eliciting",
         "first",
         "last",
-        "named",
         "number",
         "packets",
         "permit",
@@ -65,8 +64,6 @@ class Sent:
         self.controls: i64 = 0
         # Further control of the core that is not merged while it waits, and so is kept whole.
         self.packets: list[Packet] | None = None
-        # Numbers that were introduced in it.
-        self.named: list[int] | None = None
         # Whether the peer owes an acknowledgement of it.
         self.eliciting = False
         # Whether it only finds out whether a datagram of its size comes through.
@@ -93,12 +90,6 @@ class Sent:
             self.packets = []
         self.packets.append(packet)
 
-    def introduces(self, numbers: list[int]) -> None:
-        """It says who these are."""
-        if self.named is None:
-            self.named = []
-        self.named += numbers
-
     def has_messages(self) -> bool:
         """Whether a message was in it."""
         return self.first > 0 or self.again is not None
@@ -122,7 +113,6 @@ class Flight:
         "records",
         "reordering",
         "settled_controls",
-        "settled_names",
         "size",
         "spurious",
     )
@@ -144,7 +134,6 @@ class Flight:
         self.acked_largest: i64 = 0
         self.acked_trial = False
         self.settled_controls: i64 = 0
-        self.settled_names: list[int] = []
         self.newly_lost: list[Sent] = []
 
     def add(self, sent: Sent) -> None:
@@ -170,7 +159,6 @@ class Flight:
         self.acked_largest = 0
         self.acked_trial = False
         self.settled_controls = 0
-        self.settled_names.clear()
         news = False
         for index in range(len(acked.lasts)):
             number: i64 = acked.firsts[index]
@@ -264,9 +252,6 @@ class Flight:
         if sent.trial:
             self.acked_trial = True
         self.settled_controls |= sent.controls
-        if sent.named is not None:
-            self.settled_names += sent.named
-            sent.named = None
         if sent.number > self.largest_acked and sent.sent_ns > self.acked_sent_ns:
             self.acked_sent_ns = sent.sent_ns
             self.acked_eliciting = sent.eliciting

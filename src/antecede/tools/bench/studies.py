@@ -344,14 +344,17 @@ def datagrams(node: Node) -> int:
 
 
 async def in_flight(messages: int) -> None:
-    """Send to somebody who is not there; say what a message takes until it is acknowledged."""
+    """Send to somebody who answers nothing; say what a message takes until it is acknowledged."""
+    other = await open_node("other", peers=[HUB])
     node = await open_node(
-        HUB, peers={"nobody": "127.0.0.1:9"}, send_limit=messages, send_bytes="4GiB"
+        HUB, peers={"other": other.address}, send_limit=messages, send_bytes="4GiB"
     )
+    await node.meet()
+    other.abandon()
     gc.collect()
     before = resident_bytes()
     for number in range(messages):
-        node.try_send("nobody", payload_of(SIZE, number % 256))
+        node.try_send("other", payload_of(SIZE, number % 256))
     gc.collect()
     say({"message_bytes": (resident_bytes() - before) / messages})
     node.abandon()

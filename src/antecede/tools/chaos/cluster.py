@@ -120,7 +120,11 @@ class Outcome:
     def findings(self) -> dict[str, int]:
         """What was wrong, and how often."""
         found = self.judgement.findings()
-        return {**found, "failures": len(self.failures)} if self.failures else found
+        others = {
+            "left out though here": self.counts.wrongly_left_out,
+            "failures": len(self.failures),
+        }
+        return found | {kind: count for kind, count in others.items() if count}
 
 
 @final
@@ -371,6 +375,7 @@ class Cluster:
         counts.seconds, counts.faults = round(seconds, 1), faults
         counts.lives = len(witness.lives)
         counts.taken_along = witness.taken_along()
+        counts.left_out, counts.wrongly_left_out = witness.left_out()
         counts.datagrams = sum(counter.received for counter in counters)
         counts.lost = sum(counter.lost + counter.cut for counter in counters)
         judgement = judge(witness.log(), witness.departures)
@@ -405,6 +410,7 @@ def outcome_text(outcome: Outcome, command: str) -> str:
         f"{counted(counts.expulsions, 'expulsion')} told, "
         f"{counted(counts.fenced, 'node')} told of being expelled; "
         f"{counted(counts.refused, 'message')} refused, "
+        f"{counted(counts.left_out, 'copy', 'copies')} left out, "
         f"{counted(counts.again, 'delivery', 'deliveries')} marked as perhaps repeated; "
         f"{counted(counts.taken_along, 'copy', 'copies')} perhaps delivered by a process that was "
         "killed before it had written them",

@@ -14,11 +14,22 @@ from typing import Final, final
 
 from antecede.audit.departures import Departures, Fence
 from antecede.core.errors import AntecedeError
+from antecede.link.reports import LEFT_OUT, TOO_LARGE
 from antecede.tools.child import Child, Line
 from antecede.trace.log import DELIVERED, NULL, SUBMITTED, EventLog
 
-SETTINGS: Final = ("patience=200ms", "heartbeat=300ms", "silent_after=20s")
-"""Short times, because a run is short."""
+SETTINGS: Final = (
+    "patience=200ms",
+    "heartbeat=300ms",
+    "silent_after=20s",
+    "meet_within=3s",
+    "expel=manual",
+)
+"""Short times, because a run is short. Who is expelled follows from the seed, never from a policy:
+on a busy machine that would be whoever gets no processor."""
+
+CERTAIN: Final = (LEFT_OUT, TOO_LARGE)
+"""Why a message was certainly not sent to somebody: should it come there, it was invented."""
 
 
 @final
@@ -37,6 +48,10 @@ class Counts:
     again: int = 0
     """Deliveries that came again after a crash, and said so."""
     refused: int = 0
+    left_out: int = 0
+    """Copies that were not sent, because their target was away."""
+    wrongly_left_out: int = 0
+    """Those of them whose target was met and lived, and was never expelled."""
     taken_along: int = 0
     """Copies that killed processes without a journal had delivered, and not yet written."""
     expulsions: int = 0
@@ -72,8 +87,11 @@ class Life:
     """Messages of which it has not said yet whether they are sent."""
     interrupted: set[int] = field(default_factory=set)
     """Those that it never will: it was killed before it could, and perhaps never took them."""
-    given_up: set[tuple[int, str]] = field(default_factory=set)
-    """Of which sequence numbers it has said that who is called so may never get them."""
+    given_up: dict[tuple[int, str], bool] = field(default_factory=dict)
+    """Of which sequence numbers it has said that who is called so may never get them, or that it
+    certainly does not."""
+    here: dict[str, int] = field(default_factory=dict)
+    """Whom it has met and not let go of, as far as it has said, and which life that is."""
 
 
 def start_node(name: str, peers: dict[str, str], options: Sequence[str]) -> Child:
@@ -97,6 +115,8 @@ class Asked:
     expected: int
     """The life of that name that ran then; its sender may know an earlier or a later one."""
     time_ns: int
+    met: int | None = None
+    """The life of that name that the sender had said that it has met, if any."""
 
 
 @final
@@ -123,6 +143,10 @@ class Witness:
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
         self._given_up: Final[set[tuple[int, int, str]]] = set()
+        # Of those given up: what was never sent to whoever is called so.
+        self._not_sent: Final[set[tuple[int, int, str]]] = set()
+        # The last message of each sender that each life has written, by sender and life.
+        self._last_came: Final[dict[tuple[int, int], int]] = {}
         # When lives without a journal were killed, and which lives have said that they go on
         # without them.
         self._killed_ns: Final[dict[int, int]] = {}
@@ -135,7 +159,9 @@ class Witness:
         self.counts.messages += 1
         now_ns = time.monotonic_ns()
         for target in targets:
-            self._seen.append(Asked(life.number, life.asked, target.name, target.number, now_ns))
+            name = target.name
+            met = life.here.get(name)
+            self._seen.append(Asked(life.number, life.asked, name, target.number, now_ns, met))
         return f"{life.number} {life.asked}"
 
     def hears(self, life: Life, line: Line) -> None:
@@ -146,6 +172,8 @@ class Witness:
         elif "sent" in line:
             life.unanswered.discard(int(line["sent"]))
             life.sequences[int(line["sequence"])] = int(line["sent"])
+            for name in line.get("left_out", ()):
+                self._gives_up(life, str(name), [int(line["sequence"])], certain=True)
             self._match(life)
         elif "error" in line:
             self._refuses(life, line)
@@ -155,16 +183,23 @@ class Witness:
         elif event == "fenced":
             self.counts.fenced += 1
             self.departures.gone.add(life.number)
+        elif event == "met":
+            self._meets(life, str(line["peer"]))
         elif event == "restarted":
+            self._meets(life, str(line["peer"]))
             killed = [x for x in self._killed_ns if self.lives[x].name == str(line["peer"])]
             self._goes_on.update((life.number, number) for number in killed)
+        elif event == "left":
+            life.here.pop(str(line["peer"]), None)
         elif event == "expelled":
+            life.here.pop(str(line["peer"]), None)
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
             self._gives_up(life, str(line["peer"]), line["undelivered"])
         elif event == "undeliverable":
             # What an earlier life had sent is told by the one after it, if it was not told before.
             sender = self.life_of(life.name, int(line["life"])) if "life" in line else life
-            self._gives_up(sender, str(line["peer"]), line["sequences"])
+            certain = line.get("why") in CERTAIN
+            self._gives_up(sender, str(line["peer"]), line["sequences"], certain=certain)
 
     def crashed(self, life: Life) -> None:
         """A life has ended without a word."""
@@ -212,16 +247,24 @@ class Witness:
         """
         return sum(isinstance(seen, Asked) and self._was_taken_along(seen) for seen in self._seen)
 
+    def left_out(self) -> tuple[int, int]:
+        """Copies that were not sent because their target was away; and those of them that should
+        have been: their sender had met a life of that name which nobody has expelled since.
+        """
+        out = [x for x in self._seen if isinstance(x, Asked) and self._was_left_out(x)]
+        gone = self.departures.gone
+        return len(out), sum(x.met is not None and x.met not in gone for x in out)
+
     def log(self) -> EventLog:
         """The event log of all lives; what was given up was for a life that is gone."""
         log = EventLog()
         for seen in self._seen:
             if isinstance(seen, Asked):
-                if self._was_never_taken(seen):
+                copy = (seen.life, seen.asked, seen.name)
+                if self._was_never_taken(seen) or self._was_left_out(seen):
                     continue
                 target = self._target(seen)
-                given_up = (seen.life, seen.asked, seen.name) in self._given_up
-                if given_up or self._was_taken_along(seen):
+                if copy in self._given_up or self._was_taken_along(seen):
                     self.departures.undelivered.add((seen.life, seen.asked, target))
                 process, kind, sender = seen.life, SUBMITTED, seen.life
             else:
@@ -236,6 +279,14 @@ class Witness:
             raise AntecedeError(f"nobody started incarnation {incarnation} of {name}")
         return born[-1]
 
+    def _was_left_out(self, asked: Asked) -> bool:
+        """Whether its sender says that it was not sent to this target."""
+        return (asked.life, asked.asked, asked.name) in self._not_sent
+
+    def _meets(self, life: Life, name: str) -> None:
+        """It has met the last life of that name, or one that is already over."""
+        life.here[name] = [x.number for x in self.lives if x.name == name][-1]
+
     def _was_never_taken(self, asked: Asked) -> bool:
         """Whether a node was killed before it had taken a message, as far as anybody knows."""
         if asked.asked not in self.lives[asked.life].interrupted:
@@ -243,9 +294,15 @@ class Witness:
         return not any(copy[:2] == (asked.life, asked.asked) for copy in self._came)
 
     def _was_taken_along(self, asked: Asked) -> bool:
-        """Whether a process was killed that may have delivered it, and its sender goes on."""
+        """Whether a process was killed that may have delivered it, and its sender goes on.
+
+        It writes in the order of its deliveries, which is that of sending: nothing that is missing
+        before a message that it has written was delivered.
+        """
         copy = (asked.life, asked.asked, asked.name)
         if copy in self._came or copy in self._given_up or asked.life in self.departures.gone:
+            return False
+        if asked.asked < self._last_came.get((asked.life, asked.expected), 0):
             return False
         killed_ns = self._killed_ns.get(asked.expected, 0)
         return asked.time_ns < killed_ns and (asked.life, asked.expected) in self._goes_on
@@ -268,6 +325,8 @@ class Witness:
             return
         self.counts.deliveries += 1
         self._came.setdefault((sender, asked, life.name), life.number)
+        pair = (sender, life.number)
+        self._last_came[pair] = max(asked, self._last_came.get(pair, 0))
         self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
 
     def _refuses(self, life: Life, line: Line) -> None:
@@ -285,14 +344,19 @@ class Witness:
         now_ns = time.monotonic_ns()
         self.departures.fences.append(Fence(at=life.number, gone=gone.number, time_ns=now_ns))
 
-    def _gives_up(self, life: Life, name: str, sequences: Sequence[int]) -> None:
-        life.given_up.update((int(sequence), name) for sequence in sequences)
+    def _gives_up(
+        self, life: Life, name: str, sequences: Sequence[int], *, certain: bool = False
+    ) -> None:
+        for sequence in sequences:
+            life.given_up[int(sequence), name] = certain
         self._match(life)
 
     def _match(self, life: Life) -> None:
         """That a copy is given up may be said before it is said what the message is called."""
-        for sequence, name in list(life.given_up):
+        for (sequence, name), certain in list(life.given_up.items()):
             asked = life.sequences.get(sequence)
             if asked is not None:
                 self._given_up.add((life.number, asked, name))
-                life.given_up.remove((sequence, name))
+                if certain:
+                    self._not_sent.add((life.number, asked, name))
+                del life.given_up[sequence, name]

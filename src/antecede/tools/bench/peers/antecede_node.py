@@ -69,6 +69,7 @@ class AntecedeNode(Peer):
 
     async def source(self, stage: Stage, volley: Volley) -> None:
         async with self._opening(CALLER, {LISTENER: stage.address}) as node:
+            await node.meet()
             if volley.per_s:
                 await send_at_a_pace(node, volley)
             else:
@@ -90,6 +91,7 @@ class AntecedeNode(Peer):
 
     async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
         async with self._opening(CALLER, {LISTENER: stage.address}) as node:
+            await node.meet()
             if self._style == "iterate":
                 for _ in stopwatch.turns():
                     await node.send(LISTENER, stopwatch.ping)
