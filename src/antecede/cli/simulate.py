@@ -525,10 +525,7 @@ def command(
     as_json: bool,
     audit: bool | None,
 ) -> None:
-    """Run one simulation and say where the time went.
-
-    Protocols exchange packets over a simulated network. All follows from the options and the seed.
-    """
+    """Run one simulation and say where the time went; all follows from the options and the seed."""
     faults = build_network(
         network_name,
         latency=latency,

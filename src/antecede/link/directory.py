@@ -62,7 +62,6 @@ STRANGERS_MOST: Final = 64
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
-
 FOREIGN_INTERVAL_NS: Final = 1_000_000
 """Whether a greeting that makes no sense is a peer's is looked into at most this often."""
 
@@ -663,6 +662,7 @@ class Directory:
         self._say_hello(contact, now_ns)
 
     def plan_hello(self, contact: Contact) -> None:
+        """Say the next hello when it is due."""
         heappush(self._timers, (contact.hello_at_ns, contact.name))
 
     # Candidates, inside.

@@ -143,12 +143,11 @@ def simulate(
     `options` go to every process as they are. The same arguments give the same run.
 
     `host` is what runs: the protocol alone (`core`), or whole nodes (`node`), with sessions, paths
-    and flow control, over datagrams; `node_faults` are for those, and so are an `adversary` on the
-    network and `guards`, the keys of nodes by their names. With a `policy` nodes expel who is
-    silent; without one nobody is expelled but by a fault. `knows` says whom each process knows.
+    and flow control, over datagrams. Only nodes have `node_faults`, an `adversary` on the network,
+    `guards` with keys, a `policy` that expels who is silent, and `knows`: whom each process knows.
     """
     check_times(seed, patience_ns, host, handling_ns)
-    network = Faults() if faults is None else faults
+    network = faults or Faults()
     info = fitted(protocol, workload, network, link=link)
     metadata_size = MetadataSize(info)
     log = EventLog() if record is True else record
