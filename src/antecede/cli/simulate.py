@@ -20,7 +20,7 @@ from antecede.cli.console import progress_bar
 from antecede.core.catalogue import PROTOCOLS, ProtocolInfo, find_protocol
 from antecede.core.errors import LocalError
 from antecede.counting import counted
-from antecede.link.faults import CutLink, DelayJump, Faults, Partition, SlowLink
+from antecede.link.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.link.latency import Latency
 from antecede.link.notation import duration_text, three_digits
 from antecede.sim.engine import Progress
@@ -32,7 +32,6 @@ from antecede.sim.networks import (
     NETWORKS,
     build_network,
     find_network,
-    parse_cut_link,
     parse_delay_jump,
     parse_latency,
     parse_partition,
@@ -108,8 +107,6 @@ def interval_of(rate: float | None, interval_ns: int | None) -> int:
 def check_places(processes: int, faults: Faults) -> None:
     """`LocalError` if a partition or a slow link names a process that is not there."""
     named = [process for partition in faults.partitions for process in partition.island]
-    for cut in faults.cut_links:
-        named += [cut.source, cut.target]
     for slow in faults.slow_links:
         named += [slow.source, slow.target]
     for process in named:
@@ -359,7 +356,6 @@ PARTITION: Final = units.Written("start:end:p,p,…", parse_partition)
 SLOW_LINK: Final = units.Written("from:to:extra", parse_slow_link)
 DELAY_JUMP: Final = units.Written("start:end:extra", parse_delay_jump)
 NODE_FAULT: Final = units.Written("fault", parse_node_fault)
-CUT_LINK: Final = units.Written("start:end:from:to", parse_cut_link)
 POLICY: Final = units.Written("policy", parse_policy)
 
 AUDITED_MESSAGES: Final = 5_000
@@ -441,13 +437,6 @@ def epilog() -> str:
     help="Cut these processes off from START to END.",
 )
 @click.option(
-    "--cut",
-    "cut_links",
-    type=CUT_LINK,
-    multiple=True,
-    help="Cut one direction of a link from START to END.",
-)
-@click.option(
     "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
 )
 @click.option(
@@ -520,7 +509,6 @@ def command(
     duplicate: float | None,
     reorder: float | None,
     partitions: tuple[Partition, ...],
-    cut_links: tuple[CutLink, ...],
     slow_links: tuple[SlowLink, ...],
     delay_jumps: tuple[DelayJump, ...],
     host: str,
@@ -537,11 +525,7 @@ def command(
     as_json: bool,
     audit: bool | None,
 ) -> None:
-    """Run one simulation and say where the time went.
-
-    Real protocol objects exchange packets over a simulated network. Everything follows from the
-    options and the seed: the same command gives the same run.
-    """
+    """Run one simulation and say where the time went; all follows from the options and the seed."""
     faults = build_network(
         network_name,
         latency=latency,
@@ -549,7 +533,6 @@ def command(
         duplication=duplicate,
         reordering=reorder,
         partitions=partitions,
-        cut_links=cut_links,
         slow_links=slow_links,
         delay_jumps=delay_jumps,
     )
@@ -561,6 +544,8 @@ def command(
         seed=seed,
     )
     workload = build_workload(workload_name, traffic, dict(settings))
+    expected = workload.remaining() if workload_name == "replay" else messages
+    title = f"{workload_name} over {network_name}"
     info = linked(protocol, workload, faults, link)
     run = partial(
         simulate,
@@ -576,9 +561,7 @@ def command(
         node_faults=node_faults,
         policy=policy,
     )
-    plan = Plan(title=f"{workload_name} over {network_name}", info=info, seed=seed, run=run)
-    expected = workload.remaining() if workload_name == "replay" else messages
-    carry_out(plan, expected, out, as_json, audit)
+    carry_out(Plan(title=title, info=info, seed=seed, run=run), expected, out, as_json, audit)
 
 
 def carry_out(

@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.link.contacts import HELLO_NS, Candidate, Contact, LaterLife
+from antecede.link.contacts import Candidate, Contact, LaterLife
 from antecede.link.denials import Denials
 from antecede.link.fences import Fences
 from antecede.link.ghosts import Ghosts
@@ -62,7 +62,6 @@ STRANGERS_MOST: Final = 64
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
 """Datagrams with tokens that mean nothing are answered at most this often."""
-
 FOREIGN_INTERVAL_NS: Final = 1_000_000
 """Whether a greeting that makes no sense is a peer's is looked into at most this often."""
 
@@ -180,7 +179,7 @@ class Directory:
         self._refused.forget(contact.name)
         if contact.address is not None:
             contact.greets_at(now_ns)
-            self._plan(contact)
+            self.plan_hello(contact)
 
     def locate(self, contact: Contact, address: object, datagram_size: i64, now_ns: i64) -> None:
         """A contact that is known from a journal alone is to be found at this address."""
@@ -191,7 +190,7 @@ class Directory:
             contact.session.resize(datagram_size)
             if address is not None:
                 contact.greets_at(now_ns)
-                self._plan(contact)
+                self.plan_hello(contact)
 
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
@@ -258,13 +257,7 @@ class Directory:
         contact.greet_with(self._tokens.fresh(), 0)
         if contact.address is not None:
             contact.greets_at(now_ns + SEEK_NS)
-            self._plan(contact)
-
-    def greet_anew(self, contact: Contact, now_ns: i64) -> None:
-        """A contact that does not answer may do so now: greet it soon, and at short intervals."""
-        if contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
-            contact.greets_at(now_ns)
-            self._plan(contact)
+            self.plan_hello(contact)
 
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
@@ -478,7 +471,7 @@ class Directory:
             contact.needs_no_hello()
             if contact.address is not None:
                 contact.greets_at(now_ns)
-                self._plan(contact)
+                self.plan_hello(contact)
 
     def _newest_number(self, name: str) -> i64:
         """The highest number of an incarnation of that name that was met or is expelled."""
@@ -642,7 +635,7 @@ class Directory:
             greeting = self._greeting(contact, token, known)
             for data in self._hellos(contact.name, greeting, now_ns):
                 self._out.append(Datagram(address, data))
-        self._plan(contact)
+        self.plan_hello(contact)
 
     def _greeting(self, contact: Contact, token: i64, echo: i64) -> Greeting:
         """A greeting to whoever has that name, with what was delivered of the one that was met."""
@@ -668,7 +661,8 @@ class Directory:
         contact.greets_at(now_ns)
         self._say_hello(contact, now_ns)
 
-    def _plan(self, contact: Contact) -> None:
+    def plan_hello(self, contact: Contact) -> None:
+        """Say the next hello when it is due."""
         heappush(self._timers, (contact.hello_at_ns, contact.name))
 
     # Candidates, inside.

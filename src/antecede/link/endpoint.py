@@ -50,7 +50,7 @@ from antecede.link.sealing import Seal
 from antecede.link.sending import Sending
 from antecede.link.session import Session
 from antecede.link.session_maker import SessionMaker
-from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, RESUMING, STAYING
+from antecede.link.standing import ASKS_TO_GO, LEAVE_WHEN_RELEASED, MET, RESUMING, STAYING
 from antecede.link.survival import Survival
 from antecede.link.tokens import Tokens
 from antecede.link.unfinished import CROWDED_OUT
@@ -421,7 +421,7 @@ class Endpoint:
     def stop(self, now_ns: i64) -> None:
         """From now on nothing is delivered here, and peers are told so: they need not wait."""
         for session in self.sessions():
-            if session.met and not session.ended:
+            if session.standing.phase == MET:  # Who is not met again yet cannot be reached.
                 self._writer.write_last_word(session, now_ns)
 
     # Datagrams, inside.

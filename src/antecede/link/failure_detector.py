@@ -12,7 +12,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS, NodeProcess
-from antecede.link.contacts import Contact
+from antecede.link.contacts import HELLO_NS, Contact
 from antecede.link.core_driver import CoreDriver
 from antecede.link.directory import Directory
 from antecede.link.session import Session
@@ -222,8 +222,9 @@ class FailureDetector:
             if is_reached(contact):
                 session.ping_due = True
                 self._core.mark(session)
-            else:
-                self._directory.greet_anew(contact, now_ns)
+            elif contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
+                contact.greets_at(now_ns)
+                self._directory.plan_hello(contact)
 
 
 def is_reached(contact: Contact) -> bool:

@@ -1,18 +1,22 @@
 """A node in its place in the simulation, and what its application wants to send."""
 
+from dataclasses import dataclass
 from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.link.contacts import NEW
 from antecede.link.endpoint import Endpoint
 from antecede.link.standing import LEAVE_WHEN_RELEASED
+from antecede.link.tokens import Tokens
 from antecede.sim.adversary import Flight
 from antecede.sim.node_journals import MemoryJournal
 from antecede.sim.node_rows import ObservedNode
 from antecede.sim.workloads.workload import Submission
+from antecede.wire.frames import FRAME_ROOM
 
 
 @final
@@ -175,3 +179,37 @@ def call_of(waiting: WaitingSend) -> int:
 def name_of(process: i64) -> str:
     """What a node is called."""
     return f"node {process}"
+
+
+@final
+class CountedTokens(Tokens):
+    """Tokens that are the same in every run."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def fresh(self) -> int:
+        self._last += 1
+        return self._last
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A node that waits, how many are here for it, and how many of those run; it is one of both."""
+
+    process: int
+    members: int
+    running: int
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether enough of them run to go on without the others."""
+        return 2 * self.running > self.members
+
+
+def check_payload(payload_bytes: int, datagram_size: int) -> None:
+    """`LocalError` if a payload would be cut into parts, which are messages of their own."""
+    most = datagram_size - FRAME_ROOM
+    if payload_bytes > most:
+        raise LocalError(f"{payload_bytes} bytes of payload: simulated nodes take up to {most}")

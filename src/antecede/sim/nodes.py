@@ -7,7 +7,6 @@ nodes have time to meet. Like there, everything follows from the arguments.
 """
 
 import gc
-from dataclasses import dataclass
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -18,17 +17,11 @@ from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.core.values import Message
 from antecede.link.contacts import AWAY, Contact
-from antecede.link.credit import MESSAGE_COST
-from antecede.link.endpoint import Endpoint
 from antecede.link.faults import Faults, FaultyNetwork
 from antecede.link.guard import Guard
-from antecede.link.identity import Identity
-from antecede.link.kept import Kept
 from antecede.link.limits import Limits
 from antecede.link.reports import Report
-from antecede.link.session import ME
 from antecede.link.standing import LEAVE_WHEN_RELEASED
-from antecede.link.tokens import Tokens
 from antecede.sim.adversary import Adversary, Flight
 from antecede.sim.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
 from antecede.sim.engine import PROGRESS_PERIOD, Progress
@@ -48,14 +41,22 @@ from antecede.sim.node_faults import (
     NodeFault,
     check_faults,
 )
-from antecede.sim.node_host import Backlog, NodeHost, WaitingSend, name_of
+from antecede.sim.node_host import (
+    Backlog,
+    CountedTokens,
+    NodeHost,
+    Stuck,
+    WaitingSend,
+    check_payload,
+    name_of,
+)
 from antecede.sim.node_journals import MemoryJournal
+from antecede.sim.node_making import SOCKET_BYTES, identity_of, make_endpoint
 from antecede.sim.node_policy import SilencePolicy
 from antecede.sim.node_rows import MEETING_NS, ObservedNode
 from antecede.sim.observer import Observer
 from antecede.sim.tags import Tags
 from antecede.sim.workloads.workload import Agenda, Submission, Workload
-from antecede.wire.frames import FRAME_ROOM
 
 BEGIN: Final = 8
 FAULT: Final = 9
@@ -66,36 +67,6 @@ LINGERED: Final = 12
 node that leaves waits no longer."""
 
 DATAGRAM_SIZE: Final = 1400
-SOCKET_BYTES: Final = 4 << 20
-PAYLOAD_LIMIT: Final = 1 << 16
-NUMBERS: Final = range(1 << 31)
-
-
-@final
-class CountedTokens(Tokens):
-    """Tokens that are the same in every run."""
-
-    def __init__(self) -> None:
-        self._last = 0
-
-    def fresh(self) -> int:
-        self._last += 1
-        return self._last
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """A node that waits, how many are here for it, and how many of those run; it is one of both."""
-
-    process: int
-    members: int
-    running: int
-
-    @property
-    def has_majority(self) -> bool:
-        """Whether enough of them run to go on without the others."""
-        return 2 * self.running > self.members
 
 
 @final
@@ -171,8 +142,12 @@ class NodeSimulation:
         self.hosts: Final[list[NodeHost]] = []
         self._at: Final[dict[int, NodeHost]] = {}
         self._process_of: Final[dict[str, int]] = {}
-        absent = {fault.process for fault in node_faults if fault.kind in (LATE, NEVER)}
-        for process in range(workload.processes):
+        self._start_all()
+
+    def _start_all(self) -> None:
+        """Everybody begins who is there from the start."""
+        absent = {fault.process for fault in self._node_faults if fault.kind in (LATE, NEVER)}
+        for process in range(self.workload.processes):
             self._process_of[name_of(process)] = process
             if process not in absent:
                 self._start(process, process, process)
@@ -286,7 +261,12 @@ class NodeSimulation:
         log = ObservedNode(log_id, self._observers, self._metadata_size, self.meeting_ns)
         log.account = self.registry.account
         kept = None if journal is None else journal.kept
-        endpoint = self._endpoint(name_of(process), incarnation, log_id, log, kept)
+        name = name_of(process)
+        guard = None if self._guards is None else self._guards[name]
+        me = identity_of(self._info, self._limits, name, incarnation, log_id, kept is not None)
+        endpoint = make_endpoint(
+            self._info, self._options, self._limits, me, self._tokens, log, guard, kept
+        )
         host = NodeHost(len(self.hosts), process, address, log, endpoint, journal)
         if self._policy is not None:
             endpoint.detector.watch(self._policy.silence_ns, self.now_ns)
@@ -332,34 +312,6 @@ class NodeSimulation:
             self._note(back, report)
         if numbers:
             journal.kept.told(numbers)
-
-    def _endpoint(
-        self, name: str, incarnation: i64, log_id: i64, log: ObservedNode, kept: Kept | None
-    ) -> Endpoint:
-        limits = self._limits
-        me = Identity(
-            name,
-            incarnation=incarnation,
-            process=log_id,
-            window=limits.window,
-            payload_limit=PAYLOAD_LIMIT,
-            socket_bytes=SOCKET_BYTES,
-            order=self._info.name,
-            keeps=kept is not None,
-        )
-        process = self._info.create(
-            ME,
-            NUMBERS,
-            **{
-                "send_limit": 2 * limits.send_limit,
-                "receive_limit": max(1, limits.window // MESSAGE_COST),
-                **self._options,
-            },
-        )
-        assert isinstance(process, NodeProcess), "that was checked before"
-        cumulative = self._info.ordering != "none"
-        guard = None if self._guards is None else self._guards[name]
-        return Endpoint(me, process, self._tokens, limits, log, cumulative, guard, kept)
 
     def _touch(self, host: NodeHost) -> None:
         if not host.touched:
@@ -742,10 +694,3 @@ class NodeSimulation:
         self.copies += len(targets)
         message = Message(host.log.me, sequence, payload)
         host.log.announce(message, targets, self.now_ns - self.meeting_ns)
-
-
-def check_payload(payload_bytes: int, datagram_size: int) -> None:
-    """`LocalError` if a payload would be cut into parts, which are messages of their own."""
-    most = datagram_size - FRAME_ROOM
-    if payload_bytes > most:
-        raise LocalError(f"{payload_bytes} bytes of payload: simulated nodes take up to {most}")

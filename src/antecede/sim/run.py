@@ -24,8 +24,9 @@ from antecede.sim.measures import Measures
 from antecede.sim.metadata_size import MetadataSize
 from antecede.sim.meter import Meter
 from antecede.sim.node_faults import NodeFault
+from antecede.sim.node_host import Stuck
 from antecede.sim.node_policy import SilencePolicy
-from antecede.sim.nodes import NodeSimulation, Stuck
+from antecede.sim.nodes import NodeSimulation
 from antecede.sim.observer import Observer
 from antecede.sim.recorder import Recorder
 from antecede.sim.workloads.workload import Workload, check_seed
@@ -142,22 +143,17 @@ def simulate(
     `options` go to every process as they are. The same arguments give the same run.
 
     `host` is what runs: the protocol alone (`core`), or whole nodes (`node`), with sessions, paths
-    and flow control, over datagrams; `node_faults` are for those, and so are an `adversary` on the
-    network and `guards`, the keys of nodes by their names. With a `policy` nodes expel who is
-    silent; without one nobody is expelled but by a fault. `knows` says whom each process knows.
+    and flow control, over datagrams. Only nodes have `node_faults`, an `adversary` on the network,
+    `guards` with keys, a `policy` that expels who is silent, and `knows`: whom each process knows.
     """
-    check_seed(seed)
-    if patience_ns is not None and not 1 <= patience_ns <= DELAY_NS_MAX:
-        raise LocalError(f"a patience of {patience_ns} ns is outside 1 to {DELAY_NS_MAX} ns")
-    network = Faults() if faults is None else faults
+    check_times(seed, patience_ns, host, handling_ns)
+    network = faults or Faults()
     info = fitted(protocol, workload, network, link=link)
     metadata_size = MetadataSize(info)
     log = EventLog() if record is True else record
     meter = Meter(workload.processes + len(node_faults), metadata_size) if measure else None
     given = with_patience(info, patience_ns, {} if options is None else options)
     if host == NODE:
-        if handling_ns > 0:
-            raise LocalError("handling takes no time where whole nodes run; use the core alone")
         nodes = NodeSimulation(
             info,
             workload,
@@ -175,12 +171,7 @@ def simulate(
         )
         nodes.run(until_ns=until_ns, events_max=events_max, progress=progress)
         return node_result_of(nodes, info, seed, meter, log if isinstance(log, EventLog) else None)
-    if (
-        host != CORE
-        or node_faults
-        or any(given is not None for given in (adversary, guards, policy, knows))
-    ):
-        raise LocalError(f"a host is {CORE!r} or {NODE!r}, and only nodes have faults of their own")
+    check_core(host, node_faults, adversary, guards, policy, knows)
     simulation = Simulation(
         info,
         workload,
@@ -192,6 +183,21 @@ def simulate(
     )
     simulation.run(until_ns=until_ns, events_max=events_max, progress=progress)
     return result_of(simulation, info, seed, meter, log if isinstance(log, EventLog) else None)
+
+
+def check_times(seed: int, patience_ns: int | None, host: str, handling_ns: int) -> None:
+    """`LocalError` if a seed or a time makes no sense."""
+    check_seed(seed)
+    if patience_ns is not None and not 1 <= patience_ns <= DELAY_NS_MAX:
+        raise LocalError(f"a patience of {patience_ns} ns is outside 1 to {DELAY_NS_MAX} ns")
+    if host == NODE and handling_ns > 0:
+        raise LocalError("handling takes no time where whole nodes run; use the core alone")
+
+
+def check_core(host: str, node_faults: Sequence[NodeFault], *for_nodes: object) -> None:
+    """`LocalError` unless protocols run alone, with nothing that only nodes have."""
+    if host != CORE or node_faults or any(given is not None for given in for_nodes):
+        raise LocalError(f"a host is {CORE!r} or {NODE!r}, and only nodes have faults of their own")
 
 
 def fitted(
