@@ -78,6 +78,7 @@ def test_who_has_left_is_left_out_and_that_is_reported_for_every_message() -> No
         await network.settle()
         assert ready(network, "carol") == [b"%d" % number for number in range(300)]
         assert str(alice.explain()) == "nothing is waiting"
+        assert str(alice.health()) == "ok"
 
         await network.open_node("bob")
         await network.settle()
@@ -352,7 +353,9 @@ def test_meeting_can_be_waited_for_by_name_and_only_so_long() -> None:
             await alice.meet("bob")
             assert alice.peers == {"bob": "here", "carol": "new"}
             for names in ((), ("carol",), ("bob", "carol")):
-                with pytest.raises(TimedOut, match=r"meet did not finish .*: 'carol'"):
+                with pytest.raises(
+                    TimedOut, match=r"meet did not finish .*: carol has never been met\. Call"
+                ):
                     await alice.meet(*names, timeout=0.01)
             with pytest.raises(UnknownPeer, match="'dave'"):
                 await alice.meet("dave")

@@ -27,6 +27,8 @@ CALLS: dict[str, Call] = {
     "send to several": lambda node: node.send(["bob"], b"x"),
     "send_buffered": lambda node: node.send_buffered("bob", b"x"),
     "try_send": lambda node: node.try_send("bob", b"x"),
+    "meet": lambda node: node.meet("bob"),
+    "meet a stranger": lambda node: node.meet("eve"),
     "receive": lambda node: node.receive(),
     "receive with a limit": lambda node: node.receive(1),
     "receive_ready": lambda node: node.receive_ready(),

@@ -38,16 +38,23 @@ def test_a_second_close_without_patience_ends_the_first() -> None:
     asyncio.run(story())
 
 
-def test_whoever_waits_for_room_is_told_at_once_that_the_node_leaves() -> None:
+def test_whoever_waits_for_room_or_for_a_peer_is_told_at_once_that_the_node_leaves() -> None:
     async def story() -> None:
-        alice = await lonely(send_limit=1, patience=60)
+        alice = await lonely(send_limit=1, patience=60, meet_within=600)
         await alice.send("bob", b"fills the buffer")
-        waiting = asyncio.create_task(alice.send("bob", b"waits"))
+        alice.add_peer("carol")
+        waiting = [
+            asyncio.create_task(alice.send("bob", b"waits")),
+            asyncio.create_task(alice.send(["carol", "bob"], b"waits to meet carol")),
+            asyncio.create_task(alice.meet("carol")),
+        ]
         await asyncio.sleep(0)
         leaving = asyncio.create_task(alice.close())
         async with asyncio.timeout(SECONDS):
-            with pytest.raises(NodeClosed):
-                await waiting
+            for task in waiting:
+                with pytest.raises(NodeClosed):
+                    await task
+        assert not leaving.done()
         alice.abandon()
         with pytest.raises(Stranded):
             await leaving
@@ -88,7 +95,7 @@ def test_a_peer_that_was_killed_keeps_nobody_else_from_hearing_the_bye() -> None
     play(story)
 
 
-def test_whoever_waits_to_meet_a_peer_is_told_at_once_that_the_node_leaves() -> None:
+def test_a_node_leaves_at_once_while_sends_wait_to_meet_their_targets() -> None:
     """Nothing was submitted: closing waits for nobody, and leaves nobody without."""
 
     async def story() -> None:

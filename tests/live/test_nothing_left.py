@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
 from pathlib import Path
 
@@ -94,6 +94,23 @@ async def abandoned(_folder: Path) -> None:
         await sending
 
 
+async def leaving_somebody_out(_folder: Path) -> None:
+    async with antecede.open_node("alice", peers={"bob": None}, meet_within=0) as alice:
+        await alice.send(["alice", "bob"], b"x")
+        await alice.receive(PATIENCE)
+
+
+async def giving_up_to_meet_somebody(_folder: Path) -> None:
+    async with antecede.open_node("alice", peers={"bob": None}) as alice:
+        calls: list[Coroutine[None, None, object]] = [alice.meet(), alice.send("bob", b"x")]
+        for waiting in calls:
+            task = asyncio.create_task(waiting)
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+
 async def over_tcp(_folder: Path) -> None:
     alice = await antecede.open_node("alice", bind="tcp://127.0.0.1:0", accept_unknown=True)
     bob = await antecede.open_node("bob", bind="tcp://127.0.0.1:0", peers={"alice": alice.address})
@@ -126,6 +143,8 @@ LIVES: list[Life] = [
     with_an_event_log,
     with_a_peer,
     abandoned,
+    leaving_somebody_out,
+    giving_up_to_meet_somebody,
     over_tcp,
     in_memory,
     in_a_thread,

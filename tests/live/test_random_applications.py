@@ -131,6 +131,9 @@ async def play(seed: int, folder: Path, order: str | None) -> None:
         "receive_window": random.choice(["64KiB", "4MiB"]),
         "send_bytes": "256KiB",
         "payload_limit": "128KiB",
+        # Nobody is left out, however long a link is cut.
+        "expel": "manual",
+        "meet_within": 3600,
         "trace": folder,
         "trace_format": "jsonl",
     }

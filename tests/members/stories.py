@@ -168,7 +168,7 @@ def one_pauses(seed: int, multicast: float) -> list[str]:
 
 def pause_beside_a_restart(seed: int, multicast: float) -> list[str]:
     """A node that pauses for 0.8 of the policy's time stays, though another restarts meanwhile."""
-    power = NodeFault(kind=POWER, process=0, start_ns=0, end_ns=MS, write=60 + 12 * (seed % 6))
+    power = NodeFault(kind=POWER, process=0, start_ns=0, end_ns=MS, write=98 + 2 * (seed % 6))
     pause = NodeFault(kind=PAUSE, process=2, start_ns=SECOND, end_ns=1_800 * MS)
     result = played(everybody(5), seed=seed, multicast=multicast, faults=[pause, power], loss=0.0)
     return audited(result) + nobody_expelled(result) + goes_on(result, [2], 7 * SECOND)

@@ -188,7 +188,8 @@ def ends_of(faults: Sequence[NodeFault], network: Faults) -> list[int]:
 def wrong_with(world: World, result: RunResult) -> dict[str, int]:
     """What is wrong with the run of a world, and how often."""
     found = findings(result)
-    if result.leftovers.pending == 0 and world.waited_ns(result) > PATIENCE_NS:
+    powerless_ns = sum(fault.end_ns for fault in world.node_faults if fault.kind == POWER)
+    if result.leftovers.pending == 0 and world.waited_ns(result) > PATIENCE_NS + powerless_ns:
         found["waits too long"] = 1
     return found
 

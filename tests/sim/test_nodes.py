@@ -2,13 +2,15 @@
 
 import pytest
 
+from antecede.audit.accounts import judge_account
 from antecede.audit.departures import judge
 from antecede.audit.oracle import check_log
 from antecede.core.errors import LocalError
-from antecede.link.faults import DelayJump, Faults, Partition
+from antecede.link.faults import DelayJump, Faults, FaultyNetwork, Partition
 from antecede.link.latency import Constant, Uniform
-from antecede.sim.networks import build_network
+from antecede.sim.networks import build_network, parse_cut_link
 from antecede.sim.node_faults import FORMS, NodeFault, parse_node_fault
+from antecede.sim.node_policy import parse_policy
 from antecede.sim.run import RunResult, simulate
 from antecede.sim.workloads import Poisson, Workload
 from antecede.sim.workloads.catalogue import Traffic, build_workload
@@ -244,6 +246,78 @@ def test_causal_order_survives_everything_at_once_many_times(first: int) -> None
             raise
 
 
+# Who is away.
+
+
+def test_a_node_that_leaves_stops_when_all_that_it_had_sent_is_delivered() -> None:
+    result = run(node_faults=("leave:100ms:3",))
+    assert result.log is not None
+    assert result.departures.left == {3}
+    assert judge(result.log, result.departures).ok
+    assert result.left_out > 0
+    assert result.leftovers.pending == 0
+
+
+def test_a_node_that_is_late_gets_what_is_sent_once_it_is_here() -> None:
+    result = run(node_faults=("late:200ms:3",), messages=400)
+    assert result.log is not None
+    assert judge(result.log, result.departures).ok
+    at_three = [event for event in result.log if event.process == 3]
+    assert {event.kind for event in at_three} >= {"submitted", "delivered"}
+    assert min(event.time_ns for event in at_three) >= 200 * MS
+
+
+def test_a_node_that_never_comes_is_left_out_and_stops_nobody() -> None:
+    result = run(node_faults=("never:3",))
+    assert result.log is not None
+    assert result.account is not None
+    assert judge_account(result.log, result.account) == {}
+    assert result.left_out > 0
+    assert result.leftovers.pending == 0
+
+
+@pytest.mark.parametrize("policy", ["majority:200ms", "after:200ms"])
+def test_a_policy_goes_on_without_a_dead_node(policy: str) -> None:
+    result = simulate(
+        "hybrid",
+        traffic(),
+        faults=ROUGH,
+        host="node",
+        record=True,
+        node_faults=[parse_node_fault("crash:100ms:3")],
+        policy=parse_policy(policy),
+        until_ns=60 * SECOND,
+    )
+    assert result.log is not None
+    assert result.departures.gone == {3}
+    assert judge(result.log, result.departures).ok
+    assert result.leftovers.pending == 0
+    assert result.stuck == ()
+
+
+def test_a_link_that_is_cut_in_one_direction_passes_nothing_there() -> None:
+    cut = parse_cut_link("50ms:2s:0:1")
+    network = FaultyNetwork(Faults(cut_links=(cut,)), 1)
+    network.route(0, 1, 0, 1, 100 * MS)
+    assert network.first_ns == -1
+    network.route(1, 0, 0, 2, 100 * MS)
+    assert network.first_ns > 0
+    assert network.is_cut(1, 0, 100 * MS)
+    assert not network.is_cut(1, 0, 2 * SECOND)
+
+
+@pytest.mark.parametrize("text", ["majority", "quorum:1s", "majority:1us", "after:"])
+def test_a_policy_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(LocalError):
+        parse_policy(text)
+
+
+@pytest.mark.parametrize("text", ["50ms:2s:0", "50ms:2s:0:1:2"])
+def test_a_cut_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(LocalError):
+        parse_cut_link(text)
+
+
 # How faults are written.
 
 
@@ -256,6 +330,9 @@ def test_causal_order_survives_everything_at_once_many_times(first: int) -> None
         "duplicate-name:20ms:1",
         "expel:30ms:0:3",
         "expel-gone:90ms:0",
+        "leave:20ms:1",
+        "late:80ms:2",
+        "never:4",
     ],
 )
 def test_a_fault_is_written_as_it_is_read(text: str) -> None:

@@ -65,6 +65,13 @@ class OutputFailed(AntecedeError):  # noqa: N818 - reads as what it is
         )
 
 
+class UrgentLine:
+    """A line that may be taken out before its turn."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text: Final = text
+
+
 class InputLines:
     """The lines of a file or pipe, read by a thread: not everything readable can be polled.
 
@@ -83,11 +90,12 @@ class InputLines:
         self._source = source
         self._limit = line_limit
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._lines: asyncio.Queue[bytes | UrgentLine] = asyncio.Queue()
         self._is_urgent = urgent
         self.on_urgent: Callable[[], None] = do_nothing
         """Called when an urgent line has come."""
-        self._urgent: deque[bytes] = deque()
+        # Those that have not been taken, in their order; each stands in the queue as well.
+        self._urgent: deque[UrgentLine] = deque()
         self._room = threading.Semaphore(LINES_AHEAD)
         threading.Thread(target=self._read, name="antecede-input", daemon=True).start()
 
@@ -96,14 +104,14 @@ class InputLines:
         while True:
             line = await self._lines.get()
             self._room.release()
-            if line is not None:
+            if isinstance(line, bytes):
                 return line
-            if self._urgent:
-                return self._urgent.popleft()
+            if self._urgent and self._urgent[0] is line:
+                return self._urgent.popleft().text
 
     def take_urgent(self) -> bytes | None:
         """The next urgent line, before its turn; None if there is none."""
-        return self._urgent.popleft() if self._urgent else None
+        return self._urgent.popleft().text if self._urgent else None
 
     def end(self) -> None:
         """Let no more come than has been read."""
@@ -114,8 +122,9 @@ class InputLines:
         if self._is_urgent is None or not self._is_urgent(line):
             self._lines.put_nowait(line)
             return
-        self._urgent.append(line)
-        self._lines.put_nowait(None)  # Its turn, if it has not been taken out before.
+        urgent = UrgentLine(line)
+        self._urgent.append(urgent)
+        self._lines.put_nowait(urgent)  # Its turn, if it has not been taken out before.
         self.on_urgent()
 
     def _read(self) -> None:

@@ -311,6 +311,7 @@ class Node:
         Each is here then, or away: it does not take longer than `meet_within`. A handler that uses
         `try_send` does this first.
         """
+        self._check_open()
         await self._outbound.meet(names, timeout)
 
     async def flush(self, timeout: float | None = None) -> None:

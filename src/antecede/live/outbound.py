@@ -90,7 +90,10 @@ class Outbound:
         return sequence
 
     async def meet(self, names: Sequence[str], timeout: float | None) -> None:
-        """Wait until none of these peers, or of all if none is named, is new any more."""
+        """Wait until none of these peers, or of all if none is named, is new any more.
+
+        `TimedOut` says why it still is, as far as is known.
+        """
         contacts = self._endpoint.directory.by_name
         for name in names:
             if name not in contacts:
@@ -99,8 +102,12 @@ class Outbound:
         def new() -> list[str]:
             return [n for n in names or contacts if n in contacts and contacts[n].state() == NEW]
 
+        room = self._room
         await self._progress.wait_until(
-            lambda: self._room.closed or not new(), timeout, "meet", lambda: listing(new())
+            lambda: room.closing or room.closed or not new(),
+            timeout,
+            "meet",
+            lambda: "; ".join(self._node.obstacles(new())),
         )
         self._node.check()
 

@@ -10,7 +10,14 @@ from mypy_extensions import i64
 
 from antecede.audit.accounts import Account, Told
 from antecede.audit.departures import Departures, Fence
-from antecede.link.reports import LEFT_OUT, PeerExpelled, PeerRestarted, Report, Undeliverable
+from antecede.link.reports import (
+    LEFT_OUT,
+    NodeFenced,
+    PeerExpelled,
+    PeerRestarted,
+    Report,
+    Undeliverable,
+)
 
 POWER_FAILED: Final = "PowerFailed"
 """Among what is counted: not a report, since who says nothing reports nothing."""
@@ -68,6 +75,8 @@ class Registry:
             self._give_up(at, report.name, report.undelivered)
         elif isinstance(report, PeerRestarted):
             self._fence(at, report.name, current - 1, now_ns)
+        elif isinstance(report, NodeFenced):
+            self.departures.gone.add(at)
         elif isinstance(report, Undeliverable):
             self._told(at, report)
 

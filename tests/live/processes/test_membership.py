@@ -38,7 +38,7 @@ def rest_of(child: Child) -> list[Line]:
 def test_others_go_on_whichever_way_one_is_away(way: str) -> None:
     with Mesh(NAMES, QUICK, LOSS) as mesh:
         made_away(mesh, way)
-        assert passed_on(mesh) >= 0
+        passed_on(mesh)
         a = mesh.nodes["a"]
         if way in ("killed", "paused"):
             told = hear_event(a, "undeliverable")
