@@ -210,9 +210,6 @@ class FaultyTransport(UdpTransport):
             self._empty.set()
 
 
-STATE_WORDS: Final[dict[str, str]] = {"new": "not met yet", "away": "gone"}
-"""What /who says of a peer in these states; in the others the state itself."""
-
 HELP: Final = "/who is here, /why is something waiting, /quit; anything else is said to all"
 
 
@@ -286,12 +283,14 @@ class ChatSession:
             await self._say(line)
 
     async def _say(self, text: str) -> None:
-        # Who has said bye is online until everybody has everything, but reads no more.
-        targets = [name for name in self._node.online if name not in self._left]
-        if not targets:
-            self._screen.note("nobody is here to read that")
-            return
         try:
+            if not self._node.online:  # Whoever was just added may still come.
+                await self._node.meet()
+            # Who has said bye is online until everybody has everything, but reads no more.
+            targets = [name for name in self._node.online if name not in self._left]
+            if not targets:
+                self._screen.note("nobody is here to read that")
+                return
             sequence = await self._node.send(targets, self._room.write(text, targets))
         except LocalError as error:
             self._screen.note(str(error))
@@ -301,7 +300,9 @@ class ChatSession:
     def _who(self) -> str:
         words = []
         for peer in self._node.stats().peers:
-            state = "gone" if peer.name in self._left else STATE_WORDS.get(peer.state, peer.state)
+            state = "not met yet" if peer.state == "new" else peer.state
+            if peer.name in self._left:
+                state = "gone"
             owed = messages_text(peer.undelivered)
             words.append(f"{peer.name} ({state}, {owed} on the way)")
         return ", ".join(words) or "nobody"

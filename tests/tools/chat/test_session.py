@@ -124,15 +124,15 @@ def test_a_few_commands_are_understood() -> None:
     assert with_two_people(None, scene) == [[], []]
 
 
-def test_nothing_is_said_to_somebody_who_has_not_come_yet() -> None:
+def test_nothing_is_said_to_somebody_who_does_not_come() -> None:
     async def play() -> list[str]:
         paper = Paper()
-        settings = Settings(name="alice", peers={"bob": None}, linger=PATIENCE)
+        settings = Settings(name="alice", peers={"bob": None}, meet_within=0.1)
         chat = asyncio.get_running_loop().create_task(
             converse(settings, paper, paper.keyboard, None, 1)
         )
         paper.press("hello?\n/who\n")
-        await paper.until(lambda: "bob (not met yet, 0 messages on the way)" in paper.notes)
+        await paper.until(lambda: "bob (away, 0 messages on the way)" in paper.notes)
         assert "nobody is here to read that" in paper.notes
         assert paper.lines == []
         paper.unplug()
