@@ -46,8 +46,8 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     "the former incarnation of one that is back is forgotten, not expelled": (
         (
             "endpoint.py",
-            "            self._expel(former, self._me.name, RESTARTED, now_ns)\n",
-            "            self._give_up(former, now_ns)\n",
+            "            self._endings.expel(former, self._me.name, RESTARTED, now_ns)\n",
+            "            self._endings.give_up(former, now_ns)\n",
         ),
     ),
     "those met later are not told": (
@@ -55,9 +55,9 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     ),
     "what an expelled one may have missed is not reported": (
         (
-            "endpoint.py",
-            "        whole = self.sending.withdraw(session, unconfirmed)\n",
-            "        whole = self.sending.withdraw(session, unconfirmed)[:0]\n",
+            "endings.py",
+            "        whole = self._sending.withdraw(session, unconfirmed)\n",
+            "        whole = self._sending.withdraw(session, unconfirmed)[:0]\n",
         ),
     ),
 }

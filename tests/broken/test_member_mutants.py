@@ -68,8 +68,8 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         ("one pauses for 8 s, and another restarts",),
     ),
     "who leaves and owes a permit is waited for": (
-        (("endpoint.py",
-          "            self._expel(session, self._me.name, LEFT_OWING, now_ns)\n"
+        (("endings.py",
+          "            self.expel(session, self._me, LEFT_OWING, now_ns)\n"
           "            return\n", "            pass\n"),),
         ("leaves owing",),
     ),
