@@ -92,8 +92,11 @@ class FailureDetector:
         "_answered_by",
         "_changed_ns",
         "_core",
+        "_departed",
         "_directory",
+        "_here",
         "_look_at_ns",
+        "_looked_ns",
         "_process",
         "_round_ns",
         "_round_took_ns",
@@ -109,6 +112,10 @@ class FailureDetector:
         # What the policy allows; 0: nobody is watched.
         self._silence_ns: i64 = 0
         self._look_at_ns: i64 = NEVER_NS
+        self._looked_ns: i64 = 0
+        # The ids of those that were here at the last look, and how many have gone since the first.
+        self._here: dict[int, bool] = {}
+        self._departed: i64 = 0
         # When everybody was pinged; 0: nobody is suspected.
         self._round_ns: i64 = 0
         # How long a round lasts.
@@ -153,9 +160,7 @@ class FailureDetector:
                 others.append(session)
             if self._is_silent(session, now_ns):
                 silent.append(session)
-        self.members = 1 + len(others)
-        for session in others:
-            session.standing.our_members = self.members
+        self._count(others, now_ns)
         if not silent:
             self._round_ns = 0
             self.undecided = 0
@@ -181,10 +186,38 @@ class FailureDetector:
                 self._owes(session),
                 answered,
                 self.members,
-                session.standing.its_members,
+                self._its_members(session),
             )
             for session in silent
         ]
+
+    def _count(self, others: list[Session], now_ns: i64) -> None:
+        """Count the members, and those that have gone since others said how many they see."""
+        here: dict[int, bool] = {}
+        for session in others:
+            here[session.id] = True
+        for known in self._here:
+            if known not in here:
+                self._departed += 1
+        self._here = here
+        self.members = 1 + len(others)
+        for session in others:
+            standing = session.standing
+            standing.our_members = self.members
+            if standing.heard_ns >= self._looked_ns:
+                standing.departed_then = self._departed
+        self._looked_ns = now_ns
+
+    def _its_members(self, session: Session) -> i64:
+        """How many a peer would see now: those that have gone since it was heard are gone for it.
+
+        Otherwise whoever dies after another would be given twice the time.
+        """
+        standing = session.standing
+        if standing.its_members == 0:
+            return 0
+        left = standing.its_members - (self._departed - standing.departed_then)
+        return left if left > 1 else 1
 
     def _is_silent(self, session: Session, now_ns: i64) -> bool:
         """Whether a peer has not been heard for too long, though it had something to answer."""

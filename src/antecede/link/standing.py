@@ -49,6 +49,7 @@ class Standing:
     __slots__ = (
         "_bye_mode",
         "bye_due",
+        "departed_then",
         "heard_ns",
         "its_members",
         "our_members",
@@ -74,6 +75,8 @@ class Standing:
         # as it is told; 0: not said.
         self.its_members: i64 = 0
         self.our_members: i64 = 0
+        # How many members had gone from this node, in all, when the peer was heard last.
+        self.departed_then: i64 = 0
 
     def successor(self) -> "Standing":
         """How it stands when the very same incarnation begins a session anew."""
