@@ -39,6 +39,7 @@ CHECKED_BEFORE := --ignore=tests/test_tidy.py
 # compiled anyway). `test-full` runs all twice.
 BOTH_BUILDS := $(addprefix tests/,core fuzz lab link papers properties sim test_build_mode.py wire \
     audit/test_kernel.py trace/test_log.py broken/test_facts_mutants.py broken/test_link_mutants.py \
+    broken/test_member_mutants.py \
     facts/test_steps.py live/test_node.py live/test_receiving.py live/test_rehearsal.py)
 
 .DELETE_ON_ERROR:

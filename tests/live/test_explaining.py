@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 import antecede
-from antecede.errors import Stranded, TimedOut, Undelivered
+from antecede.errors import NodeClosed, Stranded, TimedOut, Undelivered
 from antecede.events import NodeFenced, Undeliverable
 from antecede.link.reports import Report
 from antecede.live.node import Node
@@ -50,15 +51,18 @@ def test_a_peer_with_another_key_is_named_with_the_reason_by_whoever_asks() -> N
             peers={"alice": antecede.Peer(f"127.0.0.1:{ports[0]}", keys=[str(ALICE.public)])},
         )
         for node, other in ((alice, "bob"), (bob, "alice")):
-            await node.send(other, b"x")
+            sending = asyncio.create_task(node.send(other, b"x"))
             await until_said(node, f"no talk with {other}: it has another key")
             assert f"no talk with {other}: it has another key" in str(node.health())
             with pytest.raises(TimedOut, match=f"no talk with {other}: it has another key"):
-                await node.flush(0.01)
+                await node.send(other, b"y", timeout=0.01)
+            with pytest.raises(TimedOut, match=f"no talk with {other}: it has another key"):
+                await node.meet(timeout=0.01)
             with pytest.raises(TimedOut, match=f"no talk with {other}: it has another key"):
                 await node.receive(0.01)
-            with pytest.raises(Stranded, match=f"no talk with {other}: it has another key"):
-                await node.close(0.01)
+            await node.close(0.01)  # Nothing was submitted, so nobody is left without.
+            with pytest.raises(NodeClosed):
+                await sending
 
     run(story())
 
@@ -124,17 +128,21 @@ async def flood(node: Node, target: str) -> None:
         await node.send(target, bytes(1_000))
 
 
-def test_a_payload_that_is_too_large_for_its_target_says_so_with_the_limit() -> None:
+def test_a_payload_that_is_too_large_for_its_target_says_so_with_the_limit(tmp_path: Path) -> None:
+    """One that took it when it was sent, crashed, and takes less since."""
+
     async def story() -> None:
         network = TestNetwork()
         told: list[Report] = []
-        ann = await network.open_node("ann", peers={"bob": None})
-        ann.on_event(told.append)
+        ann = await network.open_node("ann", on_event=told.append)
+        await network.open_node("bob", journal=tmp_path)
+        await network.settle()
+        network.kill("bob")
         await ann.send("bob", bytes(200_000))
-        await network.open_node("bob", payload_limit=100_000)
+        await network.open_node("bob", journal=tmp_path, payload_limit=100_000)
         await network.settle()
         reason = "larger than 100,000 bytes, its payload_limit"
-        assert Undeliverable(name="bob", sequences=(1,), reason=reason) in told
+        assert Undeliverable(name="bob", sequences=(1,), reason=reason, why="too large") in told
         with pytest.raises(Undelivered) as caught:
             await ann.flush(SECONDS)
         assert f"1 to 'bob' ({reason})" in str(caught.value)
