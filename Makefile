@@ -34,13 +34,18 @@ TESTED_PYTHON := PYTHONPATH="$(CURDIR)/$(TESTED_TREE)" $(VENV)/bin/python
 PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-min=5
 CHECKED := setup.py $(wildcard src tests bench examples)
 CHECKED_BEFORE := --ignore=tests/test_tidy.py
-# What the build changes is in these folders: layers that are compiled, and whoever drives them. Of audit
-# and trace only the kernel and the log are. They run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
+# What the build changes is in these folders: layers that are compiled, and whoever drives them. Of the
+# audit and the event log only the kernel and the log are. They run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
 # compiled anyway). `test-full` runs all twice.
-BOTH_BUILDS := $(addprefix tests/,core fuzz lab link papers properties sim test_build_mode.py wire \
-    audit/test_kernel.py trace/test_log.py broken/test_facts_mutants.py broken/test_link_mutants.py \
-    broken/test_member_mutants.py \
-    facts/test_steps.py live/test_node.py live/test_receiving.py live/test_rehearsal.py)
+SPARK_TESTS := $(addprefix tests/,antecede_audit/measure antecede_audit/spans antecede_audit/spark \
+    antecede_lab/evaluate antecede_lab/grow antecede_lab/sweep)
+NO_SPARK := $(addprefix --ignore=,$(SPARK_TESTS))
+BOTH_BUILDS := $(addprefix tests/,fuzz papers properties test_build_mode.py \
+    antecede/core antecede/endpoint antecede/eventlog/test_log.py antecede/network_model \
+    antecede/runtime/test_node.py antecede/runtime/test_receiving.py antecede/runtime/test_rehearsal.py \
+    antecede/transport antecede/wire antecede_audit/judging/test_kernel.py antecede_lab/checker \
+    antecede_lab/comparison antecede_lab/protocols antecede_lab/simulator antecede_lab/wire \
+    broken/test_facts_mutants.py broken/test_link_mutants.py broken/test_member_mutants.py)
 
 .DELETE_ON_ERROR:
 .PHONY: help test checked-then-compiled checked-then-beside test-interpreted test-compiled test-beside test-full test-stability coverage mutants check \
@@ -74,10 +79,10 @@ test-beside: $(INSTALLED)
 	    status=$$?; tail -n $$((status ? 200 : 3)) build/interpreted.log; exit $$status
 
 test-full: test compile ## And all of it on both builds, optimised; long campaigns; properties with more examples
-	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) --ignore=tests/pipeline tests
-	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) --ignore=tests/pipeline tests
+	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) $(NO_SPARK) tests
+	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) $(NO_SPARK) tests
 	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) -m long tests
-	ANTECEDE_CAMPAIGN=long ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) tests/properties tests/wire
+	ANTECEDE_CAMPAIGN=long ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) tests/properties tests/antecede/wire tests/antecede_lab/wire
 
 test-stability: compile-tests ## The suite TIMES times, BUSY of them beside four busy loops: 10 and 3
 	$(VENV)/bin/python -m tests.stability --times $(TIMES) --busy $(BUSY) -- \
@@ -86,7 +91,7 @@ test-stability: compile-tests ## The suite TIMES times, BUSY of them beside four
 coverage: $(INSTALLED) ## Which lines the tests reach (interpreted, without Spark); build/coverage has pages
 	rm -f build/coverage.data*
 	$(VENV)/bin/python -m coverage run -m pytest -q -n $(JOBS) --dist worksteal $(CHECKED_BEFORE) \
-	    --ignore=tests/pipeline --ignore=tests/test_packaging.py --ignore=tests/report tests
+	    $(NO_SPARK) --ignore=tests/test_packaging.py --ignore=tests/antecede_audit/report tests
 	$(VENV)/bin/python -m coverage combine --quiet
 	$(VENV)/bin/python -m coverage html --quiet
 	$(VENV)/bin/python -m coverage report
@@ -149,7 +154,7 @@ $(INSTALLED): pyproject.toml constraints.txt setup.py
 # stale, not times: a checkout of another branch, or a deleted file, counts as a change.
 build/sources.cksum: FORCE
 	@mkdir -p build
-	@find src/antecede -name '*.py' | LC_ALL=C sort | xargs cksum setup.py pyproject.toml > $@.new
+	@find src -name '*.py' | LC_ALL=C sort | xargs cksum setup.py pyproject.toml > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(COMPILED) $(TESTED): build/%.stamp: build/sources.cksum $(INSTALLED)

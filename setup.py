@@ -30,14 +30,29 @@ from setuptools.command.build_ext import build_ext
 SOURCE = Path("src")
 
 COMPILED = (
+    # Messaging.
     "antecede/core/**/*.py",
     "antecede/wire/**/*.py",
-    "antecede/link/**/*.py",
-    "antecede/sim/*.py",
-    "antecede/sim/checker/*.py",
-    "antecede/sim/workloads/*.py",
-    "antecede/audit/kernel.py",
-    "antecede/trace/log.py",
+    "antecede/transport/**/*.py",
+    "antecede/membership/**/*.py",
+    "antecede/endpoint/**/*.py",
+    "antecede/network_model/**/*.py",
+    "antecede/durability/losses.py",
+    "antecede/durability/node_state.py",
+    "antecede/durability/record_kinds.py",
+    "antecede/durability/unconfirmed.py",
+    "antecede/durability/untold.py",
+    "antecede/eventlog/log.py",
+    "antecede/events.py",
+    "antecede/units.py",
+    # The judge.
+    "antecede_audit/judging/kernel.py",
+    # The laboratory.
+    "antecede_lab/catalogue.py",
+    "antecede_lab/checker/*.py",
+    "antecede_lab/protocols/**/*.py",
+    "antecede_lab/simulator/**/*.py",
+    "antecede_lab/wire/**/*.py",
 )
 
 GROUP = "antecede"

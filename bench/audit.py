@@ -21,11 +21,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from antecede import compiled
-from antecede.audit.oracle import check_log
-from antecede.pipeline.audit.job import audit
-from antecede.pipeline.audit.small_job import audit_small
-from antecede.pipeline.session import PLANS_ONLY, is_embedded, open_session
-from antecede.trace import read_events
+from antecede_audit.eventlog import read_events
+from antecede_audit.jobs.audit import audit_small
+from antecede_audit.judging.oracle import check_log
+from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.session import PLANS_ONLY, is_embedded, open_session
 from bench.synthetic_log import Traffic, write_log
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

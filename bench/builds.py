@@ -13,7 +13,7 @@ from time import perf_counter
 
 import antecede
 from antecede.core import Packet, Transmit
-from antecede.core.catalogue import PROTOCOLS
+from antecede_lab.catalogue import PROTOCOLS
 from bench.simulated import ours
 
 PROCESSES = 100

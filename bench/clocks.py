@@ -9,7 +9,7 @@ import argparse
 import time
 from random import Random
 
-from antecede.pipeline.ingest.constraints import Gap, repaired_clocks
+from antecede_audit.columns.clock_offsets import Gap, repaired_clocks
 
 SKEW_NS = 5_000_000
 CASES = [(1_000, 0.0, 1.0), (1_000, 0.3, 1.0), (10_000, 0.0, 0.05), (10_000, 0.02, 0.05)]

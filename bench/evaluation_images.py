@@ -11,10 +11,10 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from antecede.lab.comparison.readings import Estimate
-from antecede.pipeline.evaluate.answer import Answer, Setting
-from antecede.pipeline.evaluate.plots import added_plot, metadata_plot
-from antecede.pipeline.profile.plots import LOOKS
+from antecede_audit.report.profile_plots import LOOKS
+from antecede_lab.comparison.measurements import Estimate
+from antecede_lab.evaluate.answer import Answer, Setting
+from antecede_lab.evaluate.plots import added_plot, metadata_plot
 from bench.reproduce import ROOT, read_claims
 
 IMAGES = ROOT / "docs" / "images"

@@ -8,12 +8,12 @@ import argparse
 import json
 from typing import Any
 
-from antecede.core.catalogue import PROTOCOLS
-from antecede.link.faults import Faults
-from antecede.link.latency import Exponential
-from antecede.sim.measures import Measures
-from antecede.sim.run import simulate
-from antecede.sim.workloads import Groups, Poisson, RequestReply, Workload
+from antecede.network_model.faults import Faults
+from antecede.network_model.latency import Exponential
+from antecede_lab.catalogue import PROTOCOLS
+from antecede_lab.simulator.measures import Measures
+from antecede_lab.simulator.run import simulate
+from antecede_lab.simulator.workloads import Groups, Poisson, RequestReply, Workload
 from bench.stalled import STALL_MS, silence
 
 MS = 1_000_000

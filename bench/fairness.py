@@ -28,12 +28,12 @@ from statistics import median
 from time import monotonic
 
 from antecede import Message, open_node
-from antecede.live.addresses import parse_address
-from antecede.live.security.keys import SecretKey
-from antecede.live.segments import SOL_UDP, UDP_SEGMENT
-from antecede.tools.child import Child
+from antecede.runtime.carriers.segments import SOL_UDP, UDP_SEGMENT
+from antecede.runtime.config.addresses import parse_address
+from antecede.runtime.security.keys import SecretKey
 from antecede.wire.frames import DATAGRAM
-from antecede.wire.greeting import GREETING_SIZE, HELLO, KEYED_HELLO
+from antecede.wire.handshake import GREETING_SIZE, HELLO, KEYED_HELLO
+from antecede_lab.child import Child
 
 HUB, QUIET, FLOOD = "hub", "quiet", "flood"
 PAUSE_S = 0.002

@@ -35,9 +35,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from antecede.link.inbound import InboundMessage
-from antecede.live.opening import open_node
-from antecede.tools.child import Child
+from antecede.durability.unconfirmed import InboundMessage
+from antecede.runtime.opening import open_node
+from antecede_lab.child import Child
 from bench.csv_table import write_table
 from bench.lossy_wire import ADDRESSES, LossyWire, run_ahead
 

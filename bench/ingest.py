@@ -32,16 +32,16 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede.pipeline.ingest.formats import otlp
-from antecede.pipeline.ingest.formats.json_text import documents
-from antecede.pipeline.ingest.job import ingest
-from antecede.pipeline.ingest.layouts import PARTS
-from antecede.pipeline.ingest.messages import found_messages
-from antecede.pipeline.ingest.packing import ALL_OF_A_SPAN, SPAN_SORT
-from antecede.pipeline.ingest.parcels import chunks_of
-from antecede.pipeline.ingest.reading import Manner, Numbered, packed_parts, record_batches
-from antecede.pipeline.ingest.sources import WHOLE
-from antecede.pipeline.session import open_session
+from antecede_audit.jobs.trace_files import WHOLE
+from antecede_audit.parcels import chunks_of
+from antecede_audit.spans.formats import otlp
+from antecede_audit.spans.formats.json_text import documents
+from antecede_audit.spans.messages import found_messages
+from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, SPAN_SORT
+from antecede_audit.spans.reading import Manner, Numbered, packed_parts, record_batches
+from antecede_audit.spans.schemas import PARTS
+from antecede_audit.spark.ingest import ingest
+from antecede_audit.spark.session import open_session
 from bench.audit import Usage
 from bench.span_formats import WRITERS
 

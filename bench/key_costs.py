@@ -8,12 +8,18 @@ from collections.abc import Callable
 from time import process_time
 
 from antecede.core.errors import RemoteError
-from antecede.link.sealing import CipherKey, Seal
-from antecede.live.security.guarding import CHECK_BYTES, PROOF_BYTES, KeyGuard, check_key, check_of
-from antecede.live.security.keys import PeerRing, SecretKey
-from antecede.live.security.noise import CipherName, cipher_key
+from antecede.runtime.security.keys import PeerRing, SecretKey
+from antecede.runtime.security.noise import CipherName, cipher_key
+from antecede.runtime.security.noise_handshake import (
+    CHECK_BYTES,
+    PROOF_BYTES,
+    KeyGuard,
+    check_key,
+    check_of,
+)
+from antecede.transport.seals import CipherKey, Seal
 from antecede.wire.frames import DATAGRAM
-from antecede.wire.greeting import GREETING_SIZE, KEYED_HELLO
+from antecede.wire.handshake import GREETING_SIZE, KEYED_HELLO
 
 TIMES = 2000
 SECOND_NS = 1_000_000_000

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from antecede.tools.bench.catalogue import PEERS, PLAIN
-from antecede.tools.bench.contest import P99, Plan, Results, rounded, run_contest
-from antecede.tools.bench.studies import (
+from antecede_lab.bench.catalogue import PEERS, PLAIN
+from antecede_lab.bench.contest import P99, Plan, Results, rounded, run_contest
+from antecede_lab.bench.studies import (
     CrowdPlan,
     DistancePlan,
     JournalPlan,
@@ -22,7 +22,7 @@ from antecede.tools.bench.studies import (
     run_journal,
     run_tracing,
 )
-from antecede.tools.child import Json
+from antecede_lab.child import Json
 from bench.csv_table import write_table
 
 

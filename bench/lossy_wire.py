@@ -27,7 +27,7 @@ from random import Random
 from types import TracebackType
 from typing import Final, Self
 
-from antecede.tools.child import Child
+from antecede_lab.child import Child
 
 TUN: Final = Path("/dev/net/tun")
 TUNSETIFF: Final = 0x400454CA

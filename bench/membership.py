@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final, Self
 
-from antecede.tools.child import Child, Line
-from antecede.tools.proxy import Conditions, Proxy
+from antecede_lab.chaos.proxy import Conditions, Proxy
+from antecede_lab.child import Child, Line
 
 NAMES: Final = ("a", "b", "c", "d")
 LOSS: Final = 0.05

@@ -6,14 +6,14 @@ nodes, where they ride in datagrams that are counted, paced and repeated by the 
 gives receivers less and less window. Everything is virtual time: the figures are the same anywhere.
 """
 
-from antecede.core.catalogue import find_protocol
-from antecede.link.limits import Limits
-from antecede.sim.metadata_size import MetadataSize
-from antecede.sim.meter import Meter
-from antecede.sim.networks import build_network, find_network
-from antecede.sim.nodes import NodeSimulation
-from antecede.sim.run import simulate
-from antecede.sim.workloads import Poisson
+from antecede.endpoint.limits import Limits
+from antecede_lab.catalogue import find_protocol
+from antecede_lab.simulator.metadata_size import MetadataSize
+from antecede_lab.simulator.meter import Meter
+from antecede_lab.simulator.networks import build_network, find_network
+from antecede_lab.simulator.nodes.simulation import NodeSimulation
+from antecede_lab.simulator.run import simulate
+from antecede_lab.simulator.workloads import Poisson
 
 PROCESSES = 8
 MESSAGES = 4_000

@@ -10,20 +10,20 @@ from heapq import heappop, heappush
 from typing import Final
 
 import antecede.core
-import antecede.link
-import antecede.live
-from antecede.core.catalogue import find_protocol
+import antecede.network_model
+import antecede.runtime
 from antecede.core.process import NodeProcess
-from antecede.link.contacts import Contact
-from antecede.link.endpoint import Endpoint
-from antecede.link.identity import Identity
-from antecede.link.limits import Limits
-from antecede.link.tokens import Tokens
-from antecede.live.settings import Settings
-from antecede.live.targets import chosen_targets
+from antecede.endpoint.endpoint import Endpoint
+from antecede.endpoint.limits import Limits
+from antecede.membership.contact import Contact
+from antecede.membership.identity import Identity
+from antecede.membership.tokens import Tokens
+from antecede.runtime.config.settings import Settings
+from antecede.runtime.targets import chosen_targets
+from antecede_lab.catalogue import find_protocol
 from bench.steps import Measured, StepCounter, spread
 
-FOLDERS: Final = tuple(package.__path__[0] for package in (antecede.core, antecede.link))
+FOLDERS: Final = tuple(package.__path__[0] for package in (antecede.core, antecede.network_model))
 PEERS: Final = (2, 8, 32, 128, 500)
 MESSAGES: Final = 2_000
 TOGETHER: Final = 4
@@ -137,7 +137,7 @@ def steps_of_a_multicast(targets: int) -> Measured:
     star = Star(targets)
     names = [contact.name for contact in star.contacts]
     settings = Settings(name=HUB)
-    with StepCounter((*FOLDERS, antecede.live.__path__[0])) as counter:
+    with StepCounter((*FOLDERS, antecede.runtime.__path__[0])) as counter:
         for _ in range(TOGETHER):
             chosen = chosen_targets(star.hub.directory, names, b"", settings)
             star.write(chosen.contacts, chosen.to_self)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from antecede.tools.bench.catalogue import PEERS
+from antecede_lab.bench.catalogue import PEERS
 from bench import evaluation_tables
 from bench.csv_table import read_table
 from bench.markdown_table import table

@@ -16,10 +16,10 @@ from random import Random
 from time import process_time
 
 from antecede.core import CausalProcess, Packet, Transmit
-from antecede.core.catalogue import PROTOCOLS
 from antecede.core.effects import Effect
-from antecede.core.protocols.topology import shaped
-from antecede.wire import metadata_size
+from antecede_lab.catalogue import PROTOCOLS
+from antecede_lab.protocols.topology import shaped
+from antecede_lab.wire import metadata_size
 
 LAST_SHARE = 0.05
 """The share of the messages, the last ones, of which metadata is taken."""

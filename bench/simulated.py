@@ -18,13 +18,13 @@ from time import perf_counter
 import simpy
 
 from antecede.core import CausalProcess, Deliver, Effect
-from antecede.core.catalogue import PROTOCOLS
 from antecede.core.values import Packet
-from antecede.link.faults import Faults
-from antecede.link.keyed_random import KeyedRandom
-from antecede.link.latency import Uniform
-from antecede.sim.engine import Simulation
-from antecede.sim.workloads.poisson import Poisson
+from antecede.network_model.faults import Faults
+from antecede.network_model.keyed_random import KeyedRandom
+from antecede.network_model.latency import Uniform
+from antecede_lab.catalogue import PROTOCOLS
+from antecede_lab.simulator.engine import Simulation
+from antecede_lab.simulator.workloads.poisson import Poisson
 
 LOW_NS = 500_000
 HIGH_NS = 1_500_000

@@ -12,11 +12,11 @@ from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.values import Message
-from antecede.link.faults import Faults, Partition
-from antecede.link.latency import Exponential
-from antecede.sim.engine import Simulation
-from antecede.sim.observer import Observer
-from antecede.sim.workloads import Poisson
+from antecede.network_model.faults import Faults, Partition
+from antecede.network_model.latency import Exponential
+from antecede_lab.simulator.engine import Simulation
+from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.workloads import Poisson
 
 MS: Final = 1_000_000
 SILENT: Final = 0

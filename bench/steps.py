@@ -15,10 +15,12 @@ from types import FrameType
 from typing import Any
 
 import antecede.core
+import antecede_lab.protocols
 from antecede.core import CausalProcess, Effect, Packet, Transmit
-from antecede.core.catalogue import PROTOCOLS
+from antecede_lab.catalogue import PROTOCOLS
 
 CORE = str(Path(antecede.core.__file__).parent)
+PROTOCOLS_COMPARED = str(Path(antecede_lab.protocols.__file__).parent)
 DEGREE = 4
 MEASURED = 400
 PROCESSES = (10, 100, 1_000, 10_000)
@@ -28,7 +30,7 @@ UNACKED = (100, 1_000, 10_000, 100_000)
 class StepCounter:
     """Counts the executed lines of what lies in some folders, while it is active."""
 
-    def __init__(self, folders: tuple[str, ...] = (CORE,)) -> None:
+    def __init__(self, folders: tuple[str, ...] = (CORE, PROTOCOLS_COMPARED)) -> None:
         self.folders = folders
         self.steps = 0
 

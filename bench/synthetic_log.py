@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from antecede.trace.events import KINDS
-from antecede.trace.log import ARRIVED, DELIVERED, SUBMITTED, TRANSMITTED
-from antecede.trace.parquet import event_schema
+from antecede.eventlog.log import ARRIVED, DELIVERED, SUBMITTED, TRANSMITTED
+from antecede.eventlog.parquet import event_schema
+from antecede.eventlog.schema import KINDS
 
 Table = NDArray[np.int64]
 """A row each for time, process, kind, sender, sequence and target; a column for each event."""

@@ -10,9 +10,9 @@ reads it and works straight from the definition. Larger ones are for `antecede a
 import sys
 from pathlib import Path
 
-from antecede.audit import check_log, explain
-from antecede.link.notation import duration_text
-from antecede.trace import read_events
+from antecede.units import duration_text
+from antecede_audit.eventlog import read_events
+from antecede_audit.judging import check_log, explain
 
 SAMPLE = Path(__file__).parent / "sample-log" / "services.jsonl.gz"
 

@@ -8,7 +8,7 @@ the question first; run it with `none`, which does not order, and she reads the 
 import sys
 
 from antecede.core import Deliver, Effect
-from antecede.core.catalogue import find_protocol
+from antecede_lab.catalogue import find_protocol
 
 ALICE, BOB, CAROL = range(3)
 NAMES = ("Alice", "Bob", "Carol")

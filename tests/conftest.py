@@ -26,12 +26,14 @@ import antecede
 from tests.expected_build import stale_build, wrong_build
 from tests.running_order import in_running_order
 from tests.share import IS_SHARED, SHARE, left_out
+from tests.spark_session import spark as spark
 from tests.time_budget import folder_of, overruns, read_budget, table
 
 SECONDS: defaultdict[str, float] = defaultdict(float)
 """What the tests of each folder have taken so far."""
 
-SOURCE = Path(__file__).parent.parent / "src" / "antecede"
+SOURCE = Path(__file__).parent.parent / "src"
+PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 settings.register_profile(
     "short",
@@ -66,8 +68,9 @@ def pytest_configure() -> None:
     expected = os.environ.get("ANTECEDE_EXPECT")
     if expected is None:
         return
-    complaint = wrong_build(expected) or stale_build(SOURCE, Path(antecede.__file__).parent)
-    if complaint:
+    built = Path(antecede.__file__).parents[1]
+    stale = [stale_build(SOURCE / name, built / name) for name in PACKAGES]
+    for complaint in filter(None, [wrong_build(expected), *stale]):
         raise pytest.UsageError(complaint)
 
 

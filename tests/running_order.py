@@ -23,8 +23,10 @@ SESSION: Final = "spark"
 SHORT: Final = frozenset(
     f"tests/{name}"
     for name in (
-        *("audit", "core", "fuzz", "lab", "link"),
-        *("papers", "properties", "sim", "trace", "wire"),
+        *("antecede/core", "antecede/endpoint", "antecede/eventlog", "antecede/network_model"),
+        *("antecede/transport", "antecede/wire", "antecede_audit/judging"),
+        *("antecede_lab/checker", "antecede_lab/comparison", "antecede_lab/protocols"),
+        *("antecede_lab/simulator", "antecede_lab/wire", "fuzz", "papers", "properties"),
     )
 )
 """Folders of short tests that wait for nothing."""

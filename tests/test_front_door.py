@@ -12,9 +12,9 @@ from typing import assert_type, get_args
 
 import antecede
 from antecede import blocking, errors, events
+from antecede import events as reports
 from antecede.core.errors import AntecedeError
-from antecede.link import reports
-from antecede.live.settings import SETTING_NAMES, Options
+from antecede.runtime.config.settings import SETTING_NAMES, Options
 from antecede.testing import TestNetwork
 
 PARAMETERS = ("name", "bind", "peers", "trace")
@@ -23,7 +23,10 @@ PARAMETERS = ("name", "bind", "peers", "trace")
 INTERNAL = {"BadLine", "ChildFailed", "LoopEnded", "OutputFailed", "UnknownProtocol"}
 """Errors that no program of a user meets: commands answer for them."""
 
-LIBRARY = ("core", "journal", "link", "live", "wire")
+LIBRARY = (
+    *("core", "durability", "endpoint", "integrations", "membership"),
+    *("network_model", "runtime", "transport", "wire"),
+)
 
 
 def test_every_public_name_is_there_and_shown() -> None:
@@ -38,7 +41,7 @@ def test_modules_need_no_import_of_their_own() -> None:
 
 
 def test_a_simulation_does_not_load_the_network() -> None:
-    script = "import sys, antecede, antecede.sim.run; assert 'asyncio' not in sys.modules"
+    script = "import sys, antecede, antecede_lab.simulator.run; assert 'asyncio' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

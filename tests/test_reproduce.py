@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from antecede.cli.main import SUBCOMMANDS
+from antecede_cli.main import SUBCOMMANDS
 from bench import comparison_tables, kept_runs, quoted_tables, reproduce
 from bench.claim_minutes import rounded_up
 from bench.csv_table import read_table

@@ -16,37 +16,46 @@ class Found(NamedTuple):
 
 def test_spark_fills_a_half_with_short_tests_and_the_rest_begins_with_what_takes_long() -> None:
     tests = [
-        Found("tests/core/test_a.py::test_1"),
-        Found("tests/core/test_a.py::test_2"),
-        Found("tests/live/test_b.py::test_2"),
-        Found("tests/live/test_b.py::test_1", ("tmp_path",)),
+        Found("tests/antecede/core/test_a.py::test_1"),
+        Found("tests/antecede/core/test_a.py::test_2"),
+        Found("tests/antecede/runtime/test_b.py::test_2"),
+        Found("tests/antecede/runtime/test_b.py::test_1", ("tmp_path",)),
         Found("tests/new/test_c.py::test_1"),
-        Found("tests/pipeline/test_d.py::test_1"),
-        Found("tests/pipeline/test_e.py::test_2"),
-        Found("tests/pipeline/test_e.py::test_1", ("tmp_path", "spark")),
-        Found("tests/sim/test_f.py::test_1"),
-        Found("tests/sim/test_g.py::test_1"),
+        Found("tests/antecede_audit/spark/test_d.py::test_1"),
+        Found("tests/antecede_audit/spark/test_e.py::test_2"),
+        Found("tests/antecede_audit/spark/test_e.py::test_1", ("tmp_path", "spark")),
+        Found("tests/antecede_lab/simulator/test_f.py::test_1"),
+        Found("tests/antecede_lab/simulator/test_g.py::test_1"),
     ]
-    budget = {"tests/core": 10.0, "tests/live": 20.0, "tests/pipeline": 50.0, "tests/sim": 5.0}
+    budget = {
+        "tests/antecede/core": 10.0,
+        "tests/antecede/runtime": 20.0,
+        "tests/antecede_audit/spark": 50.0,
+        "tests/antecede_lab/simulator": 5.0,
+    }
 
     assert [test.nodeid for test in in_running_order(tests, budget)] == [
-        "tests/pipeline/test_e.py::test_2",
-        "tests/pipeline/test_e.py::test_1",
-        "tests/core/test_a.py::test_1",
-        "tests/core/test_a.py::test_2",
-        "tests/sim/test_f.py::test_1",
-        "tests/pipeline/test_d.py::test_1",
-        "tests/live/test_b.py::test_2",
-        "tests/live/test_b.py::test_1",
+        "tests/antecede_audit/spark/test_e.py::test_2",
+        "tests/antecede_audit/spark/test_e.py::test_1",
+        "tests/antecede/core/test_a.py::test_1",
+        "tests/antecede/core/test_a.py::test_2",
+        "tests/antecede_lab/simulator/test_f.py::test_1",
+        "tests/antecede_audit/spark/test_d.py::test_1",
+        "tests/antecede/runtime/test_b.py::test_2",
+        "tests/antecede/runtime/test_b.py::test_1",
         "tests/new/test_c.py::test_1",
-        "tests/sim/test_g.py::test_1",
+        "tests/antecede_lab/simulator/test_g.py::test_1",
     ]
 
 
 def test_files_stay_whole_and_everything_is_run() -> None:
-    short = [Found(f"tests/sim/test_{file}.py::test_{n}") for file in "abc" for n in range(5)]
-    on_java = [Found("tests/pipeline/test_e.py::test_1", ("spark",))]
-    others = [Found(f"tests/live/test_b.py::test_{number}") for number in range(3)]
+    short = [
+        Found(f"tests/antecede_lab/simulator/test_{file}.py::test_{n}")
+        for file in "abc"
+        for n in range(5)
+    ]
+    on_java = [Found("tests/antecede_audit/spark/test_e.py::test_1", ("spark",))]
+    others = [Found(f"tests/antecede/runtime/test_b.py::test_{number}") for number in range(3)]
 
     ordered = in_running_order([*short, *others, *on_java], {})
 

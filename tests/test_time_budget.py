@@ -7,34 +7,37 @@ from pathlib import Path
 
 from tests.time_budget import BUDGET_FILE, folder_of, overruns, read_budget, table
 
-BUDGET = {"tests/core": 10.0, "tests/live": 60.0}
+BUDGET = {"tests/antecede/core": 10.0, "tests/antecede/runtime": 60.0}
 
 
 def test_tests_are_counted_for_the_folder_below_tests() -> None:
-    assert folder_of("tests/live/processes/test_lives.py::test_x[a::b]") == "tests/live"
+    assert (
+        folder_of("tests/antecede/runtime/processes/test_lives.py::test_x[a::b]")
+        == "tests/antecede/runtime"
+    )
     assert folder_of("tests/test_tidy.py::test_x") == "tests/test_tidy.py"
 
 
 def test_three_times_a_share_is_too_much_and_less_is_not() -> None:
-    assert overruns({"tests/core": 29.0, "tests/live": 71.0}, BUDGET) == []
-    said = overruns({"tests/core": 31.0, "tests/live": 69.0}, BUDGET)
+    assert overruns({"tests/antecede/core": 29.0, "tests/antecede/runtime": 71.0}, BUDGET) == []
+    said = overruns({"tests/antecede/core": 31.0, "tests/antecede/runtime": 69.0}, BUDGET)
     assert len(said) == 1
-    assert said[0].startswith("tests/core took 31 of 100 s, 31 %: far more than its 10 %.")
+    assert said[0].startswith("tests/antecede/core took 31 of 100 s, 31 %: far more than its 10 %.")
 
 
 def test_a_folder_without_a_budget_may_take_a_little() -> None:
-    assert overruns({"tests/new": 29.0, "tests/live": 971.0}, BUDGET) == []
-    assert len(overruns({"tests/new": 31.0, "tests/live": 969.0}, BUDGET)) == 1
+    assert overruns({"tests/new": 29.0, "tests/antecede/runtime": 971.0}, BUDGET) == []
+    assert len(overruns({"tests/new": 31.0, "tests/antecede/runtime": 969.0}, BUDGET)) == 1
 
 
 def test_seconds_that_nobody_notices_are_never_too_much() -> None:
-    assert overruns({"tests/core": 19.0}, BUDGET) == []
+    assert overruns({"tests/antecede/core": 19.0}, BUDGET) == []
 
 
 def test_the_table_shows_most_first() -> None:
-    assert table({"tests/core": 1.0, "tests/live": 3.0}, BUDGET) == [
-        "      3 s  75.0 %  (budget 60.0 %)  tests/live",
-        "      1 s  25.0 %  (budget 10.0 %)  tests/core",
+    assert table({"tests/antecede/core": 1.0, "tests/antecede/runtime": 3.0}, BUDGET) == [
+        "      3 s  75.0 %  (budget 60.0 %)  tests/antecede/runtime",
+        "      1 s  25.0 %  (budget 10.0 %)  tests/antecede/core",
     ]
 
 

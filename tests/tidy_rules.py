@@ -15,7 +15,10 @@ FILE_BYTES_MAX = 512 * 1024
 
 VAGUE_NAMES = ("utils.py", "util.py", "common.py", "helpers.py", "misc.py")
 
-COMPILED_IMPORTS = frozenset(sys.stdlib_module_names) | {"antecede", "librt", "mypy_extensions"}
+COMPILED_IMPORTS = frozenset(sys.stdlib_module_names) | {
+    *("antecede", "antecede_audit", "antecede_lab"),
+    *("librt", "mypy_extensions"),
+}
 
 # One letter of each stands in brackets, so that this file does not contain what it looks for.
 FOREIGN_WORDS = re.compile(

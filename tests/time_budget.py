@@ -22,9 +22,11 @@ WORTH_SECONDS: Final = 20.0
 
 
 def folder_of(node_id: str) -> str:
-    """The folder, or the file beside the folders, that a test is counted for."""
+    """The folder, or the file beside the folders, that a test is counted for; of the packages
+    with folders, the folder in it."""
     parts = node_id.partition("::")[0].split("/")
-    return "/".join(parts[:2])
+    in_package = parts[1] in ("antecede", "antecede_audit", "antecede_lab")
+    return "/".join(parts[: 3 if in_package else 2])
 
 
 def read_budget(name: str) -> dict[str, float]:

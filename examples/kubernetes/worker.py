@@ -9,8 +9,8 @@ import logging
 import os
 
 from antecede import open_node
-from antecede.live.discovery import Discovery, dns_peers, peer_name
-from antecede.live.metrics import serve_metrics
+from antecede.runtime.discovery import Discovery, dns_peers, peer_name
+from antecede.runtime.observe.prometheus import serve_metrics
 
 log = logging.getLogger("worker")
 

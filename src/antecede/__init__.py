@@ -19,12 +19,12 @@ from antecede.build_mode import compiled
 if TYPE_CHECKING:
     from antecede import blocking, errors, events, testing
     from antecede.core.errors import AntecedeError, BufferFull, LocalError
-    from antecede.link.inbound import InboundMessage as Message
-    from antecede.live.addresses import Address
-    from antecede.live.node import Node
-    from antecede.live.opening import open_node
-    from antecede.live.peers import Peer
-    from antecede.live.settings import Settings
+    from antecede.durability.unconfirmed import InboundMessage as Message
+    from antecede.runtime.config.addresses import Address
+    from antecede.runtime.config.peers import Peer
+    from antecede.runtime.config.settings import Settings
+    from antecede.runtime.node import Node
+    from antecede.runtime.opening import open_node
 
 __version__: Final = "0.3.0"
 
@@ -47,15 +47,15 @@ __all__ = [
 ]
 
 HOMES: Final = {
-    "Address": ("antecede.live.addresses", "Address"),
+    "Address": ("antecede.runtime.config.addresses", "Address"),
     "AntecedeError": ("antecede.core.errors", "AntecedeError"),
     "BufferFull": ("antecede.core.errors", "BufferFull"),
     "LocalError": ("antecede.core.errors", "LocalError"),
-    "Message": ("antecede.link.inbox", "InboundMessage"),
-    "Node": ("antecede.live.node", "Node"),
-    "Peer": ("antecede.live.peers", "Peer"),
-    "Settings": ("antecede.live.settings", "Settings"),
-    "open_node": ("antecede.live.opening", "open_node"),
+    "Message": ("antecede.endpoint.inbox", "InboundMessage"),
+    "Node": ("antecede.runtime.node", "Node"),
+    "Peer": ("antecede.runtime.config.peers", "Peer"),
+    "Settings": ("antecede.runtime.config.settings", "Settings"),
+    "open_node": ("antecede.runtime.opening", "open_node"),
 }
 """Where the public names live."""
 

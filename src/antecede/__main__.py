@@ -1,6 +1,6 @@
 """`python -m antecede` is the same as `antecede`."""
 
-from antecede.cli.main import main
+from antecede_cli.main import main
 
 if __name__ == "__main__":
     main(prog_name="antecede")

@@ -6,6 +6,6 @@ with antecede.blocking.open_node("alice", peers={"bob": "10.0.0.2:9000"}) as nod
         print(message.sender, message.payload)
 """
 
-from antecede.live.blocking import BlockingNode, open_node
+from antecede.runtime.blocking import BlockingNode, open_node
 
 __all__ = ["BlockingNode", "open_node"]

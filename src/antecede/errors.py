@@ -6,14 +6,14 @@ and say in one sentence what to do.
 """
 
 from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError
-from antecede.journal.errors import (
+from antecede.durability.errors import (
     JournalCorrupt,
     JournalFailed,
     JournalFull,
     JournalInUse,
     JournalUnavailable,
 )
-from antecede.live.errors import (
+from antecede.runtime.errors import (
     BadConfiguration,
     BadPayload,
     CannotBind,
@@ -32,7 +32,7 @@ from antecede.live.errors import (
     WrongProcess,
     WrongThread,
 )
-from antecede.live.security.noise import AuthenticationFailed
+from antecede.runtime.security.noise import AuthenticationFailed
 
 __all__ = [
     "AntecedeError",

@@ -7,9 +7,9 @@ async with TestNetwork(Faults(loss=0.1), seed=7) as network:
     assert (await bob.receive()).payload == b"hello"
 """
 
-from antecede.link.faults import Faults, Partition, SlowLink
-from antecede.link.latency import Constant, Exponential, Lognormal, Uniform
-from antecede.live.rehearsal import TestNetwork
+from antecede.network_model.faults import Faults, Partition, SlowLink
+from antecede.network_model.latency import Constant, Exponential, Lognormal, Uniform
+from antecede.runtime.test_network import TestNetwork
 
 __all__ = [
     "Constant",

@@ -17,8 +17,9 @@ import antecede
 
 SOURCE = Path(antecede.__file__).parents[1]
 AFRESH = (
-    *("antecede.link", "antecede.sim", "antecede.tools.chaos"),
-    *("tests.link.endpoints", "tests.broken.link_stories", "tests.members"),
+    *("antecede.durability", "antecede.endpoint", "antecede.membership", "antecede.network_model"),
+    *("antecede.transport", "antecede_lab.simulator", "antecede_lab.chaos"),
+    *("tests.antecede.endpoint.endpoints", "tests.broken.link_stories", "tests.members"),
 )
 
 Change = tuple[str, str, str]
@@ -30,14 +31,14 @@ class Changed(MetaPathFinder, Loader):
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self._changes = changes
-        self._files = {f"antecede.link.{file.removesuffix('.py')}": file for file, _, _ in changes}
+        self._files = {file.removesuffix(".py").replace("/", "."): file for file, _, _ in changes}
 
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:  # noqa: ARG002 the protocol of finders
         return ModuleSpec(name, self) if name in self._files else None
 
     def exec_module(self, module: ModuleType) -> None:
         file = self._files[module.__name__]
-        source = (SOURCE / "antecede" / "link" / file).read_text(encoding="utf-8")
+        source = (SOURCE / file).read_text(encoding="utf-8")
         for changed, sound, broken in self._changes:
             if changed == file:
                 assert source.count(sound) == 1, f"this is not in {file} any more: {sound}"
@@ -47,12 +48,12 @@ class Changed(MetaPathFinder, Loader):
 
 @contextmanager
 def broken_link(*changes: Change) -> Iterator[ModuleType]:
-    """`antecede.tools.chaos.ordeal`, on a link with these changes."""
+    """`antecede_lab.chaos.simulated`, on a link with these changes."""
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(AFRESH)}
     finder = Changed(changes)
     sys.meta_path.insert(0, finder)
     try:
-        yield import_module("antecede.tools.chaos.ordeal")
+        yield import_module("antecede_lab.chaos.simulated")
     finally:
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if name.startswith(AFRESH)]:

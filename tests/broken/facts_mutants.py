@@ -7,25 +7,25 @@ that need a chain of four processes are rare: they name a seed, and the long cam
 from dataclasses import dataclass, replace
 from typing import cast
 
-from antecede.core.protocols.facts import FactsProcess
-from tests.core.patched import patched_together
-from tests.facts.campaign import Plan
-from tests.facts.reference import Parameters
+from antecede_lab.protocols.facts.process import FactsProcess
+from tests.antecede.core.patched import patched_together
+from tests.antecede_lab.protocols.facts.campaign import Plan
+from tests.antecede_lab.protocols.facts.reference import Parameters
 
 FILES = (
-    "facts_filter",
-    "facts_truths",
-    "facts_reports",
-    "facts_past",
-    "facts_window",
-    "facts_inbox",
-    "facts_stalls",
-    "facts_writing",
-    "facts_owed",
-    "facts_parking",
-    "facts_checks",
-    "facts_node",
-    "facts",
+    "antecede_lab/protocols/facts/filter",
+    "antecede_lab/protocols/facts/delivered",
+    "antecede_lab/protocols/facts/reports",
+    "antecede_lab/protocols/facts/past",
+    "antecede_lab/protocols/facts/window",
+    "antecede_lab/protocols/facts/inbox",
+    "antecede_lab/protocols/facts/stalls",
+    "antecede_lab/protocols/facts/draft",
+    "antecede_lab/protocols/facts/owed",
+    "antecede_lab/protocols/facts/parking",
+    "antecede_lab/protocols/facts/checks",
+    "antecede_lab/protocols/facts/state",
+    "antecede_lab/protocols/facts/process",
 )
 """In the order in which they import each other."""
 
@@ -59,8 +59,8 @@ class FactsMutant:
 def load(mutant: FactsMutant) -> type[FactsProcess]:
     """The process with its change, from fresh copies of all its files."""
     page = patched_together(
-        [f"protocols/{name}" for name in FILES],
-        [(f"protocols/{name}", sound, broken) for name, sound, broken in mutant.changes],
+        list(FILES),
+        list(mutant.changes),
         f"broken_facts_{mutant.name.replace('-', '_')}",
     )
     return cast(type[FactsProcess], page.FactsProcess)
@@ -72,7 +72,7 @@ FACTS_MUTANTS = [
         why="a message does not name what its receiver must deliver first",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "return self._writer.draft(copy.target, must, stalled)",
                 "return self._writer.draft(copy.target, [], stalled)",
             ),
@@ -82,13 +82,25 @@ FACTS_MUTANTS = [
     FactsMutant(
         name="facts-forgotten",
         why="a receiver does not pass on the facts it was told",
-        changes=(("facts_past", "for fact in report.alive:", "for fact in report.alive[:0]:"),),
+        changes=(
+            (
+                "antecede_lab/protocols/facts/past",
+                "for fact in report.alive:",
+                "for fact in report.alive[:0]:",
+            ),
+        ),
         plan=ROOMY,
     ),
     FactsMutant(
         name="filter-forgotten",
         why="a receiver takes every report for complete",
-        changes=(("facts_reports", "self.filter: i64 = told.filter", "self.filter: i64 = 0"),),
+        changes=(
+            (
+                "antecede_lab/protocols/facts/reports",
+                "self.filter: i64 = told.filter",
+                "self.filter: i64 = 0",
+            ),
+        ),
         plan=TIGHT,
     ),
     FactsMutant(
@@ -96,7 +108,7 @@ FACTS_MUTANTS = [
         why="a receiver does not heed that a destination was named",
         changes=(
             (
-                "facts_reports",
+                "antecede_lab/protocols/facts/reports",
                 "self.exceptions: tuple[int, ...] = told.exceptions",
                 "self.exceptions: tuple[int, ...] = ()",
             ),
@@ -106,21 +118,27 @@ FACTS_MUTANTS = [
     FactsMutant(
         name="foreign-exceptions-dropped",
         why="exceptions of others are heeded, but not passed on",
-        changes=(("facts_writing", "return sorted(found)", "return []"),),
+        changes=(("antecede_lab/protocols/facts/draft", "return sorted(found)", "return []"),),
         plan=STALLED_LOSSY,
         seeds=range(224, 225),
     ),
     FactsMutant(
         name="foreign-filter-dropped",
         why="filters of others are heeded, but not passed on",
-        changes=(("facts_past", "mask |= report.filter", "mask |= 0"),),
+        changes=(("antecede_lab/protocols/facts/past", "mask |= report.filter", "mask |= 0"),),
         plan=SILENT,
         seeds=range(49, 50),
     ),
     FactsMutant(
         name="permit-ignores-reports",
         why="a permit waits for one's own messages only, not for what they rest on",
-        changes=(("facts_owed", "if not self._is_resolved(owed, permit, truths):", "if False:"),),
+        changes=(
+            (
+                "antecede_lab/protocols/facts/owed",
+                "if not self._is_resolved(owed, permit, truths):",
+                "if False:",
+            ),
+        ),
         plan=SILENT,
         seeds=range(38, 39),
     ),
@@ -129,7 +147,7 @@ FACTS_MUTANTS = [
         why="a permit does not wait for one's own messages",
         changes=(
             (
-                "facts_owed",
+                "antecede_lab/protocols/facts/owed",
                 "if permit.sequence > window.plain.at(owed.target):",
                 "if permit.sequence < 0:",
             ),
@@ -141,7 +159,7 @@ FACTS_MUTANTS = [
         why="what a message of one's own covers is taken for delivered",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "            self._past.cover(copy.target, copy.sequence, copy.wanted)\n",
                 "            self._past.cover(copy.target, copy.sequence, copy.wanted)\n"
                 "            for want in copy.wanted:\n"
@@ -153,7 +171,13 @@ FACTS_MUTANTS = [
     FactsMutant(
         name="silence-ignored",
         why="a message leaves although a report may be silent about its target",
-        changes=(("facts", "        while blocking:\n", "        while blocking and False:\n"),),
+        changes=(
+            (
+                "antecede_lab/protocols/facts/process",
+                "        while blocking:\n",
+                "        while blocking and False:\n",
+            ),
+        ),
         plan=TIGHT,
     ),
     FactsMutant(
@@ -161,7 +185,7 @@ FACTS_MUTANTS = [
         why="a permit of one sender ends everybody's reports",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "        self._past.permitted(peer.id, sequence, self._truths)\n",
                 "        for source in list(self._past.reports):\n"
                 "            self._past.permitted(source, 1 << 60, self._truths)\n",
@@ -174,7 +198,7 @@ FACTS_MUTANTS = [
         why="a permit covers one message more than is settled",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "self._permit(self._peers[owed.target], owed.due, (), outbox)",
                 "self._permit(self._peers[owed.target], owed.due + 1, (), outbox)",
             ),
@@ -186,7 +210,7 @@ FACTS_MUTANTS = [
         why="what arrived is acknowledged before it is delivered",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "        self._deliver(self._inbox.take(peer, packet), now_ns, outbox)\n",
                 "        outbox.transmit(peer.id, FactsAck(sequence))\n"
                 "        self._deliver(self._inbox.take(peer, packet), now_ns, outbox)\n",
@@ -199,7 +223,7 @@ FACTS_MUTANTS = [
         why="reports become part of the past of messages that were submitted before them",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "        self._log.append(PastReport(self._serial, peer.id, sequence, report))\n"
                 "        self._logged_reports += 1\n",
                 "        late = PastReport(self._serial, peer.id, sequence, report)\n"
@@ -219,7 +243,7 @@ FACTS_MUTANTS = [
         why="a watermark counts messages as delivered that have only been submitted",
         changes=(
             (
-                "facts_window",
+                "antecede_lab/protocols/facts/window",
                 "        low = self.plain.first - 1\n",
                 "        low = self.next - 1\n",
             ),
@@ -231,7 +255,7 @@ FACTS_MUTANTS = [
         why="what a peer may be permitted is passed on as true for everybody",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "self._truths.gossip(target, self._window.watermark())",
                 "self._truths.gossip(target, Watermark(-1, self._window.plain.at(target)))",
             ),
@@ -243,7 +267,7 @@ FACTS_MUTANTS = [
         why="a watermark with exceptions is read as one without",
         changes=(
             (
-                "facts_truths",
+                "antecede_lab/protocols/facts/delivered",
                 "        raised = low > standing.low\n",
                 "        low = max(low, low_except)\n        raised = low > standing.low\n",
             ),
@@ -255,7 +279,7 @@ FACTS_MUTANTS = [
         why="a permit with exceptions is read as one without",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "self._on_permit(peer, packet.sequence, packet.exceptions, now_ns)",
                 "self._on_permit(peer, packet.sequence, (), now_ns)",
             ),
@@ -267,7 +291,7 @@ FACTS_MUTANTS = [
         why="a permit names the destinations that are stalled here, not those that others named",
         changes=(
             (
-                "facts_owed",
+                "antecede_lab/protocols/facts/owed",
                 "            for exception in report.exceptions:\n"
                 "                found[exception] = True\n",
                 "",
@@ -281,7 +305,7 @@ FACTS_MUTANTS = [
         why="a report that rests on others looks as if it rested on its sender's messages only",
         changes=(
             (
-                "facts_writing",
+                "antecede_lab/protocols/facts/draft",
                 "Report(mask, tuple(exceptions), facts, hops + 1)",
                 "Report(mask, tuple(exceptions), facts, 1)",
             ),
@@ -294,7 +318,7 @@ FACTS_MUTANTS = [
         why="a message counts as the last to its target before it is asked what came since",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "        for copy in entry.unsent:\n            copy.blocking = ",
                 "        for copy in entry.unsent:\n"
                 "            self._past.cover(copy.target, copy.sequence, [])\n"
@@ -308,7 +332,7 @@ FACTS_MUTANTS = [
         why="a receiver clears its own bit, which may stand for another destination, too",
         changes=(
             (
-                "facts",
+                "antecede_lab/protocols/facts/process",
                 "        self._serial += 1\n",
                 "        self._serial += 1\n"
                 "        own = self._truths.filter.bit(self._me)\n"
@@ -324,7 +348,7 @@ FACTS_MUTANTS = [
         why="a permit with exceptions makes earlier ones wait for what it rests on itself",
         changes=(
             (
-                "facts_owed",
+                "antecede_lab/protocols/facts/owed",
                 "                owed.given_exceptions = tuple(sorted(exceptions))\n",
                 "                owed.given_exceptions = tuple(sorted(exceptions))\n"
                 "                for _ in range(place):\n"

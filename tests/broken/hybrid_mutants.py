@@ -10,7 +10,7 @@ def hybrid(
     return Mutant(
         name=name,
         protocol=protocol,
-        source="hybrid.py",
+        source="antecede/core/hybrid/rule.py",
         process="HybridProcess",
         why=why,
         changes=changes,

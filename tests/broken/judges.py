@@ -2,12 +2,18 @@
 
 from random import Random
 
-from antecede.audit.oracle import check_log
 from antecede.core import LocalError
 from antecede.core.catalogue import ProtocolInfo
-from antecede.sim.checker.check import check
-from antecede.sim.checker.programs import objection, parse
-from tests.core.optimality_oracle import Definition, NotOptimalError, Plan, WatchedRun, random_run
+from antecede_audit.judging.oracle import check_log
+from antecede_lab.checker.check import check
+from antecede_lab.checker.programs import objection, parse
+from tests.antecede.core.hybrid.optimality_oracle import (
+    Definition,
+    NotOptimalError,
+    Plan,
+    WatchedRun,
+    random_run,
+)
 from tests.properties.schedule import CALM, ROUGH, EndlessError, Schedule, run_randomly
 
 RUNS = 40

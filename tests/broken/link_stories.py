@@ -3,7 +3,7 @@
 Bob is expelled by Ann, wrongly: he lives. Each story says whether all went well.
 """
 
-from tests.link.endpoints import (
+from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
     CAT,

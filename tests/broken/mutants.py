@@ -16,10 +16,11 @@ from pathlib import Path
 from types import ModuleType
 
 import antecede
-from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
+from antecede.core.catalogue import ProtocolInfo
 from antecede.core.values import Packet
+from antecede_lab.catalogue import PROTOCOLS
 
-PROTOCOL_SOURCES = Path(antecede.__file__).parent / "core" / "protocols"
+SOURCES = Path(antecede.__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +38,11 @@ class Mutant:
 
 def load(mutant: Mutant) -> ProtocolInfo:
     """The mutant as a protocol like any other."""
-    text = (PROTOCOL_SOURCES / mutant.source).read_text()
+    text = (SOURCES / mutant.source).read_text()
     for sound, broken in mutant.changes:
         assert text.count(sound) == 1, f"{mutant.name}: {sound!r} stands {text.count(sound)} times"
         text = text.replace(sound, broken)
-    original = sys.modules[f"antecede.core.protocols.{mutant.source.removesuffix('.py')}"]
+    original = sys.modules[mutant.source.removesuffix(".py").replace("/", ".")]
     module = ModuleType(f"broken_{mutant.name.replace('-', '_')}")
     exec(compile(text, f"{mutant.source} with {mutant.name}", "exec"), module.__dict__)
     keep_packets(module, original)

@@ -14,7 +14,7 @@ def paper(protocol: str, name: str, why: str, *changes: tuple[str, str], caught_
     return Mutant(
         name=f"{protocol}-{name}",
         protocol=protocol,
-        source=protocol.replace("-", "_") + ".py",
+        source=f"antecede_lab/protocols/{protocol.replace('-', '_')}.py",
         process=PROCESSES[protocol],
         why=why,
         changes=changes,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.core.catalogue import PROTOCOLS
+from antecede_lab.catalogue import PROTOCOLS
 from tests.broken.hybrid_mutants import HYBRID_MUTANTS
 from tests.broken.judges import found_wrong
 from tests.broken.mutants import Mutant, load

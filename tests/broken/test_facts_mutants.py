@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from antecede import compiled
-from antecede.audit.oracle import check_log
-from antecede.core.protocols.facts import FactsProcess
+from antecede_audit.judging.oracle import check_log
+from antecede_lab.protocols.facts.process import FactsProcess
+from tests.antecede_lab.protocols.facts.campaign import Make, Plan, product, run
+from tests.antecede_lab.protocols.facts.lockstep import Twins
+from tests.antecede_lab.protocols.facts.reference import Parameters
 from tests.broken.facts_mutants import FACTS_MUTANTS, FactsMutant, load
-from tests.facts.campaign import Make, Plan, product, run
-from tests.facts.lockstep import Twins
-from tests.facts.reference import Parameters
 from tests.properties.schedule import EndlessError
 
 pytestmark = pytest.mark.skipif(

@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from antecede import compiled
-from antecede.tools.chaos.ordeal import ordeal_of, undergo
+from antecede_lab.chaos.simulated import ordeal_of, undergo
 from tests.broken.broken_link import Change, broken_link
 from tests.broken.link_stories import STORIES
 
@@ -15,47 +15,59 @@ pytestmark = pytest.mark.skipif(
 
 MUTANTS: dict[str, tuple[Change, ...]] = {
     "nothing waits for a notice to be noted": (
-        ("outgoing.py", "        self._held = held\n", "        self._held = False\n"),
+        (
+            "antecede/transport/send_queue.py",
+            "        self._held = held\n",
+            "        self._held = False\n",
+        ),
     ),
     "messages do not wait for a notice to be noted": (
-        ("outgoing.py", "        if self._held:\n            return False\n", ""),
+        (
+            "antecede/transport/send_queue.py",
+            "        if self._held:\n            return False\n",
+            "",
+        ),
     ),
     "that a notice was noted is not believed": (
-        ("fences.py", "        session.noted(known)\n", ""),
+        ("antecede/membership/fences.py", "        session.noted(known)\n", ""),
     ),
     "who tells of an expulsion is told of it": (
-        ("fences.py", "        session.noted(processes)\n", ""),
+        ("antecede/membership/fences.py", "        session.noted(processes)\n", ""),
     ),
     "an expelled incarnation is met again": (
         (
-            "fences.py",
+            "antecede/membership/fences.py",
             "newest is not None and incarnation <= newest",
             "newest is not None and incarnation < 0",
         ),
     ),
     "the expelled are never told": (
         (
-            "expulsion_news.py",
+            "antecede/endpoint/expulsion_news.py",
             "            self._writer.write_expulsion(session, stone, address, size, now_ns)\n",
             "",
         ),
     ),
     "a notice does not count for earlier incarnations": (
-        ("fences.py", "0 < session.incarnation < stone.incarnation", "session.incarnation < 0"),
+        (
+            "antecede/membership/fences.py",
+            "0 < session.incarnation < stone.incarnation",
+            "session.incarnation < 0",
+        ),
     ),
     "the former incarnation of one that is back is forgotten, not expelled": (
         (
-            "endpoint.py",
+            "antecede/endpoint/endpoint.py",
             "            self._endings.expel(former, self._me.name, RESTARTED, now_ns)\n",
             "            self._endings.give_up(former, now_ns)\n",
         ),
     ),
     "those met later are not told": (
-        ("endpoint.py", "        self._core.meet(session, now_ns)\n", ""),
+        ("antecede/endpoint/endpoint.py", "        self._core.meet(session, now_ns)\n", ""),
     ),
     "what an expelled one may have missed is not reported": (
         (
-            "endings.py",
+            "antecede/endpoint/endings.py",
             "        whole = self._sending.withdraw(session, unconfirmed)\n",
             "        whole = self._sending.withdraw(session, unconfirmed)[:0]\n",
         ),

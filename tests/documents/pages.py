@@ -5,13 +5,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 
 ON_SPARK = ("docs/guides/audit-your-traces.md", "examples/sample-log/README.md")
-"""Their commands share the session of tests/pipeline."""
+"""Their commands share the session of tests/antecede_audit/spark."""
 
 ELSEWHERE = ("docs/guides/your-own-protocol.md",)
 """tests/guides does everything that these say."""
 
 OF_THE_PIPELINE = ("docs/pipeline/", "docs/EVALUATION.md", "examples/evaluation/")
-"""Reference pages: that their commands exist is checked, tests/pipeline does the rest."""
+"""Reference pages: that their commands exist is checked, tests/antecede_audit/spark does the
+rest."""
 
 
 def all_pages() -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from antecede.cli.main import SUBCOMMANDS, main
+from antecede_cli.main import SUBCOMMANDS, main
 from tests.documents.blocks import Block, bash, blocks_of, complaint_about, run_page
 from tests.documents.pages import OF_THE_PIPELINE, ON_SPARK, all_pages, pages_run_here
 

@@ -26,7 +26,7 @@ TO_BE_WRITTEN = {
     "docs/guides/your-own-protocol.md": {"patient.py"},
     "docs/tutorial.md": {"hello.py"},
     "docs/decisions/0130-out-folders-belong-to-their-owners.md": {"notes.txt"},
-    "src/antecede/pipeline/evaluate/job.py": {"OUT/EVALUATION.md"},
+    "src/antecede_lab/evaluate/evaluate.py": {"OUT/EVALUATION.md"},
 }
 """Files that a reader of the page writes, or a command."""
 
@@ -39,7 +39,7 @@ OF_OTHERS = {
 
 PLACEHOLDERS = {"antecede.NAME", "antecede.alice"}
 METRIC = "antecede_"
-"""Names of figures, which tests/live compares with the page about them."""
+"""Names of figures, which tests/antecede/runtime compares with the page about them."""
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antecede.live.metrics import NodeCollector
+from antecede.runtime.observe.prometheus import NodeCollector
 from antecede.testing import TestNetwork
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from antecede.trace import read_events
+from antecede_audit.eventlog import read_events
+from tests.antecede.runtime.carriers.brokers import Broker
 from tests.free_ports import free_port
-from tests.live.carriers.brokers import Broker
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"

@@ -22,12 +22,11 @@ from random import Random
 
 from librt.strings import BytesWriter
 
-from antecede.link.endpoint import Endpoint
-from antecede.link.limits import Limits
-from antecede.link.reports import PeerMet
-from antecede.live.security.guarding import KeyGuard
-from antecede.wire.codec import encode
-from antecede.wire.fence import Tombstone, write_stones
+from antecede.endpoint.endpoint import Endpoint
+from antecede.endpoint.limits import Limits
+from antecede.events import PeerMet
+from antecede.runtime.security.noise_handshake import KeyGuard
+from antecede.wire.expulsions import Tombstone, write_stones
 from antecede.wire.frames import (
     DATAGRAM,
     NO_KEY,
@@ -37,10 +36,10 @@ from antecede.wire.frames import (
     TOKEN_AT,
     write_header,
 )
-from antecede.wire.greeting import KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME, write_unknown
+from antecede.wire.handshake import KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME, write_unknown
 from antecede.wire.varint import write_varint
-from tests.fuzz.datagram_target import KNOWS_TOKEN, Target, sample_inputs
-from tests.link.endpoints import (
+from antecede_lab.wire.codec import encode
+from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
     CAT,
@@ -55,10 +54,11 @@ from tests.link.endpoints import (
     session_of,
     submit,
 )
-from tests.link.test_strangers import forged_hello, forged_ping, let_in
-from tests.live.security.guarded import Ticks, everybody, guard_of, keyed_pair, state_of
-from tests.wire.packet_strategies import sample_packets
-from tests.wire.test_fuzz import damaged
+from tests.antecede.endpoint.test_strangers import forged_hello, forged_ping, let_in
+from tests.antecede.runtime.security.guarded import Ticks, everybody, guard_of, keyed_pair, state_of
+from tests.antecede_lab.wire.packet_strategies import sample_packets
+from tests.antecede_lab.wire.test_fuzz import damaged
+from tests.fuzz.datagram_target import KNOWS_TOKEN, Target, sample_inputs
 
 TURNS = 50_000
 """Datagrams of one attack; then the next one begins, with new nodes."""

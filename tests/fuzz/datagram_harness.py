@@ -8,7 +8,9 @@ import sys
 
 import atheris  # type: ignore[import-untyped]  # it ships no types
 
-with atheris.instrument_imports(include=["antecede.link", "antecede.wire", "antecede.core"]):
+with atheris.instrument_imports(
+    include=["antecede.network_model", "antecede.wire", "antecede.core"]
+):
     from tests.fuzz.datagram_target import Target
 
 TARGETS = [Target()]

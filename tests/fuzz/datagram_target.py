@@ -1,8 +1,8 @@
 """A node to throw datagrams at: it has met a peer, and has something to say to it."""
 
-from antecede.link.endpoint import Endpoint
+from antecede.endpoint.endpoint import Endpoint
 from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
-from tests.link.endpoints import (
+from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
     CAT,

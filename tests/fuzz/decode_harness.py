@@ -10,7 +10,7 @@ import atheris  # type: ignore[import-untyped]  # it ships no types
 
 with atheris.instrument_imports(include=["antecede.wire", "antecede.core"]):
     from antecede.core import RemoteError
-    from antecede.wire import decode, encode
+    from antecede_lab.wire import decode, encode
 
 SOURCE = 7
 

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from tests.antecede_lab.wire.test_fuzz import damaged
 from tests.fuzz.datagram_target import Target, sample_inputs
-from tests.wire.test_fuzz import damaged
 
 RUNS = 200_000
 ROUNDS = 3_000

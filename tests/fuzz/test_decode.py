@@ -1,4 +1,5 @@
-"""The same promise as in `tests/wire/test_fuzz.py`, with a fuzzer that follows the branches."""
+"""The same promise as in `tests/antecede_lab/wire/test_fuzz.py`, with a fuzzer that follows the
+branches."""
 
 import subprocess
 import sys
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from antecede.wire import encode
-from tests.wire.packet_strategies import sample_packets
+from antecede_lab.wire import encode
+from tests.antecede_lab.wire.packet_strategies import sample_packets
 
 RUNS = 400_000
 

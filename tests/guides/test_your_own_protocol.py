@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from antecede.cli.main import main
 from antecede.core import Message, RemoteError
-from antecede.core.catalogue import ProtocolInfo, find_protocol
-from antecede.lab.scenarios.catalogue import TRIANGLE
-from antecede.lab.scenarios.stage import perform
-from antecede.link import over_lossy
-from antecede.sim.run import simulate
-from antecede.sim.workloads.poisson import Poisson
-from antecede.wire.codec import codec_of, metadata_size_with
+from antecede.core.catalogue import ProtocolInfo
+from antecede_cli.main import main
+from antecede_lab.catalogue import find_protocol
+from antecede_lab.scenarios.catalogue import TRIANGLE
+from antecede_lab.scenarios.player import perform
+from antecede_lab.simulator.reliable_link import over_lossy
+from antecede_lab.simulator.run import simulate
+from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.wire.codec import codec_of, metadata_size_with
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "docs" / "guides" / "your-own-protocol.md").read_text(encoding="utf-8")

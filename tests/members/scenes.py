@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from random import Random
 
-from antecede.link.faults import CutLink, Faults, Partition
-from antecede.link.latency import Uniform
-from antecede.sim.node_faults import NodeFault, parse_node_fault
-from antecede.sim.node_policy import MAJORITY, SilencePolicy
-from antecede.sim.run import RunResult, simulate
-from antecede.sim.workloads.workload import Agenda, Workload
+from antecede.network_model.faults import CutLink, Faults, Partition
+from antecede.network_model.latency import Uniform
+from antecede_lab.simulator.nodes.faults import NodeFault, parse_node_fault
+from antecede_lab.simulator.nodes.policy import MAJORITY, SilencePolicy
+from antecede_lab.simulator.run import RunResult, simulate
+from antecede_lab.simulator.workloads.workload import Agenda, Workload
 from tests.members.worlds import MS, SILENCE_NS
 
 SECOND = SILENCE_NS

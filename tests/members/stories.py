@@ -7,8 +7,8 @@ the policy (who goes, who stays) is said in words.
 from collections.abc import Callable
 from random import Random
 
-from antecede.sim.node_faults import CRASH, PAUSE, POWER, NodeFault
-from antecede.sim.run import RunResult
+from antecede_lab.simulator.nodes.faults import CRASH, PAUSE, POWER, NodeFault
+from antecede_lab.simulator.run import RunResult
 from tests.members.scenes import (
     SECOND,
     Knows,

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from antecede.audit.accounts import LEFT_OUT, Account, Send, Told, judge_account
-from antecede.link.reports import LEFT_OUT as REPORTED_AS
-from antecede.trace.events import Event
+from antecede.eventlog.schema import Event
+from antecede.events import LEFT_OUT as REPORTED_AS
+from antecede_audit.judging.accounts import LEFT_OUT, Account, Send, Told, judge_account
 from tests.members.worlds import world_of, wrong_with
 
 WORLDS_PER_TEST = 20

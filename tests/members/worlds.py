@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from antecede.audit.accounts import judge_account
-from antecede.audit.departures import judge
-from antecede.link.faults import CutLink, Faults, Partition
-from antecede.link.latency import Exponential, Latency, Uniform
-from antecede.sim.node_faults import (
+from antecede.network_model.faults import CutLink, Faults, Partition
+from antecede.network_model.latency import Exponential, Latency, Uniform
+from antecede_audit.judging.accounts import judge_account
+from antecede_audit.judging.departures import judge
+from antecede_lab.simulator.nodes.faults import (
     CRASH,
     EXPEL,
     LATE,
@@ -27,10 +27,10 @@ from antecede.sim.node_faults import (
     RESTART,
     NodeFault,
 )
-from antecede.sim.node_policy import AFTER, MAJORITY, SilencePolicy
-from antecede.sim.run import RunResult, simulate
-from antecede.sim.workloads.poisson import Poisson
-from antecede.sim.workloads.workload import Workload
+from antecede_lab.simulator.nodes.policy import AFTER, MAJORITY, SilencePolicy
+from antecede_lab.simulator.run import RunResult, simulate
+from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.workload import Workload
 
 MS = 1_000_000
 SILENCE_NS = 1_000 * MS

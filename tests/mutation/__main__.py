@@ -20,7 +20,7 @@ from typing import Final
 from tests.mutation.changes import Change, changes_of
 
 ROOT: Final = Path(__file__).parents[2]
-PACKAGE: Final = ROOT / "src" / "antecede"
+SOURCES: Final = ROOT / "src"
 
 LEAST_CAUGHT: Final = 0.6
 TEST_SECONDS: Final = 240
@@ -36,10 +36,16 @@ class Part:
 
 
 PARTS: Final = {
-    "link": Part(("link/*.py",), ("link", "live/test_rehearsal.py")),
-    "path": Part(("link/path/*.py",), ("link/path", "link")),
-    "kernel": Part(("audit/kernel.py",), ("audit",)),
-    "journal": Part(("journal/*.py",), ("journal",)),
+    "endpoint": Part(
+        ("antecede/endpoint/*.py", "antecede/membership/*.py", "antecede/transport/*.py"),
+        ("antecede/endpoint", "antecede/transport", "antecede/runtime/test_rehearsal.py"),
+    ),
+    "recovery": Part(
+        ("antecede/transport/recovery/*.py",),
+        ("antecede/transport/recovery", "antecede/endpoint"),
+    ),
+    "kernel": Part(("antecede_audit/judging/kernel.py",), ("antecede_audit/judging",)),
+    "journal": Part(("antecede/durability/*.py",), ("antecede/durability",)),
 }
 
 
@@ -60,7 +66,7 @@ def main() -> int:
 def try_part(name: str, number: int, seed: int) -> int:
     """How many of so many changes to a part are caught."""
     part = PARTS[name]
-    files = sorted(file for pattern in part.sources for file in PACKAGE.glob(pattern))
+    files = sorted(file for pattern in part.sources for file in SOURCES.glob(pattern))
     every = [(file, change) for file in files for change in changes_of(file.read_text())]
     chosen = Random(f"{name} {seed}").sample(every, min(number, len(every)))
     caught = 0
@@ -68,7 +74,7 @@ def try_part(name: str, number: int, seed: int) -> int:
         noticed = is_noticed(file, change, part.tests)
         caught += noticed
         word = "caught" if noticed else "SURVIVED"
-        print(f"{word:>8}  {file.relative_to(PACKAGE)} {change}", flush=True)
+        print(f"{word:>8}  {file.relative_to(SOURCES)} {change}", flush=True)
     print(f"{name}: {caught} of {len(chosen)} caught; {len(every)} can be made", flush=True)
     return caught + number - len(chosen)
 
@@ -76,9 +82,9 @@ def try_part(name: str, number: int, seed: int) -> int:
 def is_noticed(file: Path, change: Change, tests: tuple[str, ...]) -> bool:
     """Whether a test fails, or does not end, with this change."""
     with tempfile.TemporaryDirectory(prefix="antecede-mutant-") as scratch:
-        copy = Path(scratch) / "antecede"
-        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        target = copy / file.relative_to(PACKAGE)
+        copy = Path(scratch) / "src"
+        shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        target = copy / file.relative_to(SOURCES)
         target.write_text(change.apply(target.read_text()))
         existing = [f"tests/{test}" for test in tests if (ROOT / "tests" / test).exists()]
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *existing]
@@ -86,7 +92,7 @@ def is_noticed(file: Path, change: Change, tests: tuple[str, ...]) -> bool:
             ran = subprocess.run(
                 command,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": scratch, "PYTHONDONTWRITEBYTECODE": "1"},
+                env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=TEST_SECONDS,

@@ -37,7 +37,7 @@ def test_a_change_changes_its_place_only() -> None:
 
 
 def test_every_change_of_the_path_can_be_compiled() -> None:
-    for file in sorted((SOURCE / "link" / "path").glob("*.py")):
+    for file in sorted((SOURCE / "transport" / "recovery").glob("*.py")):
         text = file.read_text()
         for change in changes_of(text):
             compile(change.apply(text), str(file), "exec")

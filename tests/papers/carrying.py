@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from antecede.core import CausalProcess, Deliver, Effect, Message, Packet, Transmit
-from antecede.core.catalogue import PROTOCOLS
 from antecede.core.packets import DataPacket
+from antecede_lab.catalogue import PROTOCOLS
 
 UNIT_NS = 1_000_000_000
 

@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.core.packets import Permit
-from antecede.wire import metadata_size
+from antecede_lab.wire import metadata_size
 from tests.papers.carrying import HandCarried
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
@@ -14,7 +14,7 @@ MULTICAST = ["paper-multicast", "hybrid", "hybrid-sps", "hybrid-csps"]
 NON_CUMULATIVE = ["paper-basic", "paper-sps", "paper-multicast"]
 PAPER_FILES = (
     "paper_basic.py", "paper_sps.py", "paper_multicast.py",
-    "hybrid.py", "hybrid_state.py", "permits.py", "sliding.py",
+    "hybrid/rule.py", "hybrid/state.py", "permits.py", "sliding.py", "sliding_maps.py",
 )  # fmt: skip
 
 

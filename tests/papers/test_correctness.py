@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from antecede.core import Effect, Transmit
-from antecede.core.catalogue import PROTOCOLS
+from antecede_lab.catalogue import PROTOCOLS
 from tests.papers.carrying import HandCarried, Identity, Letter
 
 CSPS = ["paper-basic", "paper-multicast", "hybrid-csps"]

@@ -7,8 +7,8 @@ fails if the correction is taken back.
 import pytest
 
 from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.protocols.paper_sps import PaperSpsProcess
 from antecede.core.values import Message
+from antecede_lab.protocols.paper_sps import PaperSpsProcess
 from tests.papers.carrying import HandCarried, Letter
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
@@ -120,7 +120,7 @@ def test_e6_a_permit_costs_the_same_however_many_messages_are_unacked() -> None:
         for _ in range(unacked):
             net.send(0, [1], b"x")
         process = net.processes[0]
-        counter = LineCounter("paper_sps.py", "sliding.py")
+        counter = LineCounter("paper_sps.py", "sliding.py", "sliding_maps.py")
         for sequence in range(1, 101):
             message = DataPacket(Message(2, sequence, b"y"), sequence - 1, True)
             process.arrive(2, message, 0)

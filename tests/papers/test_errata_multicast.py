@@ -207,11 +207,12 @@ def test_e16_a_message_is_delivered_before_it_is_acked(protocol: str) -> None:
 @interpreted_only
 @pytest.mark.parametrize("protocol", PAPER + HYBRID)
 def test_e16_a_long_window_costs_no_more_steps_than_a_short_one(protocol: str) -> None:
-    """Fixed-size chunks shift their pointers; the ring does not. See tests/core/test_sliding.py."""
+    """Fixed-size chunks shift their pointers; the ring does not. See
+    tests/antecede/core/test_sliding.py."""
     steps = {}
     for unacked in (64, 2_048):
         process = HandCarried(protocol, 3).processes[0]
-        counter = LineCounter("sliding.py")
+        counter = LineCounter("sliding.py", "sliding_maps.py")
         for _ in range(unacked):
             counter.run(process.submit, [1], b"x", 0)
         for number in range(1, unacked + 1):

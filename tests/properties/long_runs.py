@@ -14,14 +14,15 @@ from random import Random
 
 import click
 
-from antecede.core.catalogue import ProtocolInfo, find_protocol
+from antecede.core.catalogue import ProtocolInfo
 from antecede.core.values import Message
-from antecede.sim.engine import Simulation
-from antecede.sim.metadata_size import MetadataSize
-from antecede.sim.networks import NETWORKS
-from antecede.sim.nodes import NodeSimulation
-from antecede.sim.observer import Observer
-from antecede.sim.workloads.poisson import Poisson
+from antecede_lab.catalogue import find_protocol
+from antecede_lab.simulator.engine import Simulation
+from antecede_lab.simulator.metadata_size import MetadataSize
+from antecede_lab.simulator.networks import NETWORKS
+from antecede_lab.simulator.nodes.simulation import NodeSimulation
+from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.workloads.poisson import Poisson
 
 FINDINGS_MOST = 100
 NETWORK_NAMES = ("lossy", "reliable", "lan", "wan")

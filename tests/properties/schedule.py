@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from antecede.audit.oracle import check_log
 from antecede.core import BufferFull, CausalProcess, Deliver, Effect, Packet, RemoteError
 from antecede.core.catalogue import ProtocolInfo
-from antecede.trace.log import ARRIVED, DELIVERED, SUBMITTED, TRANSMITTED, EventLog
+from antecede.eventlog.log import ARRIVED, DELIVERED, SUBMITTED, TRANSMITTED, EventLog
+from antecede_audit.judging.oracle import check_log
 
 NULL = -1
 

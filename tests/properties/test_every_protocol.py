@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.audit.oracle import check_log
-from antecede.core.catalogue import PROTOCOLS, ProtocolInfo
+from antecede.core.catalogue import ProtocolInfo
+from antecede_audit.judging.oracle import check_log
+from antecede_lab.catalogue import PROTOCOLS
 from tests.properties.schedule import ROUGH, Schedule, Trouble, broken_promises, run_randomly
 
 seeds = st.integers(0, 2**32 - 1)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from antecede.audit.oracle import check_log
-from antecede.core.catalogue import find_protocol
-from antecede.link.faults import Faults
-from antecede.sim.engine import Simulation
-from antecede.sim.metadata_size import MetadataSize
-from antecede.sim.recorder import Recorder
-from antecede.sim.workloads.poisson import Poisson
+from antecede.eventlog.log import EventLog
+from antecede.network_model.faults import Faults
 from antecede.testing import Uniform
-from antecede.trace.log import EventLog
+from antecede_audit.judging.oracle import check_log
+from antecede_lab.catalogue import find_protocol
+from antecede_lab.simulator.engine import Simulation
+from antecede_lab.simulator.metadata_size import MetadataSize
+from antecede_lab.simulator.recorder import Recorder
+from antecede_lab.simulator.workloads.poisson import Poisson
 from tests.properties.long_runs import RunningJudge, judged_run
 
 SLOW = Faults(latency=Uniform(1_000_000, 60_000_000))

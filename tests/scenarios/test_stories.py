@@ -2,10 +2,10 @@
 
 import pytest
 
-from antecede.audit.findings import MessageId
 from antecede.core import LocalError
-from antecede.lab.scenarios.catalogue import SCENARIOS, Act, find_scenario, starvation
-from antecede.lab.scenarios.stage import Performance, tell, verdict_lines
+from antecede_audit.judging.findings import MessageId
+from antecede_lab.scenarios.catalogue import SCENARIOS, Act, find_scenario, starvation
+from antecede_lab.scenarios.player import Performance, tell, verdict_lines
 
 NAMES = [
     "triangle",

@@ -9,12 +9,12 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.alarms import Alarm
 from antecede.core.checks import check_ids
 from antecede.core.errors import Fenced, LocalError, RemoteError
 from antecede.core.packets import Expulsion, Notice
 from antecede.core.process import Outbox
 from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
+from antecede.core.retransmission import Alarm
 from antecede.core.values import Packet
 
 EXPELLED_LIMIT: Final = 1 << 16

@@ -11,9 +11,9 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.cloning import shown
 from antecede.core.errors import RemoteError
 from antecede.core.packets import DataPacket
-from antecede.core.state import shown
 
 
 @final

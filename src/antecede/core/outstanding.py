@@ -14,7 +14,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.alarms import Alarm, Alarms
+from antecede.core.retransmission import Alarm, Alarms
 
 BATCH: Final = 64
 """Ids of one peer that are tried again when its alarm rings, oldest first."""

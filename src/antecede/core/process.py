@@ -21,11 +21,11 @@ from typing import ClassVar, Final, Self, cast, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.cloning import give_state, shown
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError
 from antecede.core.records import joined
 from antecede.core.reports import Report
-from antecede.core.state import give_state, shown
 from antecede.core.values import Message, Packet
 
 NEVER_NS: Final = (1 << 62) - 1

@@ -1,19 +1,9 @@
 """Packets to bytes and back; how many of those bytes are not payload."""
 
-from antecede.wire.codec import (
-    WireCodec,
-    codec_of,
-    decode,
-    encode,
-    metadata_size,
-    metadata_size_with,
-)
+from antecede.wire.packets import decode, encode, metadata_size
 
 __all__ = [
-    "WireCodec",
-    "codec_of",
     "decode",
     "encode",
     "metadata_size",
-    "metadata_size_with",
 ]

@@ -11,7 +11,7 @@ from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.errors import RemoteError
 from antecede.wire.frames import WAITING
-from antecede.wire.greeting import NAME_LIMIT, read_text, write_text
+from antecede.wire.handshake import NAME_LIMIT, read_text, write_text
 from antecede.wire.varint import Reader, write_varint
 
 SILENT_MS_MOST: Final = 1 << 40

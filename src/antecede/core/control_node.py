@@ -1,0 +1,145 @@
+"""What the controls `fifo` and `none` share: everything but when a message is delivered.
+
+Reliable links to everybody: each copy names its predecessor to the same receiver, and is repeated
+until it is acknowledged. No order between pairs, so there are no permits, nothing waits at a
+sender, and going on without a process needs no word to anybody else.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from typing import ClassVar, Final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.checks import (
+    PAYLOAD_LIMIT,
+    checked_payload,
+    checked_targets,
+    joined,
+    known_processes,
+    split_targets,
+)
+from antecede.core.copies import Copies
+from antecede.core.effects import Deliver, Effect
+from antecede.core.errors import RemoteError
+from antecede.core.fence import Fence
+from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.packets import Ack, DataPacket, Expulsion
+from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
+from antecede.core.reports import Report
+from antecede.core.retransmission import PATIENCE_NS
+from antecede.core.values import Message, Packet
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ControlNode(NodeProcess):
+    """Reliable links to everybody; a subclass delivers and acknowledges."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_me", "_next_sequence", "_copies", "_fence", "_received")
+    ASIDE: ClassVar[tuple[str, ...]] = ("_known",)
+    OPTIONS: ClassVar[tuple[str, ...]] = ("receive_limit", "payload_limit")
+
+    def __init__(
+        self,
+        me: int,
+        processes: Collection[int],
+        *,
+        send_limit: int = SEND_LIMIT,
+        receive_limit: int = RECEIVE_LIMIT,
+        payload_limit: int = PAYLOAD_LIMIT,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        self._known = known_processes(me, processes)
+        self._me: Final[i64] = me
+        self._receive_limit: Final[i64] = receive_limit
+        self._payload_limit: Final[i64] = payload_limit
+        self._next_sequence: i64 = 1
+        self._copies = Copies(send_limit, patience_ns)
+        self._fence = Fence(me)
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Nothing has been received."""
+
+    @abstractmethod
+    def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]: ...
+
+    @abstractmethod
+    def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None: ...
+
+    def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
+        self._fence.check_running()
+        remote, to_self = split_targets(checked_targets(targets), self._me, self._known)
+        content = checked_payload(payload, self._payload_limit)
+        self._copies.check_room()
+        message = Message(self._me, self._next_sequence, content)
+        self._next_sequence += 1
+        if self._fence.expelled:
+            remote = self._fence.spared(remote, message.sequence)
+        effects: list[Effect] = []
+        effects.extend(self._copies.send(message, remote, now_ns))
+        if to_self:
+            effects.append(Deliver(message))
+        return effects
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
+        if self._fence.barring:
+            outbox = EffectList()
+            if self._fence.bars(source, packet, outbox):
+                return outbox.effects
+        if source not in self._known or source == self._me:
+            raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
+        if isinstance(packet, DataPacket):
+            return self._on_message(source, packet)
+        if isinstance(packet, Ack):
+            self._on_ack(source, packet.sequence, now_ns)
+        elif isinstance(packet, Expulsion):
+            self._fence.stop(source)
+        else:
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        return []
+
+    def expire(self, now_ns: int) -> list[Effect]:
+        return [] if self._fence.stopped else [*self._copies.due(now_ns)]
+
+    def deadline_ns(self) -> int | None:
+        wake_ns = self._copies.next_ns()
+        return None if wake_ns == NEVER_NS or self._fence.stopped else wake_ns
+
+    def buffered(self) -> int:
+        return self._copies.unacknowledged()
+
+    def buffered_bytes(self) -> int:
+        return self._copies.bytes
+
+    def oldest(self) -> i64:
+        return self._copies.oldest(self._next_sequence)
+
+    def owes(self, target: int) -> int:
+        return self._copies.owed_by(target)
+
+    def oldest_owed(self, target: int) -> int:
+        return self._copies.oldest_owed_by(target)
+
+    def add_process(self, process: int) -> None:
+        self._known = joined(process, self._known)
+
+    def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
+        for packet in self._copies.lost(target, first, last):
+            outbox.transmit(target, packet)
+
+    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
+        return self._copies.abandon(target, now_ns)
+
+    def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - nobody else need know
+        self._fence.check_expelling(process)
+        if self._fence.add([process]):
+            delivered = self.expected(process)[0]
+            self._fence.wrote_off(process, delivered, self._copies.abandon(process, now_ns))
+
+    def reports(self) -> list[Report]:
+        return self._fence.take_reports()
+
+    def _taking_part(self) -> tuple[int, Collection[int]]:
+        return int(self._me), self._known

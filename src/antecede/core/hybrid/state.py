@@ -1,0 +1,341 @@
+"""What a hybrid process remembers: its own unacknowledged messages, and one record per peer."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Final, final
+
+from librt.vecs import vec
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.fence import ToldPeer
+from antecede.core.hybrid.permits import OwedPermits
+from antecede.core.packets import DataPacket
+from antecede.core.process import NEVER_NS
+from antecede.core.sliding import RING_SIZE_KEPT, RING_SIZE_MIN
+from antecede.core.values import Message
+
+ACKS: Final = 1
+PERMITS: Final = 2
+"""What is waited for from a peer: acks of copies, and permits."""
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Entry:
+    """A message of our own, until every one of its copies is acknowledged.
+
+    It names its targets by their places in the roster of peers. Peers hold entries: if entries
+    held peers, every one would be a matter for the garbage collector.
+    """
+
+    MADE_OF: ClassVar = ("blank", "permits_before", "targets")
+
+    __slots__ = (
+        "due_behind",
+        "message",
+        "permits_before",
+        "sequence",
+        "targets",
+        "unacked",
+        "unacked_key",
+        "unsent",
+    )
+
+    def __init__(self, message: Message, permits_before: i64, targets: vec[i64]) -> None:
+        self.sequence: Final[i64] = message.sequence
+        # None once everybody has acknowledged it: the payload is not needed any more.
+        self.message: Message | None = message
+        self.permits_before: Final[i64] = permits_before
+        self.targets: Final = targets
+        self.unacked: i64 = len(targets)
+        self.unsent: i64 = len(targets)
+        # The exclusive or of the places of the unacked targets: the last one's, when one is left.
+        self.unacked_key: i64 = 0
+        for place in targets:
+            self.unacked_key ^= place
+        # Entries between this one and the next that is kept are forgotten, but for the permits
+        # that will be due once this one is settled: the highest id by place.
+        self.due_behind: dict[int, int] | None = None
+
+    @property
+    def blank(self) -> Message:
+        """A message with the same id, to make a twin of this entry with."""
+        return Message(0, self.sequence, b"")
+
+    def drop_payload(self) -> i64:
+        """Everybody has it; how many bytes are free now."""
+        message, self.message = self.message, None
+        return 0 if message is None else len(message.payload)
+
+    def absorb(self, following: "Entry", roster: "list[Peer]") -> None:
+        """Remember of a fully acknowledged entry behind this one what permits it leaves due."""
+        behind = self.due_behind
+        if behind is None:
+            behind = {}
+        for place in following.targets:
+            if following.sequence > roster[place].permitted_up_to:
+                behind[place] = int(following.sequence)
+        if following.due_behind is not None:
+            behind.update(following.due_behind)
+        self.due_behind = behind or None
+
+    def only_waits_for(self) -> i64:
+        """The place of the only peer that has not acknowledged it; there must be one alone."""
+        return self.unacked_key
+
+    def is_only_unacked_by(self, place: i64) -> bool:
+        """Whether nobody but the peer at `place` may still have to acknowledge it."""
+        return self.unacked == 0 or (self.unacked == 1 and self.unacked_key == place)
+
+
+@final
+class Entries:
+    """A sliding array of entries, with nothing generic about it: compiled code does not ask what is
+    in it, nor whether its fields are there. Everything that happens looks into one.
+    """
+
+    MADE_OF: ClassVar = ("first",)
+
+    __slots__ = ("_mask", "_ring", "first", "next")
+
+    def __init__(self, first: i64 = 1) -> None:
+        self.first: i64 = first
+        self.next: i64 = first
+        self._mask: i64 = RING_SIZE_MIN - 1
+        self._ring: list[Entry | None] = [None] * RING_SIZE_MIN
+
+    def add(self, entry: Entry) -> None:
+        """Append at index `next`."""
+        index = self.next
+        if index - self.first > self._mask:
+            self._resize(2 * (self._mask + 1))
+        place = index & self._mask
+        self._ring[place] = entry
+        self.next = index + 1
+
+    def remove(self) -> Entry:
+        """Remove and return the oldest one."""
+        entry = self.at(self.first)
+        place = self.first & self._mask
+        self._ring[place] = None
+        self.first += 1
+        if self._mask >= RING_SIZE_KEPT and 8 * (self.next - self.first) <= self._mask + 1:
+            self._resize((self._mask + 1) >> 1)
+        return entry
+
+    def peek(self) -> Entry:
+        """The oldest one."""
+        return self.at(self.first)
+
+    def at(self, index: i64) -> Entry:
+        """The one at `index`, which must be inside the window: elsewhere there is none."""
+        place = index & self._mask
+        entry = self._ring[place]
+        assert entry is not None, "an index inside the window"
+        return entry
+
+    def find(self, sequence: i64) -> i64:
+        """The index of the one with this id, or -1 if it is not among them."""
+        index = self.find_from(sequence)
+        return index if index < self.next and self.at(index).sequence == sequence else -1
+
+    def find_from(self, sequence: i64) -> i64:
+        """The index of the first one with this id or a higher one; `next` if there is none.
+
+        Doubles its reach from the oldest, then bisects: few steps for what is near the front.
+        """
+        low = self.first
+        reach: i64 = 1
+        while low + reach < self.next and self.at(low + reach).sequence <= sequence:
+            reach <<= 1
+        high = low + reach
+        if high > self.next:
+            high = self.next
+        low += reach >> 1
+        while low < high:
+            middle = (low + high) >> 1
+            if self.at(middle).sequence < sequence:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def __len__(self) -> int:
+        return self.next - self.first
+
+    def __iter__(self) -> Iterator[Entry]:
+        index = self.first
+        while index < self.next:
+            yield self.at(index)
+            index += 1
+
+    def _resize(self, capacity: i64) -> None:
+        ring: list[Entry | None] = [None] * capacity
+        index = self.first
+        while index < self.next:
+            ring[index & (capacity - 1)] = self._ring[index & self._mask]
+            index += 1
+        self._ring = ring
+        self._mask = capacity - 1
+
+
+@final
+class Peer(ToldPeer):
+    """Everything about one other process, its retransmission alarm included."""
+
+    MADE_OF: ClassVar[tuple[str, ...]] = ("id", "place")
+
+    __slots__ = (
+        "acked",
+        "acks_since_ns",
+        "alone",
+        "copies",
+        "delivered",
+        "due",
+        "due_next",
+        "early",
+        "last_submitted",
+        "last_transmitted",
+        "owed_permits",
+        "permits_since_ns",
+        "permitted",
+        "permitted_up_to",
+        "place",
+        "unsent_at",
+    )
+
+    def __init__(self, process: i64, place: i64) -> None:
+        super().__init__(process)
+        self.place: Final[i64] = place
+        # The targets of every message to this peer alone: the same for all of them.
+        self.alone: Final = vec[i64]([place])
+        # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
+        self.copies = Entries()
+        self.unsent_at: i64 = 1
+        self.acked: i64 = 0
+        self.last_submitted: i64 = 0
+        self.last_transmitted: i64 = 0
+        # The highest id for which it has been sent a permit, or that left unflagged.
+        self.permitted_up_to: i64 = 0
+        # The permit that is due to it now, and whose is due next: see `DuePermits`.
+        self.due: i64 = 0
+        self.due_next: Peer | None = None
+        # Receiving from it: `early` maps the id of a missing predecessor to the packet waiting.
+        self.delivered: i64 = 0
+        self.permitted: i64 = 0
+        self.early: dict[int, DataPacket] | None = None
+        self.owed_permits: OwedPermits | None = None
+        # Since when its acks, permits and the like have been waited for without any progress: a
+        # clock for each, because a steady stream of permits is no reason not to repeat a message.
+        self.acks_since_ns: i64 = 0
+        self.permits_since_ns: i64 = 0
+
+    def abandon(self) -> list[Entry]:
+        """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
+        given_up: list[Entry] = []
+        while self.copies.first < self.copies.next:
+            if self.copies.first >= self.unsent_at:
+                self.copies.peek().unsent -= 1
+            given_up.append(self.copies.remove())
+        self.unsent_at = self.copies.next
+        self.acked = self.last_submitted
+        self.last_transmitted = self.last_submitted
+        self.watch()
+        return given_up
+
+    def awaits_acks(self) -> bool:
+        """Whether a copy that left has not been acknowledged."""
+        return self.copies.first < self.unsent_at
+
+    def permits_owed(self) -> OwedPermits:
+        """The permits that it owes us."""
+        if self.owed_permits is None:
+            self.owed_permits = OwedPermits(self.id)
+        return self.owed_permits
+
+    def begin_waiting(self, what: i64, now_ns: i64) -> None:
+        """Start the clock of this sort, unless something of it is waited for already."""
+        if what == ACKS:
+            if self.copies.first == self.unsent_at:
+                self.acks_since_ns = now_ns
+        elif self.owed_permits is None or self.owed_permits.lowest == 0:
+            self.permits_since_ns = now_ns
+
+    def has_come(self, what: i64, now_ns: i64) -> None:
+        """Some of this sort has come: be patient afresh."""
+        self.doublings = 0
+        if what == ACKS:
+            self.acks_since_ns = now_ns
+        else:
+            self.permits_since_ns = now_ns
+        self.watch()
+
+    def watch(self) -> None:
+        """Set the alarm by what has been waited for longest; off, if nothing is."""
+        if self.owed_permits is None and self.unnoted is None:
+            self.on = self.copies.first < self.unsent_at
+            self.since_ns = self.acks_since_ns
+            return
+        since_ns: i64 = NEVER_NS
+        if self.copies.first < self.unsent_at:
+            since_ns = self.acks_since_ns
+        owed = self.owed_permits
+        if owed is not None and self.permits_since_ns < since_ns and owed.lowest > 0:
+            since_ns = self.permits_since_ns
+        if self.unnoted is not None and self.notices_since_ns < since_ns:
+            since_ns = self.notices_since_ns
+        self.on = since_ns < NEVER_NS
+        if self.on:
+            self.since_ns = since_ns
+
+    def lowest_missing(self) -> i64:
+        """The lowest id of its messages whose permit it owes us, or 0."""
+        return 0 if self.owed_permits is None else self.owed_permits.lowest
+
+    def state(self) -> str:
+        """Everything but the alarm; empty if nothing was ever exchanged."""
+        sent = self.last_submitted > 0 or self.unnoted is not None
+        received = self.delivered > 0 or self.permitted > 0 or self.early is not None
+        if not sent and not received:
+            return ""
+        copies = [entry.sequence for entry in self.copies]
+        early = [] if self.early is None else sorted(self.early.items(), key=early_key)
+        sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
+        receiving = (self.delivered, self.permitted, early)
+        permits = (self.last_transmitted, self.permitted_up_to, sorted(self.unnoted or {}))
+        return repr((self.id, sending, permits, receiving))
+
+
+@final
+class DuePermits:
+    """The peers that a permit is due to, in a chain; empty between any two steps."""
+
+    __slots__ = ("_last", "first")
+
+    def __init__(self) -> None:
+        self.first: Peer | None = None
+        self._last: Peer | None = None
+
+    def note(self, peer: Peer, sequence: i64) -> None:
+        """The permit of `sequence` may go to `peer`; remember that, unless it has it already."""
+        if sequence <= peer.permitted_up_to:
+            return
+        if peer.due == 0:
+            if self.first is None or self._last is None:
+                self.first = peer
+            else:
+                self._last.due_next = peer
+            self._last = peer
+        peer.due = sequence
+
+    def take(self) -> Peer | None:
+        """Remove and return the first of them; `due` says up to which id."""
+        peer = self.first
+        if peer is not None:
+            self.first = peer.due_next
+            peer.due_next = None
+        return peer
+
+
+def early_key(item: tuple[int, DataPacket]) -> int:
+    """Sorts the packets that wait for a gap to close by the id they wait for."""
+    return item[0]

@@ -1,0 +1,81 @@
+"""Telling the application what is given up; with a journal, once more after a crash."""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.durability.node_state import Kept
+from antecede.events import GONE, LEFT_OUT, TOO_LARGE, PeerExpelled, Report, Undeliverable
+from antecede.transport.session import Session
+from antecede.wire.expulsions import Tombstone
+
+
+@final
+class Losses:
+    """What one node has given up."""
+
+    __slots__ = ("_kept", "_reports")
+
+    def __init__(self, reports: list[Report], kept: Kept | None) -> None:
+        self._reports: Final = reports
+        self._kept: Final = kept
+
+    def tell(self, name: str, sequences: list[int], reason: str | None = None) -> None:
+        """These messages of ours may never be delivered to a peer; nothing if there are none."""
+        if sequences:
+            why = GONE if reason is None else TOO_LARGE
+            numbers = tuple(sequences)
+            report = Undeliverable(name=name, sequences=numbers, reason=reason, why=why)
+            self._reports.append(report)
+            if self._kept is not None:
+                self._kept.given_up(name, sequences)
+
+    def leave_out(self, name: str, sequence: i64) -> None:
+        """This message was not submitted to a target that is away: certainly not delivered."""
+        report = Undeliverable(name=name, sequences=(int(sequence),), why=LEFT_OUT)
+        self._reports.append(report)
+        if self._kept is not None:
+            self._kept.given_up(name, [int(sequence)], left_out=True)
+
+    def tell_too_large(self, session: Session, sequences: list[int]) -> None:
+        """These are larger than a peer takes, as is known since it was met."""
+        reason = f"larger than {session.payload_limit:,} bytes, its payload_limit"
+        self.tell(session.name, sequences, reason)
+
+    def tell_expulsion(
+        self, session: Session, stone: Tombstone, sequences: list[int], unreceived: i64
+    ) -> None:
+        """A peer is expelled, and what it may have missed."""
+        self._reports.append(expulsion(session.incarnation, stone, sequences, unreceived))
+        if sequences:
+            self._reports.append(Undeliverable(name=session.name, sequences=tuple(sequences)))
+        if self._kept is not None:
+            self._kept.given_up(session.name, sequences, session.id, unreceived)
+
+
+def untold_reports(kept: Kept) -> list[Report]:
+    """What a process that crashed may not have told."""
+    reports: list[Report] = []
+    for loss in kept.untold.losses.values():
+        stone = kept.stones.get(int(loss.expelled))
+        if loss.expelled > 0 and stone is not None:
+            reports.append(expulsion(stone.incarnation, stone, loss.sequences, loss.unreceived))
+        if loss.sequences:
+            life = None if loss.life == 0 else int(loss.life)
+            sequences, why = tuple(loss.sequences), LEFT_OUT if loss.left_out else GONE
+            reports.append(Undeliverable(name=loss.name, sequences=sequences, life=life, why=why))
+    return reports
+
+
+def expulsion(
+    incarnation: i64, stone: Tombstone, sequences: list[int], unreceived: i64
+) -> PeerExpelled:
+    """That an incarnation is expelled."""
+    return PeerExpelled(
+        name=stone.name,
+        incarnation=int(incarnation),
+        by=stone.by,
+        reason=stone.reason,
+        undelivered=tuple(sequences),
+        unreceived=int(unreceived),
+    )

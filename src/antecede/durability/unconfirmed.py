@@ -1,0 +1,320 @@
+"""What was delivered, until the application is done with it; and what it writes down meanwhile.
+
+With a journal every delivery has a number. It is confirmed when the application is done with it,
+together with the values that were put while it was handled; what is not confirmed comes again
+after a crash.
+"""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.ledger import Ledger
+from antecede.core.records import RecordReader, record
+from antecede.durability.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
+
+
+@final
+class Done:
+    """May be awaited, and need not: there is nothing to wait for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+DONE: Final = Done()
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class InboundMessage:
+    """A message as its receiver sees it."""
+
+    __slots__ = ("_handling", "again", "number", "payload", "sender", "sender_id", "sequence")
+
+    def __init__(
+        self,
+        sender: str,
+        sequence: i64,
+        payload: bytes,
+        number: i64 = 0,
+        handling: "Handling | None" = None,
+        again: bool = False,
+        sender_id: i64 = 0,
+    ) -> None:
+        self.sender: Final = sender
+        self.sequence: Final[i64] = sequence
+        self.payload: Final = payload
+        # With a journal: which delivery it is, of whom, and who has to know when it is confirmed.
+        self.number: Final[i64] = number
+        self.sender_id: Final[i64] = sender_id
+        self._handling: Final = handling
+        # Whether it may have been handed over before, by a process that crashed.
+        self.again: Final = again
+
+    def done(self) -> Awaitable[None]:
+        """Confirm: with a journal it does not come again after a crash. Once is enough.
+
+        It is confirmed when this returns. Whoever awaits the answer waits until that is on disk.
+        """
+        if self._handling is None:
+            return DONE
+        self._handling.confirm(self.number)
+        return self._handling.on_disk
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, InboundMessage)
+            and self.sender == other.sender
+            and self.sequence == other.sequence
+            and self.payload == other.payload
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.sender, int(self.sequence)))
+
+    def __repr__(self) -> str:
+        return f"Message(sender={self.sender!r}, sequence={self.sequence}, {self.payload!r})"
+
+
+@final
+class Handling:
+    """With a journal: the deliveries that are not confirmed, and the application's values."""
+
+    __slots__ = (
+        "_confirmed_from",
+        "_confirmed_to",
+        "_held",
+        "_ledger",
+        "_pending",
+        "_quiet",
+        "delivered",
+        "in_hand",
+        "on_disk",
+        "pass_on",
+        "values",
+        "wake",
+    )
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger: Final = ledger
+        # To be called when something changes that nobody else would notice.
+        self.wake: Callable[[], None] | None = None
+        self._quiet = True
+        # Where other threads confirm: passes a number on to the thread in which everything runs.
+        self.pass_on: Callable[[int], None] | None = None
+        # Awaited, it ends when everything that was confirmed before is on disk.
+        self.on_disk: Awaitable[None] = DONE
+        # How many payloads were delivered, and those that are not confirmed by their numbers.
+        self.delivered: i64 = 0
+        self._pending: dict[int, InboundMessage] = {}
+        self._confirmed_from: i64 = 0
+        self._confirmed_to: i64 = 0
+        # What a plain function is called with now.
+        self.in_hand: InboundMessage | None = None
+        # What the application wrote down.
+        self.values: dict[str, bytes] = {}
+        # What is to be written with the next confirmation; None: struck out.
+        self._held: dict[str, bytes | None] = {}
+
+    # Deliveries.
+
+    def deliver(
+        self,
+        sender_id: i64,
+        sender: str,
+        written_sender: bytes,
+        sequence: i64,
+        last: bytes,
+        whole: bytes,
+    ) -> InboundMessage:
+        """A payload was delivered, of which `last` came last."""
+        self.delivered += 1
+        number = self.delivered
+        self._ledger.four(
+            INBOUND, number, sender_id, sequence, len(written_sender), written_sender, last
+        )
+        message = InboundMessage(sender, sequence, whole, number, self, False, sender_id)
+        self._pending[number] = message
+        return message
+
+    def hand_over(
+        self,
+        messages: list[InboundMessage],
+        handler: Callable[[InboundMessage], object],
+        most: i64,
+        confirms: bool,
+    ) -> object:
+        """Call a plain function with the last of `messages`, the one before, and so on.
+
+        What it returns from is confirmed, if returning `confirms`, unless it answers something:
+        that is returned. Then, and if it raises, `in_hand` is the message in question.
+        """
+        while most > 0 and messages:
+            message = messages.pop()
+            self.in_hand = message
+            answer = handler(message)
+            if answer is not None:
+                return answer
+            if confirms:
+                self.confirm_here(message.number)
+            most -= 1
+        self.in_hand = None
+        return None
+
+    def confirm(self, number: i64) -> None:
+        """The application is done with a payload; once is enough."""
+        # Read once: another thread may be ending this.
+        pass_on = self.pass_on
+        if pass_on is not None:
+            pass_on(number)
+        else:
+            self.confirm_here(number)
+
+    def confirm_here(self, number: i64) -> None:
+        """The same, in the thread in which everything runs."""
+        if number not in self._pending:
+            return
+        del self._pending[number]
+        if number != self._confirmed_to + 1:
+            self.write_confirmed()
+            self._confirmed_from = number
+        self._confirmed_to = number
+        if self._held:
+            self._write_held()
+        if self._quiet:
+            self.has_changed()
+
+    def pending(self) -> list[InboundMessage]:
+        """What comes again, in order."""
+        return [
+            InboundMessage(
+                old.sender, old.sequence, old.payload, old.number, self, True, old.sender_id
+            )
+            for old in self._pending.values()
+        ]
+
+    def is_unconfirmed(self, number: i64) -> bool:
+        """Whether this one would come again."""
+        return number in self._pending
+
+    def unconfirmed(self) -> int:
+        """How many would come again."""
+        return len(self._pending)
+
+    def end(self, on_disk: Awaitable[None]) -> None:
+        """The journal is closed: what is not confirmed stays so. `on_disk` is awaited from now on.
+
+        The garbage collector does not look into messages, so that they cost it nothing: messages
+        that anything here holds, or is held by, would keep the whole node for ever.
+        """
+        self.on_disk = on_disk
+        self.wake = None
+        self.pass_on = too_late
+        self._pending = {
+            number: InboundMessage(
+                old.sender, old.sequence, old.payload, number, None, old.again, old.sender_id
+            )
+            for number, old in self._pending.items()
+        }
+
+    # Values.
+
+    def put(self, key: str, value: bytes | None, during: i64) -> None:
+        """The application writes something down, or strikes it out with None.
+
+        If it does so during the handling of a payload (its number, or 0), that is written when it
+        confirms one.
+        """
+        self._held[key] = value
+        if during == 0 or during not in self._pending:
+            self._write_held()
+
+    def value(self, key: str) -> bytes | None:
+        """What the application wrote down last."""
+        return self._held[key] if key in self._held else self.values.get(key)
+
+    def keys(self) -> list[str]:
+        """All keys under which something is written down."""
+        names = [key for key in self.values if key not in self._held]
+        return names + [key for key, value in self._held.items() if value is not None]
+
+    def has_changed(self) -> None:
+        """Nobody else notices: say so, once until it is asked for."""
+        if self._quiet and self.wake is not None:
+            self._quiet = False
+            self.wake()
+
+    # Records.
+
+    def write_confirmed(self) -> None:
+        """What is confirmed so far is part of what is written next."""
+        if self._confirmed_from > 0:
+            self._ledger.put_end(record(CONFIRMED, [self._confirmed_from, self._confirmed_to]))
+        self._confirmed_from = 0
+        self._confirmed_to = -1
+
+    def is_taken(self) -> None:
+        """What has changed is being written: say so again when more has."""
+        self.write_confirmed()
+        self._quiet = True
+
+    def snapshot(self) -> list[bytes]:
+        """What comes again, and the values."""
+        records = [inbound_record(message) for message in self._pending.values()]
+        return records + [value_record(key, value) for key, value in self.values.items()]
+
+    def take(self, reader: RecordReader, pieces: dict[int, list[bytes]]) -> None:
+        """One of our own records happens again; `pieces`, by sender, came before payloads."""
+        kind = reader.kind
+        if kind == INBOUND:
+            message = read_inbound(reader, pieces)
+            self._pending[message.number] = message
+            self.delivered = message.number
+        elif kind == CONFIRMED:
+            first, last = reader.number(), reader.number()
+            for number in range(first, last + 1):
+                self._pending.pop(number, None)
+        elif kind == REMOVED:
+            self.values.pop(reader.rest().decode(), None)
+        else:
+            size = reader.number()
+            text = reader.rest()
+            self.values[text[:size].decode()] = text[size:]
+
+    def _write_held(self) -> None:
+        for key, value in self._held.items():
+            if value is None:
+                self.values.pop(key, None)
+                self._ledger.put(record(REMOVED, [], key.encode()))
+            else:
+                self.values[key] = value
+                self._ledger.put(value_record(key, value))
+        self._held = {}
+        self.has_changed()
+
+
+def too_late(_number: int) -> None:
+    """What is confirmed once the journal is closed comes again all the same."""
+
+
+def value_record(key: str, value: bytes) -> bytes:
+    """What the application wrote down."""
+    name = key.encode()
+    return record(PUT, [len(name)], name + value)
+
+
+def inbound_record(message: InboundMessage) -> bytes:
+    """A payload that was delivered and is not confirmed."""
+    name = message.sender.encode()
+    numbers = [int(message.number), int(message.sender_id), int(message.sequence), len(name)]
+    return record(INBOUND, numbers, name + message.payload)
+
+
+def read_inbound(reader: RecordReader, pieces: dict[int, list[bytes]]) -> InboundMessage:
+    """What was written of a delivery; pieces of its payload may have been written before."""
+    number, sender_id, sequence, size = [reader.number() for _ in range(4)]
+    text = reader.rest()
+    payload = b"".join(pieces.pop(sender_id, [])) + text[size:]
+    return InboundMessage(text[:size].decode(), sequence, payload, number, None, True, sender_id)

@@ -1,0 +1,185 @@
+"""How it ends with an incarnation of a peer, or with this node itself.
+
+A peer has gone when it has stopped, or forgotten us; it is given up when it certainly delivers
+nothing more; it is expelled when this node goes on without it, whatever it does. Each time what it
+may have missed is reported, and its name waits for the next incarnation.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.process import NodeProcess
+from antecede.core.reports import Expelled, Stopped, Unconfirmed
+from antecede.durability.losses import Losses
+from antecede.endpoint.crash_recovery import Survival
+from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.endpoint.sender import Sending
+from antecede.endpoint.session_maker import SessionMaker
+from antecede.events import NodeFenced, PeerLeft, Report
+from antecede.membership.directory import Directory
+from antecede.membership.fences import LEFT_OWING, RESTARTED, Fences
+from antecede.transport.session import Session
+from antecede.wire.expulsions import FENCE_REASON_LIMIT, Tombstone
+
+
+@final
+class Endings:
+    """Ends the sessions of one node."""
+
+    __slots__ = (
+        "_core",
+        "_directory",
+        "_fences",
+        "_losses",
+        "_me",
+        "_process",
+        "_reports",
+        "_sending",
+        "_sessions",
+        "_survival",
+        "fenced",
+    )
+
+    def __init__(
+        self,
+        me: str,
+        core: CoreDriver,
+        sessions: SessionMaker,
+        fences: Fences,
+        directory: Directory,
+        sending: Sending,
+        survival: Survival,
+        losses: Losses,
+        reports: list[Report],
+    ) -> None:
+        self._me: Final = me
+        self._core: Final = core
+        self._process: Final[NodeProcess] = core.process
+        self._sessions: Final = sessions
+        self._fences: Final = fences
+        self._directory: Final = directory
+        self._sending: Final = sending
+        self._survival: Final = survival
+        self._losses: Final = losses
+        self._reports: Final = reports
+        # Why this node must not go on; None if it may.
+        self.fenced: NodeFenced | None = None
+
+    def give_up(self, session: Session, now_ns: i64) -> None:
+        """A peer delivers nothing more: what it may have missed is reported."""
+        self._sessions.introduce(session, 0)
+        self._directory.end_session(session)
+        session.end()
+        self._survival.over(session)
+        self._lose(session, self._core.forget(session, now_ns))
+        self._sending.go_on(now_ns)
+
+    def _lose(self, session: Session, messages: list[int]) -> None:
+        """These messages may never be delivered to a peer."""
+        self._losses.tell(session.name, self._sending.withdraw(session, messages))
+
+    def expel(self, session: Session, by: str, reason: str, now_ns: i64) -> None:
+        """Go on without an incarnation; where the order cannot do that, only forget it."""
+        if not self._process.can_expel():
+            if session.id in self._core.sessions:
+                self.give_up(session, now_ns)
+            self.await_successor(session, now_ns, expelled=reason != RESTARTED)
+            return
+        stone = Tombstone(session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2])
+        self._fences.expel(session, stone, now_ns)
+        self.follow_news(now_ns)
+
+    def follow_news(self, now_ns: i64) -> None:
+        """Do what the core's reports of expulsions ask of the link."""
+        unconfirmed: dict[int, list[int]] = {}
+        expelled: list[int] = []
+        for report in self._process.reports():
+            if isinstance(report, Expelled):
+                expelled.append(int(report.process))
+            elif isinstance(report, Unconfirmed):
+                unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
+            elif isinstance(report, Stopped):
+                self.stop_for_good(self._fences.own_report(self._core.name_of(report.by)), now_ns)
+                return
+        for process in expelled:
+            self._end_expelled(process, unconfirmed.get(process, []), now_ns)
+        self._sending.go_on(now_ns)
+
+    def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
+        """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
+        stone = self._fences.stone(process)
+        session = self._core.remove(process)
+        if session is None or stone is None:
+            return  # It was never met here.
+        _, early = self._process.expected(session.id)
+        self._sessions.introduce(session, 0)
+        self._directory.end_session(session)
+        session.end()
+        self._core.forget(session, now_ns)
+        whole = self._sending.withdraw(session, unconfirmed)
+        self._directory.ghosts.add(session)
+        if stone.reason != RESTARTED:
+            self._losses.tell_expulsion(session, stone, whole, early)
+        else:
+            self._losses.tell(session.name, whole)
+        self.await_successor(session, now_ns, expelled=stone.reason != RESTARTED)
+
+    def await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
+        """If the peer is still that incarnation, it is the next one of its name from now on."""
+        contact = self._directory.by_name.get(session.name)
+        if contact is None or contact.session is not session:
+            return
+        successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
+        contact.begin(successor, 0)
+        contact.expelled = expelled
+        contact.is_new = False
+        self._core.add(successor)
+        self._survival.keep(successor, contact)
+        self._directory.seek(contact, now_ns)
+
+    def stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
+        """This node must not go on: what nobody has acknowledged may be lost."""
+        self.fenced = fenced
+        self._sending.accepts = False
+        for contact in self._directory.by_name.values():
+            session = contact.session
+            self._lose(session, self._core.forget(session, now_ns))
+        self._reports.append(fenced)
+        self._survival.ended(f"{self._me} was expelled by {fenced.by}: {fenced.reason}")
+
+    def has_gone(self, session: Session, now_ns: i64) -> None:
+        """A peer that has stopped, has forgotten us, or owes nothing and answers no more."""
+        if not session.left:
+            session.standing.release()
+            self._reports.append(PeerLeft(name=session.name))
+        if self._process.misses(session.id) and self._process.can_expel():
+            # It said itself that it is over, so no permit will come: nobody else need agree.
+            self.expel(session, self._me, LEFT_OWING, now_ns)
+            return
+        self.give_up(session, now_ns)
+        contact = self._directory.by_name.get(session.name)
+        if contact is not None and contact.session is session:
+            self._directory.seek(contact, now_ns)  # Whoever comes next may not know where we are.
+
+    def settle(self, sessions: list[Session], now_ns: i64) -> None:
+        """What an old journal holds for those who might come back is given up.
+
+        That is messages for whoever would come next under a name, and what was left of those who
+        had left.
+        """
+        for session in sessions:
+            if session.incarnation == 0 and self._process.owes(session.id) > 0:
+                contact = self._directory.by_name[session.name]
+                self.give_up(session, now_ns)
+                self.await_successor(session, now_ns, contact.expelled)
+        for former in self._survival.formers():
+            peer = self._directory.by_name.get(former.name)
+            if peer is None:
+                continue
+            left = self._sessions.recalled(former, peer.datagram_size, peer.process)
+            self._core.add(left)
+            if self._process.misses(left.id):
+                self.expel(left, self._me, LEFT_OWING, now_ns)
+            else:
+                self.give_up(left, now_ns)

@@ -1,0 +1,671 @@
+"""A node without its socket and its clock: the core, a session per peer, and an inbox.
+
+The core decides what may leave and in which order; sessions decide when. What a session's path
+declares lost, the core is asked to transmit again. An endpoint only joins them:
+
+    application ─▶ sending ─▶ core driver ─▶ outgoing ─▶ writer ─▶ datagrams
+    application ◀─ inbox   ◀─ core driver ◀─ reader   ◀─ datagrams
+"""
+
+from heapq import heappop, heappush
+from typing import Final, final
+
+from librt.strings import read_i64_le
+from mypy_extensions import i64
+
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
+from antecede.durability.losses import Losses
+from antecede.durability.node_state import Kept
+from antecede.durability.unconfirmed import InboundMessage
+from antecede.endpoint.crash_recovery import Survival
+from antecede.endpoint.endings import Endings
+from antecede.endpoint.expulsion_news import ExpulsionNews
+from antecede.endpoint.inbox import Inbox
+from antecede.endpoint.incarnations import Incarnations
+from antecede.endpoint.limits import Limits
+from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.endpoint.rollback import Rollbacks
+from antecede.endpoint.sender import Sending
+from antecede.endpoint.session_maker import SessionMaker
+from antecede.endpoint.waiting_for import WaitingFor
+from antecede.events import (
+    NodeFenced,
+    PathNarrow,
+    PeerBack,
+    PeerLeft,
+    PeerMet,
+    PeerMoved,
+    PeerRestarted,
+    PeerSilent,
+    Report,
+    seen_at,
+)
+from antecede.membership.contact import Candidate, Contact
+from antecede.membership.directory import Directory
+from antecede.membership.failure_detector import FailureDetector
+from antecede.membership.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Fences
+from antecede.membership.handshake_crypto import Guard, Letter, SealedDatagram
+from antecede.membership.identity import Identity
+from antecede.membership.tokens import Tokens
+from antecede.membership.unfinished import CROWDED_OUT
+from antecede.transport.datagram_reader import DatagramReader
+from antecede.transport.datagram_writer import Datagram, DatagramWriter
+from antecede.transport.event_rows import NodeLog
+from antecede.transport.numbering import OwnParts
+from antecede.transport.peer_lifecycle import (
+    ASKS_TO_GO,
+    LEAVE_WHEN_RELEASED,
+    MET,
+    RESUMING,
+    STAYING,
+)
+from antecede.transport.seals import Seal
+from antecede.transport.session import Session
+from antecede.wire.expulsions import check_reason
+from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
+from antecede.wire.handshake import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
+from antecede.wire.varint import Reader
+
+STAYS: Final = -1
+"""In place of a way to leave: this node stays."""
+
+
+@final
+class Endpoint:
+    """One node of the network.
+
+    Whoever drives it (the asyncio node, the network in memory, the simulator) calls it in turns:
+
+    1. Tell it what happens, in any order and number: `sending.quick_send` or `sending.send` (after
+       `sending.has_room`), `receive`, `expire`, `add_peer`, `remove_peer`, `say_bye`.
+    2. Take what was delivered with `take_inbox`, and what happened to peers from `reports`.
+    3. Call `write` once. It fills `out`; send those datagrams and clear the list.
+    4. Ask `wake_ns`, and begin the next turn no later than that, with `expire`.
+
+    All of them take the time, which never goes back. Nothing leaves but in step 3: who has to make
+    something durable before it shows does so between 2 and 3. `stop` is the last call, and is
+    followed by sending `out` once more.
+    """
+
+    def __init__(
+        self,
+        me: Identity,
+        process: NodeProcess,
+        tokens: Tokens,
+        limits: Limits,
+        rows: NodeLog | None,
+        cumulative: bool,
+        guard: Guard | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        self._guard: Final = guard
+        self._me: Final = me
+        self._process: Final = process
+        self._limits: Final = limits
+        self.out: Final[list[Datagram]] = []
+        self.reports: Final[list[Report]] = []
+        self.losses: Final = Losses(self.reports, kept)
+        self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
+        parts = OwnParts()
+        self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
+        if kept is not None:
+            self._core.skip_ids(kept.last_id)
+        self._fences: Final = Fences(me.name, me.incarnation, self._core, kept)
+        self.directory: Final = Directory(
+            me,
+            tokens,
+            self.out,
+            self.reports,
+            self._fences,
+            limits.open_to_strangers,
+            guard,
+            limits.meet_within_ns,
+        )
+        self.sending: Final = Sending(self._core, limits, self.directory, self.inbox, parts, kept)
+        self.survival: Final = Survival(kept, self._core, self.sending)
+        self._sessions: Final = SessionMaker(
+            self._core, self.survival, rows, limits.window, me.payload_limit, cumulative
+        )
+        self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
+        self._rollbacks: Final = Rollbacks(me, process)
+        self.waiting_for: Final = WaitingFor(me.name, self._core, limits.silent_ns)
+        self._reader: Final = DatagramReader(self._core, self._fences)
+        self.detector: Final = FailureDetector(self.directory, self._core)
+        self._writer: Final = DatagramWriter(parts, self.out, self._fences)
+        self._expulsion_news: Final = ExpulsionNews(
+            self.directory, self._fences, self._writer, self.reports
+        )
+        self._endings: Final = Endings(
+            me.name,
+            self._core,
+            self._sessions,
+            self._fences,
+            self.directory,
+            self.sending,
+            self.survival,
+            self.losses,
+            self.reports,
+        )
+        self._timers: Final[list[tuple[int, int]]] = []
+        # Those that were met before a crash, and have still to answer.
+        self._resuming: list[Session] = []
+        self.deaf = False
+        """Whether datagrams are dropped as if they were lost on the way."""
+        self._leaving: i64 = STAYS
+        self.malformed: i64 = 0
+        self.last_malformed = ""
+
+    # Peers.
+
+    def add_peer(
+        self,
+        name: str,
+        address: object,
+        process: int,
+        datagram_size: int,
+        now_ns: i64,
+        stranger: bool = False,
+    ) -> None:
+        """Make a peer known; it is greeted at once if its address is.
+
+        A `stranger` was let in although nobody had introduced it, and is forgotten when it leaves.
+        """
+        if name == self._me.name:
+            raise LocalError(f"{name} is this node's own name; a node is not its own peer")
+        size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
+        if size <= FRAME_ROOM:
+            raise LocalError(f"datagrams of {size} bytes to {name}: at least {FRAME_ROOM + 1} pass")
+        former = self.directory.by_name.get(name)
+        if former is not None and former.recalled:
+            self.directory.locate(former, address, size, now_ns)
+            return
+        if former is not None:
+            raise LocalError(f"{name} is a peer already; remove it first to change its address")
+        for gone in self.directory.departed():
+            self.remove_peer(gone, now_ns)
+        if stranger:
+            for waiting in self.directory.strangers_in_excess():
+                self.remove_peer(waiting, now_ns)
+        known = self.survival.known(name)
+        if known is None:
+            session = self._sessions.new(name, size, process)
+        else:
+            session = self._sessions.recalled(known, size, process)
+        contact = Contact(name, address, process, size, session, stranger)
+        self.directory.add(contact, now_ns)
+        self._core.add(session)
+        self.survival.enter(session, contact, known)
+
+    def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
+        """Forget a peer for good: what it has not acknowledged is reported undeliverable.
+
+        One that has not left is expelled first.
+        """
+        contact = self._contact(name)
+        session = contact.session
+        if session.met and not session.is_gone():
+            self._endings.expel(session, self._me.name, reason, now_ns)
+        self.directory.remove(contact)
+        self._endings.give_up(contact.session, now_ns)
+        self.survival.forgotten(contact.session)
+
+    def expel(self, name: str, reason: str, now_ns: i64) -> None:
+        """Go on without a peer, for ever and whatever it does: a later incarnation may come back.
+
+        What it owed counts as given, and all peers are told. Right or wrong about the peer, causal
+        order is kept everywhere.
+        """
+        contact = self._contact(name)
+        check_reason(reason, name)
+        if contact.expelled:
+            return
+        if not contact.session.met:
+            raise LocalError(f"{name} has never been met: there is nobody to expel")
+        self._endings.expel(contact.session, self._me.name, reason, now_ns)
+        self.sending.go_on(now_ns)
+
+    def follow_keys(self, now_ns: i64) -> None:
+        """Keys may have been withdrawn: go on without those who have no other."""
+        for session in self.directory.withdrawn():
+            if not session.is_gone():
+                self._endings.expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
+        self.sending.go_on(now_ns)
+
+    def resume(self, core: list[bytes], now_ns: i64) -> None:
+        """Go on where the journal ends; its peers were added.
+
+        What is given up is told with what the former process had not told (`survival.untold`).
+        """
+        sessions = self.sessions()
+        self.survival.resume(core, sessions, now_ns)
+        for session in sessions:
+            if session.standing.phase == RESUMING:
+                session.standing.begin_waiting(now_ns)
+                self._resuming.append(session)
+        self._endings.settle(sessions, now_ns)
+        self.reports.clear()
+
+    def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
+        """This node did nothing for so long: that is nobody's silence."""
+        for session in self.sessions():
+            session.standing.has_slept(slept_ns, now_ns)
+        self.detector.begin_again(now_ns)
+
+    def _contact(self, name: str) -> Contact:
+        contact = self.directory.by_name.get(name)
+        if contact is None:
+            raise LocalError(f"{name} is not a peer")
+        return contact
+
+    def session_of(self, name: str) -> Session | None:
+        """The session with a peer, or None if there is no such peer."""
+        contact = self.directory.by_name.get(name)
+        return None if contact is None else contact.session
+
+    def sessions(self) -> list[Session]:
+        """The sessions with all peers, in the order in which the peers were added."""
+        return [contact.session for contact in self.directory.by_name.values()]
+
+    # Looking inside.
+
+    def takes_no_news(self) -> bool:
+        """Whether so many are expelled that peers with news of more are not listened to."""
+        return self._fences.is_full()
+
+    @property
+    def fenced(self) -> NodeFenced | None:
+        """Who has expelled this node, or why it must not go on; None if it may."""
+        return self._endings.fenced
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self._me.name
+
+    @property
+    def incarnation(self) -> int:
+        """Which life of its name this is; the number may rise until the first peer is met."""
+        return int(self._me.incarnation)
+
+    def buffered(self) -> int:
+        """How many of our messages somebody has not delivered yet, as far as is known."""
+        return self._process.buffered()
+
+    def held_back(self) -> list[HeldBack]:
+        """Our messages that wait for permits, by target, and whose."""
+        return self._process.waiting()
+
+    def owed_permits(self) -> list[PermitsOwed]:
+        """Who owes permits that our messages wait for."""
+        return self._process.owed_permits()
+
+    def expected(self, session: Session) -> tuple[int, int]:
+        """The last id delivered from a peer, and how many wait there for a gap to close."""
+        return self._process.expected(session.id)
+
+    def owes(self, session: Session) -> int:
+        """How many of our messages a peer has not acknowledged."""
+        return self._process.owes(session.id)
+
+    def name_of(self, session_id: int) -> str:
+        """The name of the peer that has, or had, this id in the core."""
+        return self._core.name_of(session_id)
+
+    def session_by_id(self, session_id: int) -> Session | None:
+        """The session that has this id in the core; None if that incarnation is no more."""
+        return self._core.sessions.get(session_id)
+
+    def is_over(self, session_id: int) -> bool:
+        """Whether that incarnation of a peer is no more."""
+        return session_id not in self._core.sessions
+
+    # What happens.
+
+    def receive(self, address: object, data: bytes, now_ns: i64) -> None:
+        """Take in a datagram; one that makes no sense is counted and dropped."""
+        if self.fenced is not None or self.deaf:
+            return
+        try:
+            if len(data) <= NUMBER_AT:
+                raise RemoteError("a datagram too short for a header")
+            if data[0] == DATAGRAM:
+                self._receive_frames(address, data, now_ns)
+            else:
+                self._receive_greeting(address, data, now_ns)
+        except RemoteError as error:
+            self.malformed += 1
+            self.last_malformed = str(error)
+        if self.inbox.unfinished.is_due():
+            for name in self.inbox.unfinished.to_forget(list(self.directory.by_name.values())):
+                self.remove_peer(name, now_ns, CROWDED_OUT)
+        self.sending.go_on(now_ns)
+
+    def take_inbox(self) -> list[InboundMessage]:
+        """What was delivered since the last call; its senders get credit for it."""
+        for session in self.inbox.unread:
+            session.credit.was_read()
+            session.credit.grant()
+            if session.credit.due:
+                self._core.mark(session)
+        return self.inbox.take()
+
+    def wake_ns(self) -> i64:
+        """When to call `expire`: never too late, sometimes too early."""
+        if self.fenced is not None:
+            return NEVER_NS
+        wake_ns = self._process.wake_ns()
+        hello_ns = self.directory.wake_ns()
+        if hello_ns < wake_ns:
+            wake_ns = hello_ns
+        look_ns = self.detector.wake_ns()
+        if look_ns < wake_ns:
+            wake_ns = look_ns
+        if self._timers and self._timers[0][0] < wake_ns:
+            return self._timers[0][0]
+        return wake_ns
+
+    def expire(self, now_ns: i64) -> None:
+        """Do what is due by now."""
+        if self.fenced is not None:
+            return
+        self._core.expire(now_ns)
+        self.directory.expire(now_ns)
+        if self._resuming:
+            self._watch_resuming(now_ns)
+        while self._timers and self._timers[0][0] <= now_ns:
+            due_ns, session_id = heappop(self._timers)
+            session = self._core.sessions.get(session_id)
+            if session is not None and session.rings(due_ns):
+                self._session_is_due(session, now_ns)
+        self.sending.go_on(now_ns)
+
+    def write(self, now_ns: i64) -> None:
+        """Put everything that may leave now into `out`."""
+        if self.fenced is not None:
+            self.out.clear()
+            return
+        self.sending.was_written()
+        for session in self._core.take_marked():
+            session.unmark()
+            session.credit.grant()
+            self._writer.write(session, now_ns)
+            wake_ns = session.plan(self._limits.heartbeat_ns, now_ns)
+            if wake_ns < NEVER_NS:
+                heappush(self._timers, (wake_ns, session.id))
+
+    # Leaving.
+
+    def say_bye(self, mode: int, now_ns: i64) -> None:
+        """Tell all peers that nothing more will be sent from here."""
+        self._leaving = mode
+        for session in self.sessions():
+            if session.met and not session.ended:
+                self._bid_farewell(session)
+        self.sending.go_on(now_ns)
+
+    def awaited(self) -> list[str]:
+        """The peers that a node which said bye still waits for."""
+        names: list[str] = []
+        if self.fenced is not None:
+            return []
+        for contact in self.directory.by_name.values():
+            session = contact.session
+            if contact.expelled or session.standing.is_free_to_go():
+                continue
+            if not session.met and not contact.is_new:
+                continue  # It is away: nothing is for it, and it may never come.
+            if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
+                names.append(session.name)
+        return names
+
+    def stranded(self) -> list[str]:
+        """Of those, the ones that may miss something if this node stopped now."""
+        waited_for = set(self.awaited())
+        return [s.name for s in self.sessions() if s.name in waited_for and self._has_dealt_with(s)]
+
+    def stop(self, now_ns: i64) -> None:
+        """From now on nothing is delivered here, and peers are told so: they need not wait."""
+        for session in self.sessions():
+            if session.standing.phase == MET:  # Who is not met again yet cannot be reached.
+                self._writer.write_last_word(session, now_ns)
+
+    # Datagrams, inside.
+
+    def _receive_greeting(self, address: object, data: bytes, now_ns: i64) -> None:
+        kind: i64 = data[0]
+        if kind == UNKNOWN:
+            over = self.directory.receive_unknown(Reader(data, 1), now_ns)
+            if over is not None:
+                self._endings.has_gone(over, now_ns)
+            return
+        letter: Letter | None = None
+        if self._guard is not None or is_keyed(data):
+            letter = self.directory.opened(address, data, now_ns)
+            if letter is None:
+                return
+        elif kind == HELLO and len(data) < GREETING_SIZE:
+            raise RemoteError("a hello smaller than its answer may be")
+        reader = Reader(data if letter is None else letter.text())
+        kind = reader.byte()
+        if kind in (HELLO, WELCOME):
+            candidate = self.directory.receive(kind, address, reader, letter, now_ns)
+            if candidate is not None and not candidate.must_wait(now_ns):
+                self._believe_answer(candidate, now_ns)
+            ended = self._incarnations.follow(now_ns)
+            if ended is not None:
+                self._endings.stop_for_good(ended, now_ns)
+            for expelled, room in self.directory.ghosts.take_to_tell():
+                self._expulsion_news.tell(expelled, address, room, now_ns)
+        elif kind == REFUSE:
+            self.directory.receive_refusal(address, reader, letter, now_ns)
+        else:
+            raise RemoteError(f"a datagram of unknown kind {kind}")
+
+    def _receive_frames(self, address: object, data: bytes, now_ns: i64) -> None:
+        token = read_i64_le(data, TOKEN_AT)
+        session = self.directory.session_with(token)
+        candidate = None if session is not None else self.directory.candidate(token)
+        if candidate is not None and candidate.must_wait(now_ns):
+            return
+        if session is None and candidate is None:
+            self._expulsion_news.on_stranger(address, token, data, now_ns)
+            return
+        if self._guard is not None:
+            self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
+            return
+        if data[1] != NO_KEY:
+            raise RemoteError("a sealed datagram, and there are no keys here")
+        if session is None:
+            assert candidate is not None, "one of the two is there"
+            session = self._believe(candidate, now_ns)
+        reader = Reader(data, NUMBER_AT)
+        self._take(session, address, reader, reader.positive(), len(data), now_ns)
+
+    def _receive_sealed(
+        self,
+        address: object,
+        datagram: SealedDatagram,
+        session: Session | None,
+        candidate: Candidate | None,
+        token: i64,
+        now_ns: i64,
+    ) -> None:
+        """Take in a datagram whose sender can prove who it is; anything else changes nothing."""
+        if session is not None:
+            if session.receipts.has(datagram.number):
+                return  # Perhaps recorded: no sign of life, and not worth opening.
+            offers = self.directory.by_name[session.name].offers
+            body = datagram.opened_in(session, offers, token)
+        else:
+            assert candidate is not None, "one of the two is there"
+            found = datagram.opened_with_one_of(candidate.contact.offers, token)
+            if found is None:
+                raise RemoteError(f"a datagram as if from {candidate.contact.name}")
+            body, offer = found
+            candidate.contact.offers.remove(offer)
+            session = self._believe(candidate, now_ns, offer.seal)
+        self._take(session, address, Reader(body), datagram.number, len(body), now_ns)
+
+    def _take(
+        self, session: Session, address: object, reader: Reader, number: i64, size: i64, now_ns: i64
+    ) -> None:
+        """Take in datagram `number` of a session, which has `size` bytes."""
+        floor = number - 1 - reader.varint()
+        if floor < 0:
+            raise RemoteError("a datagram older than the first")
+        if session.standing.hear(now_ns):
+            self.reports.append(PeerBack(name=session.name))
+        if session.moves_to(address, number):
+            self.directory.challenge(session)
+            if session.tells_move(now_ns):
+                self.reports.append(PeerMoved(name=session.name, address=seen_at(address)))
+        session.came_from(address, size)
+        self._core.mark(session)
+        if session.receipts.is_new(number):
+            self._read(session, reader, number, now_ns)
+            session.receipts.take(number, floor, now_ns)
+
+    def _read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
+        read = self._reader
+        try:
+            read.read(session, reader, number, now_ns)
+        finally:
+            # What came before a frame that makes no sense has happened.
+            if read.numbers:
+                self._follow_path(session)
+            if read.news:
+                self._endings.follow_news(now_ns)
+            if read.advice is not None:
+                self.waiting_for.take(session, read.advice, now_ns)
+            if read.asked > 0:
+                self.waiting_for.asked(session, read.asked, now_ns)
+        if read.owed:
+            session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
+        if session.ended or self.fenced is not None:
+            return
+        if read.stopped:
+            self._endings.has_gone(session, now_ns)
+        elif session.standing.theirs == ASKS_TO_GO and self.owes(session) == 0:
+            session.release()
+            self.reports.append(PeerLeft(name=session.name))
+
+    # Peers, inside.
+
+    def _believe_answer(self, candidate: Candidate, now_ns: i64) -> None:
+        """A hello was answered: that was a round trip, if it was the first hello."""
+        answer_ns = candidate.contact.answer_ns(now_ns)
+        session = self._believe(candidate, now_ns, candidate.seal)
+        if answer_ns >= 0:
+            session.path.round_trip.measured(answer_ns, 0)
+
+    def _believe(self, candidate: Candidate, now_ns: i64, seal: Seal | None = None) -> Session:
+        """A candidate has shown that it is there: talk to it, and to no earlier incarnation."""
+        contact = candidate.contact
+        greeting = candidate.greeting
+        session = contact.session
+        self._check_rollback(candidate, seal, now_ns)
+        former = session if session.met else None
+        begins_anew = session.incarnation == greeting.incarnation and not session.ended
+        if begins_anew:
+            if session.standing.phase == RESUMING:
+                self.reports.append(PeerMet(name=session.name))
+            elif session.left:
+                self.reports.append(PeerBack(name=session.name))
+            self.directory.end_session(session)
+            session.begin_anew()
+        elif former is not None:
+            contact.restarts.take(now_ns)
+            self.reports.append(PeerRestarted(name=contact.name))
+            self._endings.expel(former, self._me.name, RESTARTED, now_ns)
+            self._endings.await_successor(former, now_ns, expelled=False)
+            session = contact.session
+        elif contact.expelled or contact.replaced:
+            self.reports.append(PeerRestarted(name=contact.name))
+        else:
+            self.reports.append(PeerMet(name=contact.name))
+        contact.is_there()
+        self.directory.confirm(candidate)
+        candidate.establish(seal, now_ns)
+        self.directory.begin_session(session)
+        self._sessions.introduce(session, greeting.process)
+        self.survival.keep(session, contact)
+        if begins_anew:
+            self._core.begin_anew(session, self._rollbacks.delivered(greeting), now_ns)
+        self._fences.met(session)
+        self._core.meet(session, now_ns)
+        # What is larger than it takes, as is known only now, it will not take.
+        self.losses.tell_too_large(session, self.sending.beyond(session))
+        if self._leaving != STAYS:
+            self._bid_farewell(session)
+        self._core.mark(session)
+        return session
+
+    def _check_rollback(self, candidate: Candidate, seal: Seal | None, now_ns: i64) -> None:
+        """`RemoteError` if a journal, ours or the candidate's, has gone back: that life is over."""
+        session = candidate.contact.session
+        ours = self._rollbacks.ours(session, candidate.greeting)
+        theirs = self._rollbacks.theirs(session, candidate.greeting)
+        if ours:
+            # What it says to have is delivered: only the rest is given up.
+            self._core.begin_anew(session, session.sent_before, now_ns)
+            me = self._me.name
+            fenced = NodeFenced(name=me, by=me, reason=ours, told_by=session.name)
+            self._endings.stop_for_good(fenced, now_ns)
+            raise RemoteError(ours)
+        if theirs:
+            # It has shown that it is there: it is told, in no more than its hello had.
+            self.directory.end_session(session)
+            self.directory.confirm(candidate)
+            candidate.establish(seal, now_ns)
+            self._endings.expel(session, self._me.name, theirs, now_ns)
+            self._expulsion_news.tell(session, candidate.address, GREETING_SIZE, now_ns)
+            raise RemoteError(theirs)
+
+    # Leaving, inside.
+
+    def _has_dealt_with(self, session: Session) -> bool:
+        """Whether anything was ever exchanged with a peer, or waits for it."""
+        return session.met or self.owes(session) > 0
+
+    def _bid_farewell(self, session: Session) -> None:
+        """Say bye; with it go the last ack and permit, which nobody can be asked for later."""
+        session.standing.say_bye(self._leaving)
+        session.outgoing.repeat_control()
+        self._core.mark(session)
+
+    # Timers, inside.
+
+    def _follow_path(self, session: Session) -> None:
+        """Send again what was lost on the way, and tell if the way has become too narrow."""
+        for sent in session.path.lost:
+            self._core.repeat(session, sent)
+        if session.path.sizes.take_news():
+            size = int(session.path.sizes.widest())
+            self.reports.append(PathNarrow(name=session.name, size=size))
+
+    def _watch_resuming(self, now_ns: i64) -> None:
+        """Those that do not come back after a crash of ours fall silent like others."""
+        self._resuming = [one for one in self._resuming if one.standing.phase == RESUMING]
+        for session in self._resuming:
+            if session.standing.falls_silent(now_ns, self._limits.silent_ns):
+                silent_ns = now_ns - session.standing.heard_ns
+                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
+
+    def _session_is_due(self, session: Session, now_ns: i64) -> None:
+        oldest = session.expire(now_ns)
+        self._follow_path(session)
+        if oldest is not None:
+            self._core.repeat(session, oldest)
+            session.outgoing.repeat_oldest_first()
+        leaving = session.standing.theirs != STAYING and self.owes(session) == 0
+        if leaving and session.seems_gone(now_ns):
+            self._endings.has_gone(session, now_ns)
+            return
+        # Who leaves, and owes nothing, need not answer.
+        if session.path.flight.eliciting > 0 and not leaving:
+            silent_ns = now_ns - session.standing.heard_ns
+            if session.standing.falls_silent(now_ns, self._limits.silent_ns):
+                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
+        session.beat(now_ns, self._limits.heartbeat_ns)
+        self._core.mark(session)

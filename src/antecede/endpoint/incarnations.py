@@ -1,0 +1,57 @@
+"""Beginning above a former life, if the clock that numbers lives was set back.
+
+Lives of one name are numbered by the clock, and a number below one that is known is taken for an
+older life. A node whose clock was set back since learns from the first greeting of a peer which
+number its last life had (`met`). If it has exchanged nothing with anybody, it takes a higher one
+and greets anew. If it has, it cannot be another life any more, and the application is told.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.durability.node_state import Kept
+from antecede.events import NodeFenced
+from antecede.membership.directory import Directory
+from antecede.membership.fences import Fences
+from antecede.membership.identity import Identity
+from antecede.membership.tokens import Tokens
+
+
+@final
+class Incarnations:
+    """Which number this life has."""
+
+    __slots__ = ("_directory", "_fences", "_kept", "_me", "_tokens")
+
+    def __init__(
+        self, me: Identity, tokens: Tokens, fences: Fences, directory: Directory, kept: Kept | None
+    ) -> None:
+        self._me: Final = me
+        self._tokens: Final = tokens
+        self._fences: Final = fences
+        self._directory: Final = directory
+        self._kept: Final = kept
+
+    def follow(self, now_ns: i64) -> NodeFenced | None:
+        """A peer may have said that it has met a later life; why this one is over, if it is."""
+        later = self._directory.take_later()
+        if later is None or later.incarnation <= self._me.incarnation:
+            return None
+        name = self._me.name
+        if self._kept is not None and self._kept.resumed:
+            reason = f"its journal is of a former life: {later.peer} has met a later {name}"
+            return NodeFenced(name=name, by=name, reason=reason, told_by=later.peer)
+        number = 0 if self._directory.has_met else self._tokens.above(later.incarnation)
+        if number > later.incarnation:
+            self._renumber(number, now_ns)
+        else:
+            self._directory.denials.report_later(later, now_ns)
+        return None
+
+    def _renumber(self, number: i64, now_ns: i64) -> None:
+        self._me.incarnation = number
+        self._fences.renumber(number)
+        if self._kept is not None:
+            self._kept.renumbered(number)
+        self._directory.greet_all_afresh(now_ns)

@@ -1,0 +1,212 @@
+"""Datagrams that have come and wait to be read: every peer has a lane, and lanes take turns.
+
+A node reads as fast as it can; what it has read it has to deliver, and to hand over, in order. So
+a peer that floods would make all others wait behind it. Where more than one peer has been heard of
+lately, datagrams wait in lanes, and in every round each lane is read for about as many bytes. A
+lane is short: what does not fit is lost, as on any full network, to the peer whose lane it is.
+What the kernel has joined waits as it came, and is cut when it is read: to put it aside costs next
+to nothing, which is what counts while somebody floods.
+Strangers share one lane. A peer that is alone is not slowed down.
+
+Reading peers in turns is safe for any order: to the protocols it is a network that delays.
+"""
+
+from collections import deque
+from typing import Final, final
+
+from librt.strings import read_i64_le
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.endpoint.endpoint import Endpoint
+from antecede.transport.rate_limiter import Allowance
+from antecede.transport.session import ME
+from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
+
+QUANTUM: Final = 8_192
+"""Bytes that are read of one lane before it is the next one's turn; one datagram at least."""
+
+STRANGERS_QUANTUM: Final = 2_048
+"""The same of the strangers' lane, which has one turn while others have several."""
+
+LANE_BYTES: Final = 1 << 20
+LANE_DATAGRAMS: Final = 4096
+"""What may wait of one peer."""
+
+DATAGRAM_COST: Final = 128
+"""What a datagram counts for beside its bytes: reading an empty one is work, too."""
+
+ALONE_NS: Final = 10_000_000_000
+"""After so long with one peer only, that one need not take turns with anybody. Peers that have
+nothing to say are heard of more often than that."""
+
+STRANGERS_FEW: Final = 64
+STRANGERS_NS: Final = 1_000_000_000
+"""So few strangers' datagrams in so long are nobody to take turns with: they are most often the
+greetings of peers."""
+
+STRANGERS: Final = ME
+"""The lane of datagrams whose token means nothing, and of greetings: no peer has this id."""
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Parcel:
+    """Datagrams that came in one buffer: all of one size, but the last, which may be smaller."""
+
+    __slots__ = ("_position", "_size", "address", "count", "data")
+
+    def __init__(self, address: object, data: bytes, size: i64) -> None:
+        self.address: Final = address
+        self.data: Final = data
+        self._size: Final[i64] = size
+        self._position: i64 = 0
+        length: i64 = len(data)
+        self.count: Final[i64] = 1 if length <= size else (length + size - 1) // size
+
+    def next(self) -> bytes:
+        """The next datagram."""
+        if self.count == 1:
+            self._position = len(self.data)
+            return self.data
+        start = self._position
+        self._position += self._size
+        return self.data[start : self._position]
+
+    def is_empty(self) -> bool:
+        """Whether there was no other."""
+        return self._position >= len(self.data)
+
+
+@final
+class Lane:
+    """What waits of one peer, and how much of it may be read in this round."""
+
+    __slots__ = ("_datagrams", "allowance", "size", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: Final[deque[Parcel]] = deque()
+        self._datagrams: i64 = 0
+        self.size: i64 = 0
+        self.allowance: i64 = 0
+
+    def put(self, parcel: Parcel) -> bool:
+        """Keep datagrams; False if there is no room for them."""
+        size: i64 = len(parcel.data)
+        if self.size + size > LANE_BYTES or self._datagrams + parcel.count > LANE_DATAGRAMS:
+            return False
+        self.size += size
+        self._datagrams += parcel.count
+        self.waiting.append(parcel)
+        return True
+
+    def take(self) -> tuple[object, bytes]:
+        """The next datagram and where it is from; it uses up some of the allowance."""
+        parcel = self.waiting[0]
+        data = parcel.next()
+        if parcel.is_empty():
+            self.waiting.popleft()
+        self.size -= len(data)
+        self._datagrams -= 1
+        self.allowance -= len(data) + DATAGRAM_COST
+        return parcel.address, data
+
+
+@final
+class Intake:
+    """The lanes of one node."""
+
+    __slots__ = (
+        "_endpoint",
+        "_lanes",
+        "_last_lane",
+        "_shared_until_ns",
+        "_strangers",
+        "dropped",
+    )
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint: Final = endpoint
+        self._lanes: dict[int, Lane] = {}
+        # Whose datagram came last, and until when it takes turns with others.
+        self._last_lane: i64 = -1
+        self._shared_until_ns: i64 = 0
+        self._strangers: Final = Allowance(STRANGERS_FEW, STRANGERS_NS // STRANGERS_FEW)
+        self.dropped: i64 = 0
+
+    def receive(self, address: object, data: bytes, now_ns: i64) -> None:
+        """A datagram has come: it is read at once if nobody else is heard of, or else in turn."""
+        lane_id = self._lane_of(data)
+        if self._is_alone(lane_id, now_ns):
+            self._endpoint.receive(address, data, now_ns)
+        else:
+            self._put(lane_id, Parcel(address, data, len(data)), now_ns)
+
+    def receive_joined(self, address: object, data: bytes, size: i64, now_ns: i64) -> None:
+        """Several datagrams have come from one place, all of this size but perhaps the last.
+
+        They share the lane of the first: a place is most often one peer.
+        """
+        lane_id = self._lane_of(data)
+        parcel = Parcel(address, data, size)
+        if not self._is_alone(lane_id, now_ns):
+            self._put(lane_id, parcel, now_ns)
+            return
+        while not parcel.is_empty():
+            self._endpoint.receive(address, parcel.next(), now_ns)
+
+    def _is_alone(self, lane_id: i64, now_ns: i64) -> bool:
+        """Whether what comes need not wait, because nobody else has been heard of for long."""
+        few = lane_id == STRANGERS and self._strangers.has_taken(now_ns)
+        if lane_id != self._last_lane and not few:
+            if self._last_lane >= 0:
+                self._shared_until_ns = now_ns + ALONE_NS
+            self._last_lane = lane_id
+        return now_ns >= self._shared_until_ns and not self._lanes
+
+    def _put(self, lane_id: i64, parcel: Parcel, now_ns: i64) -> None:
+        lane = self._lanes.get(lane_id)
+        if lane is None:
+            lane = Lane()
+            self._lanes[lane_id] = lane
+        if len(self._lanes) == 1 and lane_id != STRANGERS:
+            # Nobody else waits: rather than lose anything, read what has waited longest. Strangers
+            # are owed nothing, and what is read of them is not received of others.
+            while not lane.put(parcel):
+                address, oldest = lane.take()
+                self._endpoint.receive(address, oldest, now_ns)
+        elif not lane.put(parcel):
+            self.dropped += parcel.count
+
+    def waits(self) -> bool:
+        """Whether anything waits to be read."""
+        return len(self._lanes) > 0
+
+    def peer_waits(self) -> bool:
+        """Whether anything waits to be read of somebody who is no stranger."""
+        return len(self._lanes) > (1 if STRANGERS in self._lanes else 0)
+
+    def read(self, now_ns: i64) -> None:
+        """One round: every lane is read for its share, the one that was empty last first.
+
+        So who says little waits for no share of those who never stop.
+        """
+        for lane_id in reversed(list(self._lanes)):
+            lane = self._lanes[lane_id]
+            lane.allowance += STRANGERS_QUANTUM if lane_id == STRANGERS else QUANTUM
+            while lane.waiting and lane.allowance > 0:
+                address, data = lane.take()
+                self._endpoint.receive(address, data, now_ns)
+            if not lane.waiting:
+                # What it has not used is not saved up.
+                del self._lanes[lane_id]
+
+    def sender_of(self, data: bytes) -> int:
+        """The session that a datagram says it belongs to; -1 if none is known."""
+        lane_id = self._lane_of(data)
+        return -1 if lane_id == STRANGERS else int(lane_id)
+
+    def _lane_of(self, data: bytes) -> i64:
+        if len(data) <= NUMBER_AT or data[0] != DATAGRAM:
+            return STRANGERS
+        session = self._endpoint.directory.session_with(read_i64_le(data, TOKEN_AT))
+        return STRANGERS if session is None else session.id

@@ -1,0 +1,63 @@
+"""Making sessions: with a peer that is new, or that was known before a crash."""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.durability.node_state import KeptPeer
+from antecede.endpoint.crash_recovery import Survival
+from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.transport.event_rows import NodeLog, SessionRows
+from antecede.transport.session import Session
+
+
+@final
+class SessionMaker:
+    """Makes the sessions of one node, which share its limits and its event log."""
+
+    __slots__ = ("_core", "_cumulative", "_payload_limit", "_rows", "_survival", "_window")
+
+    def __init__(
+        self,
+        core: CoreDriver,
+        survival: Survival,
+        rows: NodeLog | None,
+        window: i64,
+        payload_limit: i64,
+        cumulative: bool,
+    ) -> None:
+        self._core: Final = core
+        self._survival: Final = survival
+        self._rows: Final = rows
+        self._window: Final[i64] = window
+        self._payload_limit: Final[i64] = payload_limit
+        self._cumulative: Final = cumulative
+
+    def new(self, name: str, datagram_size: i64, process: i64) -> Session:
+        """A session with an incarnation that nobody has met."""
+        return self._make(self._core.new_id(), name, datagram_size, process)
+
+    def recalled(self, known: KeptPeer, datagram_size: i64, process: i64) -> Session:
+        """A session with an incarnation that was known before a crash."""
+        session = self._make(known.id, known.name, datagram_size, process)
+        self._survival.recall(session, known, self._payload_limit)
+        self.introduce(session, known.process)
+        return session
+
+    def introduce(self, session: Session, process: i64) -> None:
+        """The event log can say to whom a peer's messages are."""
+        if self._rows is not None and session.rows is not None:
+            if process > 0:
+                session.rows.known_as(process)
+            self._rows.introduced(session.id, session.rows.process)
+
+    def _make(self, local_id: i64, name: str, datagram_size: i64, process: i64) -> Session:
+        return Session(
+            local_id,
+            name,
+            datagram_size,
+            self._window,
+            self._payload_limit,
+            self._cumulative,
+            None if self._rows is None else SessionRows(self._rows, process),
+        )

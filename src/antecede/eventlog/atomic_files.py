@@ -1,0 +1,130 @@
+"""Files that appear under their name when they are complete, or not at all."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from antecede.core.errors import LocalError
+from antecede.eventlog.ownership import NOTE, Note, check_owned, files_below, note_in
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes `path` at the end unless an exception comes first.
+
+    Its name begins with a dot, so that readers of a dataset pass over it.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        with blaming(path, "write"):
+            os.replace(partial, path)
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that appears when it is complete, and the folders above it."""
+    with blaming(path, "write"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, blaming(path, "write"):
+        partial.write_bytes(data)
+
+
+def read_note(folder: Path) -> Note:
+    """What antecede wrote into a folder, by the note in it."""
+    with blaming(folder / NOTE, "read"):
+        try:
+            text = (folder / NOTE).read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, NotADirectoryError):
+            text = None
+    return note_in(str(folder), text)
+
+
+def write_note(folder: Path, note: Note) -> None:
+    """Say what antecede wrote into a folder."""
+    write_whole(folder / NOTE, note.text().encode())
+
+
+def check_replaceable(folder: Path, names: Sequence[str], *, known: bool = False) -> None:
+    """`LocalError` if a file under these names in a folder was written by somebody else.
+
+    `known`: the folder is antecede's for certain, and only older than notes are.
+    """
+    check_owned(str(folder), read_note(folder), files_below(folder, names), known=known)
+
+
+def claim(folder: Path, names: Sequence[str], *, known: bool = False) -> None:
+    """Note that whatever will be under these names in a folder is antecede's.
+
+    For work that goes on in place. `LocalError` if somebody else has a file there; not if the
+    folder is `known` to be antecede's, and only older than notes are.
+    """
+    note = read_note(folder)
+    if not (known and note.is_empty):
+        check_owned(str(folder), note, files_below(folder, names))
+    if not note.folders.issuperset(names):
+        write_note(folder, note.without(names).added(folders=names))
+
+
+def settle(folder: Path, names: Sequence[str]) -> None:
+    """Note which files there are under names that were claimed: what comes later is not ours."""
+    note = read_note(folder).without(names)
+    write_note(folder, note.added(files=files_below(folder, names)))
+
+
+@contextmanager
+def replacing_together(
+    folder: Path, names: Sequence[str], *, known: bool = False
+) -> Iterator[Path]:
+    """A folder to write files and folders of these names into, which appear together at the end.
+
+    If an exception comes first, what was there of these names before is still there. `LocalError`
+    if somebody else wrote some of that, as `check_replaceable` has it.
+    """
+    check_replaceable(folder, names, known=known)
+    stage, old = (folder / f".{os.getpid()}.{end}" for end in ("unfinished", "replaced"))
+    try:
+        with blaming(folder, "write"):
+            for place in (stage, old):
+                shutil.rmtree(place, ignore_errors=True)
+                place.mkdir(parents=True)
+        yield stage
+        check_replaceable(folder, names, known=known)  # That may have taken hours.
+        note, written = read_note(folder), list(files_below(stage, names))
+        # The note is never behind: whoever is killed in the midst of this finds all of it listed.
+        there = [*files_below(folder, names), *written]
+        write_note(folder, note.added(files=there))
+        with blaming(folder, "write"):
+            exchange(folder, names, stage, old)
+        write_note(folder, note.without(names).added(files=written))
+    finally:
+        for place in (stage, old):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def exchange(folder: Path, names: Sequence[str], stage: Path, old: Path) -> None:
+    """Put what is in `stage` into the folder, and what was there into `old`; or neither."""
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for name in names:
+            for source, target in ((folder / name, old / name), (stage / name, folder / name)):
+                if source.exists():
+                    os.replace(source, target)
+                    moved.append((source, target))
+    except OSError:
+        for source, target in reversed(moved):
+            os.replace(target, source)
+        raise
+
+
+@contextmanager
+def blaming(path: Path, verb: str) -> Iterator[None]:
+    """Turn what the operating system says into a `LocalError` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise LocalError(f"cannot {verb} {path}: {error.strerror or error}") from error

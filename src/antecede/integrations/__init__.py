@@ -1,0 +1,1 @@
+"""Packages of others that a node can work with: NATS, OpenTelemetry."""

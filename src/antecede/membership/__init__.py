@@ -1,0 +1,1 @@
+"""Who the peers are: contacts, handshakes, expulsions, suspicion."""

@@ -1,0 +1,700 @@
+"""Who the peers are: names, addresses, and which incarnation of each is being talked to.
+
+A contact is a name; a session is one incarnation of it. A contact that nobody has met yet has a
+session already, so that messages to it can be ordered and wait. Hellos go out until they are
+answered. A greeting from an incarnation that is not known becomes a candidate, and is believed when
+its sender has shown that it received our token: by the echo in a welcome, or by a datagram with
+that token. No two incarnations get the same token. So an old greeting, or one with a forged
+address, changes nothing.
+"""
+
+from heapq import heappop, heappush
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.process import NEVER_NS
+from antecede.endpoint.newcomers import Newcomers
+from antecede.events import Refused, Report, Stranger, seen_at
+from antecede.membership.contact import Candidate, Contact, LaterLife
+from antecede.membership.denials import Denials
+from antecede.membership.fences import Fences
+from antecede.membership.ghosts import Ghosts
+from antecede.membership.handshake_crypto import Guard, Letter
+from antecede.membership.identity import Identity
+from antecede.membership.refusals import Refusals
+from antecede.membership.tokens import RecalledTokens, Tokens
+from antecede.transport.datagram_writer import Datagram
+from antecede.transport.peer_lifecycle import MET, STAYING
+from antecede.transport.session import ME, Session
+from antecede.wire.handshake import (
+    FORMER_IS_OVER,
+    HELLO,
+    KEYED_COOKIE,
+    KEYED_HELLO,
+    OLDEST_VERSION,
+    UNKNOWN_SIZE,
+    VERSION,
+    WELCOME,
+    Greeting,
+    is_keyed,
+    read_greeting,
+    read_refusal,
+    read_unknown,
+    read_versions,
+    write_greeting,
+    write_unknown,
+)
+from antecede.wire.varint import Reader
+
+SEEK_NS: Final = 100_000_000
+"""A peer that was expelled will hardly be back sooner."""
+
+PEERS_LIMIT: Final = 1 << 14
+"""Peers of one node; strangers that were let in and have left make room."""
+
+CANDIDATES_MOST: Final = 4
+"""Incarnations of a peer that may have to show that they are there; the oldest gives way."""
+
+STRANGERS_MOST: Final = 64
+"""Strangers that were let in and have still to show that they are there."""
+
+UNKNOWN_INTERVAL_NS: Final = 10_000_000
+"""Datagrams with tokens that mean nothing are answered at most this often."""
+FOREIGN_INTERVAL_NS: Final = 1_000_000
+"""Whether a greeting that makes no sense is a peer's is looked into at most this often."""
+
+
+@final
+class Directory:
+    """The contacts of one node, and the greetings by which they are met."""
+
+    __slots__ = (
+        "_by_peer_token",
+        "_candidates",
+        "_fences",
+        "_foreign_at_ns",
+        "_guard",
+        "_heard",
+        "_later",
+        "_let_in",
+        "_me",
+        "_newcomers",
+        "_open_to_strangers",
+        "_out",
+        "_recalled",
+        "_refused",
+        "_reports",
+        "_timers",
+        "_tokens",
+        "_unknown_at_ns",
+        "_unmet_strangers",
+        "by_name",
+        "by_token",
+        "denials",
+        "ghosts",
+        "has_met",
+        "stale",
+    )
+
+    def __init__(
+        self,
+        me: Identity,
+        tokens: Tokens,
+        out: list[Datagram],
+        reports: list[Report],
+        fences: Fences,
+        open_to_strangers: bool,
+        guard: Guard | None,
+        meet_within_ns: i64,
+    ) -> None:
+        self._guard: Final = guard
+        self._fences: Final = fences
+        self._open_to_strangers: Final = open_to_strangers
+        self._me: Final = me
+        self._tokens: Final = tokens
+        self._out: Final = out
+        self._reports: Final = reports
+        self._candidates: dict[int, Candidate] = {}
+        # Strangers that were let in and have not been met, in the order in which they came.
+        self._unmet_strangers: dict[str, None] = {}
+        self.by_name: Final[dict[str, Contact]] = {}
+        self._refused: Final = Refusals(reports, self.by_name)
+        self.denials: Final = Denials(me, out, self._refused)
+        self._let_in: Final = Refusals(reports, self.by_name)
+        # The sessions that pass datagrams, by the token in those to us, and to the peer.
+        self.by_token: dict[int, Session] = {}
+        self._by_peer_token: dict[int, Session] = {}
+        # The session that was looked for last, which is most often the next one, too.
+        self._heard: Session | None = None
+        self._newcomers: Final = Newcomers(meet_within_ns)
+        # When hellos are due, and to whom; some are not due any more.
+        self._timers: list[tuple[int, str]] = []
+        # That a peer has met a later incarnation of this node, and whether one was met by this one.
+        self._later: LaterLife | None = None
+        self.has_met = False
+        self.stale: i64 = 0
+        self._recalled: Final = RecalledTokens(tokens)
+        self.ghosts: Final = Ghosts(me, fences, self._recalled, out)
+        self._unknown_at_ns: i64 = 0
+        self._foreign_at_ns: i64 = 0
+
+    # Contacts.
+
+    def departed(self) -> list[str]:
+        """Whom to forget before one more contact is added: strangers that are not here any more.
+
+        `LocalError` if there is no room without them.
+        """
+        if len(self.by_name) < PEERS_LIMIT:
+            return []
+        gone = [contact.name for contact in self.by_name.values() if contact.has_departed()]
+        if not gone:
+            raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
+        return gone
+
+    def strangers_in_excess(self) -> list[str]:
+        """The strangers to forget, those first that came first, before one more is let in.
+
+        They have said hello, and nothing that shows that they are where they say: anybody can.
+        """
+        if len(self._unmet_strangers) < STRANGERS_MOST:
+            return []
+        unmet = [name for name in self._unmet_strangers if not self.by_name[name].session.met]
+        self._unmet_strangers = dict.fromkeys(unmet)
+        return unmet[: len(unmet) + 1 - STRANGERS_MOST] if len(unmet) >= STRANGERS_MOST else []
+
+    def announces(self, name: str, now_ns: i64) -> bool:
+        """Whether that a stranger was let in is told: anybody can make names up."""
+        return self._let_in.is_news(name, "", now_ns)
+
+    def add(self, contact: Contact, now_ns: i64) -> None:
+        """A new contact; it is greeted at once if its address is known."""
+        if contact.stranger:
+            self._unmet_strangers[contact.name] = None
+        contact.greet_with(self._tokens.fresh(), 0)
+        self.by_name[contact.name] = contact
+        self._newcomers.add(contact, now_ns)
+        self._refused.forget(contact.name)
+        if contact.address is not None:
+            contact.greets_at(now_ns)
+            self.plan_hello(contact)
+
+    def locate(self, contact: Contact, address: object, datagram_size: i64, now_ns: i64) -> None:
+        """A contact that is known from a journal alone is to be found at this address."""
+        contact.recalled = False
+        contact.address = address
+        contact.datagram_size = datagram_size
+        if contact.session.standing.phase != MET:
+            contact.session.resize(datagram_size)
+            if address is not None:
+                contact.greets_at(now_ns)
+                self.plan_hello(contact)
+
+    def remove(self, contact: Contact) -> None:
+        """Forget a contact; greetings of that name are refused from now on."""
+        del self.by_name[contact.name]
+        self._newcomers.forget(contact.name)
+        self._unmet_strangers.pop(contact.name, None)
+        self.end_session(contact.session)
+        self._drop_candidates(contact)
+        if self._guard is not None:
+            self._guard.forget(contact.name)
+
+    def begin_session(self, session: Session) -> None:
+        """Datagrams of this session are taken from now on."""
+        self._heard = None
+        self.has_met = True
+        self.by_token[session.token_in] = session
+        self._by_peer_token[session.token_out] = session
+
+    def session_with(self, token: i64) -> Session | None:
+        """The session whose datagrams to us have this token, if there is one."""
+        heard = self._heard
+        if heard is None or heard.token_in != token:
+            heard = self.by_token.get(token)
+            self._heard = heard
+        return heard
+
+    def challenge(self, session: Session) -> None:
+        """A peer seems to have moved: let it show that it is there, unless it has before."""
+        if session.is_unproven():
+            session.challenge_with(self._tokens.fresh())
+
+    def end_session(self, session: Session) -> None:
+        """Datagrams of this session are refused from now on."""
+        self._heard = None
+        self.by_token.pop(session.token_in, None)
+        self._by_peer_token.pop(session.token_out, None)
+
+    def name_at(self, address: object) -> str:
+        """The name of the contact that is configured at an address, or the address in words."""
+        for contact in self.by_name.values():
+            if contact.address == address:
+                return contact.name
+        return str(address)
+
+    def withdrawn(self) -> list[Session]:
+        """The sessions under keys that are not any more those of their peers."""
+        guard = self._guard
+        if guard is None:
+            return []
+        over: list[Session] = []
+        for contact in self.by_name.values():
+            contact.withdraw_offers(guard)
+            session = contact.session
+            for seal in (session.seal, session.receiving_seal):
+                if seal is not None and not guard.knows(contact.name, seal.peer_key):
+                    over.append(session)
+                    break
+        return over
+
+    # Hellos.
+
+    def seek(self, contact: Contact, now_ns: i64) -> None:
+        """A contact's incarnation is over: greet whoever comes next under that name."""
+        contact.greet_with(self._tokens.fresh(), 0)
+        if contact.address is not None:
+            contact.greets_at(now_ns + SEEK_NS)
+            self.plan_hello(contact)
+
+    def wake_ns(self) -> i64:
+        """When to call `expire`: never too late, sometimes too early."""
+        wake_ns: i64 = self._timers[0][0] if self._timers else NEVER_NS
+        return min(wake_ns, self._newcomers.wake_ns())
+
+    def expire(self, now_ns: i64) -> None:
+        """Say the hellos that are due; whoever was not met in time is away."""
+        self._newcomers.expire(now_ns)
+        while self._timers and self._timers[0][0] <= now_ns:
+            due_ns, name = heappop(self._timers)
+            contact = self.by_name.get(name)
+            if contact is not None and contact.hello_at_ns == due_ns:
+                self._say_hello(contact, now_ns)
+
+    # What comes.
+
+    def opened(self, address: object, data: bytes, now_ns: i64) -> Letter | None:
+        """What is in the envelope of a greeting; None if that is of no interest any more.
+
+        `RemoteError` if it has an envelope and we have no keys, or the other way round.
+        """
+        guard = self._guard
+        if guard is None:
+            self._report_foreign(address, "it has a key, and this node has none", now_ns)
+            raise RemoteError("a greeting with a key, and there are no keys here")
+        if not is_keyed(data):
+            self._report_foreign(
+                address, "it has no key, and this node talks only with keys", now_ns
+            )
+            raise RemoteError("a greeting without a key, where keys are required")
+        try:
+            if data[0] == KEYED_COOKIE:
+                self._come_again(guard.heed(data, now_ns), now_ns)
+                return None
+            if data[0] == KEYED_HELLO:
+                challenge = guard.challenge(data, address, now_ns)
+                if challenge:
+                    self._out.append(Datagram(address, challenge))
+                    return None
+            letter = guard.open(data)
+        except RemoteError:
+            self._report_foreign(
+                address, "it has another key than we know, or knows another of us", now_ns
+            )
+            raise
+        if letter is None:
+            self.stale += 1
+        elif letter.is_answer() == (letter.text()[0] == HELLO):
+            raise RemoteError("a greeting in the wrong envelope")
+        return letter
+
+    def _come_again(self, name: str, now_ns: i64) -> None:
+        contact = self.by_name.get(name)
+        if contact is not None and contact.hello_at_ns != NEVER_NS:
+            self._say_hello(contact, now_ns)
+
+    def _report_foreign(self, address: object, reason: str, now_ns: i64) -> None:
+        """Tell, once, why somebody who should be a peer is not understood.
+
+        Anybody can ask for that, so it is looked into only so often.
+        """
+        if now_ns < self._foreign_at_ns:
+            return
+        self._foreign_at_ns = now_ns + FOREIGN_INTERVAL_NS
+        for contact in self.by_name.values():
+            if contact.address == address and not contact.session.met:
+                self._refused.tell(contact.name, address, reason, now_ns)
+
+    def receive(
+        self, kind: i64, address: object, reader: Reader, letter: Letter | None, now_ns: i64
+    ) -> Candidate | None:
+        """Take in a hello or a welcome; who it proves to be there, if that is news."""
+        oldest, newest = read_versions(reader)
+        if newest < OLDEST_VERSION or oldest > VERSION:
+            if kind == HELLO and letter is None:
+                name = self.name_at(address)
+                self.denials.deny_version(name, oldest, newest, address, now_ns)
+            return None
+        greeting = read_greeting(reader, oldest, newest)
+        if letter is not None and not letter.proves(greeting.name):
+            self._report_foreign(address, "it has another key than we know", now_ns)
+            raise RemoteError("a greeting under a name whose key its writer does not have")
+        if self._fences.bars(greeting.name, greeting.incarnation):
+            if letter is not None and kind == HELLO and letter.is_late():
+                self._was_answered(letter, greeting.name, address, now_ns)
+            elif greeting.target == self._me.name:
+                self._on_ghost(kind, greeting, address, letter, now_ns)
+            return None
+        if kind == WELCOME:
+            return self._on_welcome(greeting, address, letter, now_ns)
+        if letter is not None and self._was_answered(letter, greeting.name, address, now_ns):
+            return None
+        contact = self.by_name.get(greeting.name)
+        if letter is not None and contact is not None and contact.lives_twice(greeting):
+            # With a key, and later than all before: there is nothing more to show.
+            return Candidate(contact, greeting, address, self._tokens.fresh())
+        self._on_hello(greeting, address, letter, now_ns)
+        return None
+
+    def receive_refusal(
+        self, address: object, reader: Reader, letter: Letter | None, now_ns: i64
+    ) -> None:
+        """Somebody will not talk to us: worth reporting, once."""
+        name, reason, stamp = read_refusal(reader)
+        if letter is not None and not letter.proves(name):
+            raise RemoteError("a refusal under a name whose key its writer does not have")
+        contact = self.by_name.get(name)
+        if letter is not None and contact is not None and self._was_late(contact, stamp, now_ns):
+            return
+        if contact is None and letter is None:
+            contact = self.by_name.get(self.name_at(address))
+        if contact is not None and contact.refused(reason):
+            self._reports.append(
+                Refused(name=contact.name, address=seen_at(address), reason=reason)
+            )
+
+    def receive_unknown(self, reader: Reader, now_ns: i64) -> Session | None:
+        """A peer does not know us any more: greet it, to learn whether it has restarted.
+
+        If it has, what it will send must not be mistaken for what was sent before: the hello has a
+        token of its own. Where one of the two has said bye there is nothing to learn: the other has
+        let go, and the session that is over is the answer.
+        """
+        session = self._by_peer_token.get(read_unknown(reader))
+        if session is None:
+            return None
+        contact = self.by_name.get(session.name)
+        if contact is None:
+            return None
+        if self._guard is not None:
+            # Anybody can have said so. A hello does no harm, if there are few of them.
+            if contact.hello_at_ns == NEVER_NS and contact.follows_hint(now_ns):
+                self._say_hello(contact, now_ns)
+            return None
+        standing = session.standing
+        leaves = standing.ours != STAYING or standing.theirs != STAYING
+        if leaves and not session.keeps:  # Who has a journal may have crashed while leaving.
+            return session
+        if contact.hello_at_ns == NEVER_NS:
+            if contact.hello_token == 0:
+                contact.greet_with(self._tokens.fresh(), 0)
+            self._say_hello(contact, now_ns)
+        return None
+
+    def answer_unknown(self, address: object, token: i64, size: i64, now_ns: i64) -> None:
+        """A datagram has come with a token that means nothing here: say so, but not too often.
+
+        Nor is a smaller datagram answered with a larger one.
+        """
+        self.stale += 1
+        if token > 0 and size >= UNKNOWN_SIZE and self.may_answer(now_ns):
+            self._out.append(Datagram(address, write_unknown(token)))
+
+    def may_be_next(self, name: str) -> bool:
+        """Whether what came with the token of an expelled peer may be from the one after it.
+
+        A hello of ours that came late may have given it that token. Every other time it is told
+        that the token means nothing, and greets.
+        """
+        contact = self.by_name.get(name)
+        return contact is not None and contact.session.met and self.stale % 2 == 0
+
+    def splits(self) -> list[str]:
+        """The expelled peers that have expelled this node as well, and have not been restarted."""
+        by_name = self.by_name
+        return [n for n in self.ghosts.split if n in by_name and by_name[n].expelled]
+
+    def saw_stale(self) -> None:
+        """A datagram of an incarnation that is over has come."""
+        self.stale += 1
+
+    def may_answer(self, now_ns: i64) -> bool:
+        """Whether somebody who is not a peer may be answered already."""
+        if now_ns < self._unknown_at_ns:
+            return False
+        self._unknown_at_ns = now_ns + UNKNOWN_INTERVAL_NS
+        return True
+
+    def candidate(self, token: i64) -> Candidate | None:
+        """The candidate that was given this token, which it has just shown; none if it is expelled.
+
+        The news may have come after its greeting.
+        """
+        found = self._candidates.get(token)
+        if found is not None and self._fences.bars(found.contact.name, found.greeting.incarnation):
+            return None
+        return found
+
+    def confirm(self, candidate: Candidate) -> None:
+        """The candidate is believed: nothing more is asked of that contact."""
+        contact = candidate.contact
+        self._unmet_strangers.pop(contact.name, None)
+        self._newcomers.forget(contact.name)
+        self._drop_candidates(contact)
+        contact.greet_with(0, 0)
+        contact.needs_no_hello()
+
+    # Later lives of this node.
+
+    def take_later(self) -> LaterLife | None:
+        """The later incarnation of this node that a peer has spoken of since the last call."""
+        later, self._later = self._later, None
+        return later
+
+    def greet_all_afresh(self, now_ns: i64) -> None:
+        """This node is another incarnation now: whatever was said to it is for nobody."""
+        for contact in self.by_name.values():
+            self._drop_candidates(contact)
+            contact.greet_with(self._tokens.fresh(), 0)
+            contact.needs_no_hello()
+            if contact.address is not None:
+                contact.greets_at(now_ns)
+                self.plan_hello(contact)
+
+    def _newest_number(self, name: str) -> i64:
+        """The highest number of an incarnation of that name that was met or is expelled."""
+        contact = self.by_name.get(name)
+        met: i64 = 0 if contact is None else contact.newest_number()
+        return max(self._fences.newest_number(name), met)
+
+    def _has_met_later(
+        self, contact: Contact, greeting: Greeting, address: object, proven: bool, now_ns: i64
+    ) -> bool:
+        """Whether a peer has met a later incarnation of this node; then it is not answered.
+
+        Who has not proven who it is may have made it up: it is asked, with a hello.
+        """
+        if greeting.met <= self._me.incarnation:
+            return False
+        if self.has_met and greeting.keeps & FORMER_IS_OVER:
+            return False  # Whoever comes after us is over, and so are we: we will be told.
+        if proven:
+            self._later = LaterLife(contact.name, greeting.met, address)
+        elif contact.follows_hint(now_ns):
+            self._say_hello(contact, now_ns, address)
+        return True
+
+    # Greetings, inside.
+
+    def _was_answered(self, letter: Letter, name: str, address: object, now_ns: i64) -> bool:
+        """Whether this very hello had an answer, and gets the same again, or a later one had."""
+        before = letter.former_answer()
+        if before:
+            contact = self.by_name.get(name)
+            where = None if contact is None else contact.address
+            self._out.append(Datagram(address if where is None else where, before))
+            return True
+        if letter.is_late():
+            self.stale += 1
+            if self.may_answer(now_ns):
+                self.denials.deny_late(letter, address)
+            return True
+        return False
+
+    def _was_late(self, contact: Contact, stamp: i64, now_ns: i64) -> bool:
+        """Whether a hello of ours was late, and another one, that is not, has been said."""
+        guard = self._guard
+        if guard is None or stamp == 0 or not guard.stamp_above(stamp):
+            return False
+        if contact.hello_at_ns != NEVER_NS and contact.follows_hint(now_ns):
+            self._say_hello(contact, now_ns)
+        return True
+
+    def _on_hello(
+        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> None:
+        """Somebody greets: answer, or refuse with the reason."""
+        contact = self.by_name.get(greeting.name)
+        denials = self.denials
+        if greeting.target != self._me.name:
+            denials.deny(address, letter, f"this is {self._me.name}, not {greeting.target}")
+        elif greeting.order != self._me.order:
+            denials.deny_order(greeting, address, letter, now_ns)
+        elif greeting.name == self._me.name:
+            denials.deny_namesake(greeting, address, letter, now_ns)
+        elif contact is None and self._open_to_strangers:
+            self._reports.append(Stranger(name=greeting.name, address=seen_at(address)))
+        elif contact is None:
+            denials.deny_unknown(greeting, address, letter, now_ns)
+        elif greeting.incarnation in contact.replaced:
+            denials.deny_replaced(greeting, address, letter, now_ns)
+        elif not self._has_met_later(contact, greeting, address, letter is not None, now_ns):
+            self._welcome(contact, greeting, address, letter, now_ns)
+
+    def _on_ghost(
+        self, kind: i64, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> None:
+        """Somebody who is expelled greets, met or not; it may live, and not know it yet."""
+        if kind == HELLO:
+            # It may just be late. Should one be there, it understands the news by the welcome.
+            newest = self._newest_number(greeting.name)
+            self.ghosts.welcome(greeting, newest, address, letter, now_ns)
+            return
+        contact = self.by_name.get(greeting.name)
+        if contact is not None and contact.hello_token == greeting.echo != 0:
+            self.ghosts.has_answered(greeting, address, letter, now_ns)
+            # It knows that token now: nobody else gets it.
+            contact.greet_with(self._tokens.fresh(), 0)
+
+    def _on_welcome(
+        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+    ) -> Candidate | None:
+        """An answer to a hello; who it proves to be there, if that is news."""
+        contact = self.by_name.get(greeting.name)
+        if contact is None or greeting.target != self._me.name:
+            return None
+        if greeting.incarnation in contact.replaced:
+            return None
+        session = contact.session
+        if contact.is_known(greeting):
+            contact.needs_no_hello()
+            return None
+        incarnation = greeting.incarnation
+        if contact.hello_token != 0 and greeting.echo == contact.hello_token:
+            if self._has_met_later(contact, greeting, address, True, now_ns):
+                return None
+            if contact.hello_for in (0, incarnation):
+                seal = None if letter is None else letter.seal(now_ns)
+                return Candidate(contact, greeting, address, contact.hello_token, seal)
+            self._greet_afresh(contact, incarnation, now_ns)
+        elif session.met and greeting.echo == session.token_in:
+            if incarnation != session.incarnation:
+                self._greet_afresh(contact, incarnation, now_ns)
+            elif letter is not None and greeting.keeps & FORMER_IS_OVER:
+                # It does not know our session any more, because we are over: it will say so.
+                return Candidate(contact, greeting, address, session.token_in, letter.seal(now_ns))
+        return None
+
+    def _welcome(
+        self,
+        contact: Contact,
+        greeting: Greeting,
+        address: object,
+        letter: Letter | None,
+        now_ns: i64,
+    ) -> None:
+        session = contact.session
+        if contact.is_known(greeting):
+            token = session.token_in
+        elif self._is_remembered(session, greeting):
+            token = greeting.echo
+        elif contact.has_twin(greeting, address, now_ns):
+            self.denials.deny_twin(greeting, address, letter, now_ns)
+            return
+        else:
+            token = self._candidate_token(contact, greeting, address)
+        answer = self._greeting(contact, token, greeting.token)
+        where = contact.address if contact.address is not None else address
+        data = write_greeting(WELCOME, answer)
+        if letter is not None:
+            data = letter.answer(data)
+            contact.offer(token, letter.seal(now_ns))
+        self._out.append(Datagram(where, data))
+
+    def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
+        """Whether a hello with another token is from the very one that the session is with."""
+        return (
+            greeting.echo != 0
+            and greeting.incarnation == session.incarnation
+            and self.by_token.get(greeting.echo) is session
+        )
+
+    def _say_hello(self, contact: Contact, now_ns: i64, seen_at: object = None) -> None:
+        """Greet a contact, and plan the next hello in case there is no answer."""
+        session = contact.session
+        token = contact.hello_token if contact.hello_token != 0 else session.token_in
+        # A hello is large: it goes where somebody has answered from, or has said as much.
+        address = contact.address if contact.address is not None else session.proven_address
+        if address is None:
+            address = seen_at
+        contact.has_greeted(now_ns)
+        if address is not None:
+            known = session.token_out if session.met and not session.ended else 0
+            greeting = self._greeting(contact, token, known)
+            for data in self._hellos(contact.name, greeting, now_ns):
+                self._out.append(Datagram(address, data))
+        self.plan_hello(contact)
+
+    def _greeting(self, contact: Contact, token: i64, echo: i64) -> Greeting:
+        """A greeting to whoever has that name, with what was delivered of the one that was met."""
+        met, delivered = contact.session.incarnation, contact.session.credit.last
+        greeting = self._me.greeting(contact.name, token, echo, met, delivered)
+        if contact.session.ended or (met == 0 and self._fences.newest_of(contact.name) != ME):
+            greeting.keeps |= FORMER_IS_OVER
+            greeting.met = self._newest_number(contact.name)
+        return greeting
+
+    def _hellos(self, name: str, greeting: Greeting, now_ns: i64) -> list[bytes]:
+        """A hello, in an envelope for every key that the peer may have."""
+        guard = self._guard
+        if guard is None:
+            return [write_greeting(HELLO, greeting)]
+        return guard.hellos(name, write_greeting(HELLO, greeting, guard.greeting_size()), now_ns)
+
+    def _greet_afresh(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
+        """Another incarnation answers than the one that has our token: it gets one of its own."""
+        candidate = contact.candidate_of(incarnation)
+        token = self._tokens.fresh() if candidate is None else candidate.token_in
+        contact.greet_with(token, incarnation)
+        contact.greets_at(now_ns)
+        self._say_hello(contact, now_ns)
+
+    def plan_hello(self, contact: Contact) -> None:
+        """Say the next hello when it is due."""
+        heappush(self._timers, (contact.hello_at_ns, contact.name))
+
+    # Candidates, inside.
+
+    def _candidate_token(self, contact: Contact, greeting: Greeting, address: object) -> i64:
+        """The token for somebody who has still to show that it is there."""
+        incarnation = greeting.incarnation
+        before = contact.candidate_of(incarnation)
+        if before is not None and before.has_crashed_again(greeting):
+            # What it has said meanwhile must not be mistaken for what it says now.
+            contact.greet_with(self._tokens.fresh(), 0)
+            self._drop_candidates(contact)
+            before = None
+        if before is not None:
+            token = before.token_in
+            contact.candidates.remove(before)
+        else:
+            if contact.hello_token == 0:
+                contact.greet_with(self._tokens.fresh(), contact.hello_for)
+            token = contact.hello_token
+            if contact.hello_for == 0:
+                contact.greet_with(token, incarnation)
+            elif contact.hello_for != incarnation:
+                token = self._recalled.token(contact.session.id, incarnation, contact.name)
+        candidate = Candidate(contact, greeting, address, token)
+        contact.candidates.append(candidate)
+        self._candidates[token] = candidate
+        if len(contact.candidates) > CANDIDATES_MOST:
+            self._candidates.pop(contact.candidates.pop(0).token_in, None)
+        return token
+
+    def _drop_candidates(self, contact: Contact) -> None:
+        for candidate in contact.candidates:
+            self._candidates.pop(candidate.token_in, None)
+        contact.candidates.clear()

@@ -1,0 +1,218 @@
+"""Who is expelled: incarnations without which this node goes on, whatever they do.
+
+The core knows processes by their ids, which are this node's own; on the wire an incarnation is its
+name and its number. Here one is turned into the other. Numbers of incarnations grow, so one number
+per name is enough to refuse that incarnation and all before it, for ever.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import RemoteError
+from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.packets import Noted, Notice
+from antecede.durability.node_state import Kept
+from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.events import NodeFenced
+from antecede.transport.session import ME, Session
+from antecede.wire.expulsions import Tombstone
+
+RESTARTED: Final = "restarted"
+"""Why the former incarnation of a peer that came back is expelled."""
+
+KEY_WITHDRAWN: Final = "its key was withdrawn"
+REMOVED: Final = "removed"
+"""Why a peer is expelled that may not be one any more."""
+
+LEFT_OWING: Final = "it has left, and owes permits"
+"""Why one that has stopped is expelled: others would wait for it for ever."""
+
+HEARSAY_MOST: Final = 1 << 14
+"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
+many as the peers of a node, so that who has lost them all can tell whoever comes after them."""
+
+
+@final
+class Fences:
+    """The expelled incarnations that one node knows of."""
+
+    __slots__ = (
+        "_core", "_hearsay", "_ids", "_incarnation", "_kept", "_met", "_name", "_newest",
+        "_stones",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        incarnation: i64,
+        core: CoreDriver,
+        kept: Kept | None = None,
+    ) -> None:
+        self._name: Final = name
+        self._incarnation: i64 = incarnation
+        self._core: Final = core
+        # What is told of each, by its id in the core; and the ids, by what is told: the name and
+        # the incarnation, which also stands for ids of incarnations before it.
+        self._stones: Final[dict[int, Tombstone]] = {}
+        self._ids: Final[dict[str, dict[int, list[int]]]] = {}
+        # The newest expelled incarnation of each name.
+        self._newest: Final[dict[str, int]] = {}
+        # The ids of all that were met, by name and incarnation: also of those that are over, which
+        # may owe permits.
+        self._met: Final[dict[str, dict[int, int]]] = {}
+        # How many that nobody here had heard of each peer has told of.
+        self._hearsay: Final[dict[str, int]] = {}
+        self._kept: Final = kept
+        if kept is not None:
+            for process, stone in kept.stones.items():
+                self._put(process, stone)
+                self._note_newest(process, stone)
+
+    def met(self, session: Session) -> None:
+        """A peer is there, and it is known which incarnation it is."""
+        self._met.setdefault(session.name, {})[int(session.incarnation)] = int(session.id)
+
+    def bars(self, name: str, incarnation: i64) -> bool:
+        """Whether this incarnation is expelled, or one that came after it."""
+        newest = self._newest.get(name)
+        return newest is not None and incarnation <= newest
+
+    def is_me(self, stone: Tombstone) -> bool:
+        """Whether this very node is meant; an earlier life of it is just another incarnation."""
+        return stone.name == self._name and stone.incarnation == self._incarnation
+
+    def newest_number(self, name: str) -> i64:
+        """The number of the newest expelled incarnation of a name; 0 if there is none."""
+        return self._newest.get(name, 0)
+
+    def renumber(self, incarnation: i64) -> None:
+        """This node, which nobody has met, has another number."""
+        self._incarnation = incarnation
+
+    def is_full(self) -> bool:
+        """Whether news of more is refused."""
+        return len(self._stones) >= EXPELLED_LIMIT
+
+    def newest_of(self, name: str) -> int:
+        """The id of the newest expelled incarnation of a name; `ME` if there is none."""
+        expelled = self._ids.get(name)
+        newest = None if expelled is None else expelled.get(self._newest.get(name, 0))
+        return ME if newest is None else newest[0]
+
+    def stone(self, process: int) -> Tombstone | None:
+        """What is known of an expelled process."""
+        return self._stones.get(process)
+
+    def own_report(self, told_by: str) -> NodeFenced:
+        """That this node is expelled itself, as somebody has said."""
+        stone = self._stones.get(ME)
+        if stone is None:
+            return NodeFenced(name=self._name, by="?", reason="", told_by=told_by)
+        return NodeFenced(name=self._name, by=stone.by, reason=stone.reason, told_by=told_by)
+
+    def stone_for(self, session: Session) -> Tombstone | None:
+        """What an expelled one is to be told of itself.
+
+        The newest stone of a name stands for all before it, but each knows only its own number.
+        """
+        found = self._stones.get(session.id)
+        if found is None:
+            return None
+        return Tombstone(found.name, session.incarnation, found.by, found.reason)
+
+    def stones(self, processes: list[int]) -> list[Tombstone]:
+        """What is to be told of these: of each name the newest, which stands for all before it."""
+        newest: dict[str, Tombstone] = {}
+        for process in processes:
+            stone = self._stones[process]
+            known = newest.get(stone.name)
+            if known is None or known.incarnation < stone.incarnation:
+                newest[stone.name] = stone
+        return list(newest.values())
+
+    def others(self, processes: list[int], stones: list[Tombstone]) -> list[int]:
+        """Those of these processes for whom none of the stones stands: another name has theirs."""
+        names = {stone.name: True for stone in stones}
+        return [process for process in processes if self._stones[process].name not in names]
+
+    def expel(self, session: Session, stone: Tombstone, now_ns: i64) -> None:
+        """This node decides to go on without a peer."""
+        self._remember(session.id, stone)
+        self._core.expel(session, now_ns)
+
+    def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
+        """A peer says who is expelled: nothing else of its datagram counts before that."""
+        self._count_hearsay(session, stones)
+        processes: list[int] = []
+        for stone in stones:
+            for process in self._ids_up_to(stone):
+                processes.append(process)
+                self._remember(process, stone)
+        # Who tells of them need not be told: its own word may be the only one that comes.
+        session.noted(processes)
+        self._core.hear_news(session, Notice(processes, None), now_ns)
+
+    def read_noted(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
+        """A peer has taken note of these."""
+        known: list[int] = []
+        for stone in stones:
+            for incarnation, processes in self._ids.get(stone.name, {}).items():
+                if incarnation <= stone.incarnation:
+                    known += processes
+        session.noted(known)
+        self._core.hear_news(session, Noted(known), now_ns)
+
+    def _count_hearsay(self, session: Session, stones: list[Tombstone]) -> None:
+        """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
+        strange = 0
+        for stone in stones:
+            if self._known_id(stone) < 0:
+                strange += 1
+        if strange > 0:
+            strange += self._hearsay.get(session.name, 0)
+            if strange > HEARSAY_MOST:
+                raise RemoteError(f"news of {strange} that nobody has heard of")
+            self._hearsay[session.name] = strange
+
+    def _remember(self, process: i64, stone: Tombstone) -> None:
+        if process not in self._stones:
+            self._put(process, stone)
+            if self._kept is not None:
+                self._kept.expelled(process, stone)
+        self._note_newest(process, stone)
+
+    def _put(self, process: i64, stone: Tombstone) -> None:
+        self._stones[process] = stone
+        # The first is that incarnation; it stands for those that follow.
+        expelled = self._ids.setdefault(stone.name, {})
+        expelled.setdefault(int(stone.incarnation), []).append(int(process))
+
+    def _note_newest(self, process: i64, stone: Tombstone) -> None:
+        if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
+            self._newest[stone.name] = stone.incarnation
+
+    def _ids_up_to(self, stone: Tombstone) -> list[int]:
+        """The core's ids of an incarnation, and of those before it that are talked to."""
+        ids = [int(self._id_of(stone))]
+        for session in self._core.sessions_of(stone.name):
+            if 0 < session.incarnation < stone.incarnation:
+                ids.append(int(session.id))
+        return ids
+
+    def _id_of(self, stone: Tombstone) -> i64:
+        """The core's id of an incarnation; a new one if it was never heard of."""
+        known = self._known_id(stone)
+        return self._core.new_id() if known < 0 else known
+
+    def _known_id(self, stone: Tombstone) -> i64:
+        """The core's id of an incarnation; -1 if it was never heard of."""
+        if self.is_me(stone):
+            return ME
+        expelled = self._ids.get(stone.name)
+        if expelled is not None and stone.incarnation in expelled:
+            return expelled[stone.incarnation][0]
+        for session in self._core.sessions_of(stone.name):
+            if session.incarnation == stone.incarnation:
+                return session.id
+        return self._met.get(stone.name, {}).get(stone.incarnation, -1)

@@ -1,0 +1,168 @@
+"""What keeps strangers out, as the link sees it: envelopes for greetings, seals for datagrams.
+
+The link knows nothing of ciphers. With a `Guard`, hellos and welcomes travel in envelopes that only
+the one they are for can open, and that prove who wrote them; what an answered hello agrees on is a
+`Seal`, and every datagram of the session is sealed. Without a guard nothing of this happens.
+"""
+
+from abc import abstractmethod
+from typing import Final, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from antecede.core.errors import RemoteError
+from antecede.transport.seals import Seal
+from antecede.transport.session import Session
+from antecede.wire.frames import NO_KEY, NUMBER_AT
+from antecede.wire.varint import Reader
+
+OFFERS_MOST: Final = 4
+"""Seals offered to one peer that it may still use; the oldest gives way."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Letter:
+    """A greeting out of its envelope. Nothing has been remembered of it yet."""
+
+    @abstractmethod
+    def text(self) -> bytes:
+        """The greeting, in the form in which it would travel without an envelope."""
+
+    @abstractmethod
+    def is_answer(self) -> bool:
+        """Whether it answers a hello of ours; else it is a hello."""
+
+    @abstractmethod
+    def proves(self, name: str) -> bool:
+        """Whether nobody but `name` can have written it."""
+
+    @abstractmethod
+    def is_late(self) -> bool:
+        """Whether a later hello of its writer has been answered: it is old, or recorded."""
+
+    @abstractmethod
+    def answered_stamp(self) -> int:
+        """When the hello was made that makes this one late."""
+
+    @abstractmethod
+    def answer_late(self, text: bytes) -> bytes:
+        """An answer to a late hello, in its envelope; nothing is remembered of it."""
+
+    @abstractmethod
+    def former_answer(self) -> bytes:
+        """The answer that this very hello has had, in its envelope; empty if it had none."""
+
+    @abstractmethod
+    def answer(self, text: bytes) -> bytes:
+        """An answer to this hello, in its envelope; from now on it is remembered."""
+
+    @abstractmethod
+    def seal(self, now_ns: int) -> Seal:
+        """What is agreed on; of a hello, once it is answered."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Guard:
+    """The keys of one node, and of its peers."""
+
+    @abstractmethod
+    def greeting_size(self) -> int:
+        """The size that a hello is padded to, so that no answer is larger than its envelope."""
+
+    @abstractmethod
+    def seal_bytes(self) -> int:
+        """What sealing adds to a datagram."""
+
+    @abstractmethod
+    def hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
+        """A hello in an envelope for each key that `name` may have.
+
+        The same hello is the same bytes for a while, so that any of its copies may be answered.
+        """
+
+    @abstractmethod
+    def challenge(self, envelope: bytes, address: object, now_ns: int) -> bytes:
+        """What to answer to a hello instead of opening it, because there are too many of them.
+
+        Empty if it is to be opened; `RemoteError` if it deserves no answer. Nothing is remembered.
+        """
+
+    @abstractmethod
+    def heed(self, envelope: bytes, now_ns: int) -> str:
+        """Such an answer to a hello of ours has come: whom to greet again at once, or nobody."""
+
+    @abstractmethod
+    def open(self, envelope: bytes) -> Letter | None:
+        """What is inside; `RemoteError` if it is not for us, or not from whom it must be.
+
+        None if it answers no hello that still waits for an answer.
+        """
+
+    @abstractmethod
+    def stamp_above(self, stamp: int) -> bool:
+        """Make hellos from now on later than this; False if they are, or if it makes no sense."""
+
+    @abstractmethod
+    def knows(self, name: str, key: bytes) -> bool:
+        """Whether who has this public key may speak under that name, now."""
+
+    @abstractmethod
+    def forget(self, name: str) -> None:
+        """Whoever that was is not greeted any more."""
+
+
+@final
+class Offer:
+    """A seal that a peer may use: it goes with the token that it was given."""
+
+    __slots__ = ("seal", "token")
+
+    def __init__(self, token: i64, seal: Seal) -> None:
+        self.token: Final[i64] = token
+        self.seal: Final = seal
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class SealedDatagram:
+    """A datagram whose seal is still to be opened."""
+
+    __slots__ = ("_body_at", "_data", "number")
+
+    def __init__(self, data: bytes) -> None:
+        if data[1] == NO_KEY:
+            raise RemoteError("a datagram without a seal, where keys are required")
+        reader = Reader(data, NUMBER_AT)
+        self.number: Final[i64] = reader.positive()
+        self._body_at: Final[i64] = reader.position()
+        self._data: Final = data
+
+    def opened_with(self, seal: Seal) -> bytes:
+        """The body; `RemoteError` if this is not its seal."""
+        return seal.opened(self._data, self._body_at, self.number)
+
+    def opened_in(self, session: Session, offers: list[Offer], token: i64) -> bytes:
+        """The body of a datagram of this session, sealed with what either side had offered."""
+        assert session.seal is not None, "with a guard every session has one"
+        try:
+            return self.opened_with(session.receiving_seal or session.seal)
+        except RemoteError:
+            if session.receiving_seal is not None:
+                return self.opened_with(session.seal)
+            found = self.opened_with_one_of(offers, token)
+            if found is None:
+                raise
+            body, offer = found
+            offers.remove(offer)
+            session.receiving_seal = offer.seal
+            return body
+
+    def opened_with_one_of(self, offers: list[Offer], token: i64) -> tuple[bytes, Offer] | None:
+        """The body and whose seal it was, of the offers that go with a token."""
+        for offer in offers:
+            if offer.token == token:
+                try:
+                    return self.opened_with(offer.seal), offer
+                except RemoteError:
+                    continue
+        return None

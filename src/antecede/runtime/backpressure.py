@@ -1,0 +1,185 @@
+"""Room for what is sent, and targets that are met: waiting for both.
+
+A task that also consumes must not wait for room that only its consuming can make; what has come is
+then taken ahead, and if nothing moves any more, that is said.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from antecede.endpoint.endpoint import Endpoint
+from antecede.runtime.config.settings import Settings
+from antecede.runtime.deliveries import Deliveries
+from antecede.runtime.errors import BufferFull, NodeClosed, WouldDeadlock
+from antecede.runtime.notifier import Notifier, one_turn
+from antecede.runtime.send_queue import Lines, Place
+from antecede.runtime.targets import Targets
+from antecede.units import messages_text
+
+STANDSTILL_SECONDS: Final = 1.0
+"""So long nothing may move, with all buffers full, before it is called a deadlock."""
+
+
+class Room:
+    """The room of one node."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        endpoint: Endpoint,
+        deliveries: Deliveries,
+        progress: Notifier,
+        check_open: Callable[[], None],
+    ) -> None:
+        self._settings: Final = settings
+        self._endpoint: Final = endpoint
+        self._deliveries: Final = deliveries
+        self._progress: Final = progress
+        self._check_open: Final = check_open
+        self._loop: Final = asyncio.get_running_loop()
+        self._lines: Final = Lines()
+        self.careful = False
+        """Whether a message cannot just be sent: the node is closing, a consumer is behind, or
+        others wait to send."""
+        self.closing = False
+        self.closed = False
+
+    def close(self) -> None:
+        """Who waits for room is told that there will be none."""
+        self.closing = self.careful = True
+        self._progress.notify()
+
+    def must_wait(self, targets: Targets, payload: bytes) -> bool:
+        """Whether this has to wait: to meet a target, for room, for those who came before, or for
+        a consumer."""
+        if targets.awaited:
+            return True
+        if not self.careful:
+            return not self._fits(targets, payload)
+        return self._deliveries.is_ahead or not self._may_overtake(targets, payload)
+
+    def _fits(self, targets: Targets, payload: bytes) -> bool:
+        sending = self._endpoint.sending
+        return sending.has_room_for(targets.contacts, targets.to_self, len(payload))
+
+    def _may_overtake(self, targets: Targets, payload: bytes) -> bool:
+        """Whether this may be sent now, and nobody waits to send to the same targets."""
+        return not self._lines.length(self._names(targets)) and self._fits(targets, payload)
+
+    def sends_waiting(self, name: str) -> int:
+        """How many calls wait to send to a peer."""
+        return self._lines.length((name,))
+
+    def check(self, targets: Targets, payload: bytes) -> None:
+        """`BufferFull` if this would have to wait, or does not find room at once."""
+        free = self._settings.send_bytes - self._endpoint.sending.bytes_held
+        enough = len(payload) <= free
+        if targets.awaited or not enough or not self._may_overtake(targets, payload):
+            raise BufferFull(f"{self._obstacle(targets)}; try later, or use send(), which waits")
+
+    def _obstacle(self, targets: Targets) -> str:
+        """Why this cannot be sent now."""
+        endpoint = self._endpoint
+        if targets.awaited:
+            name = targets.awaited[0]
+            is_new = endpoint.directory.by_name[name].is_new
+            return f"{name} has not been met yet" if is_new else f"{name} is away"
+        if targets.to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
+            return f"{self._deliveries.unread():,} messages wait here to be received"
+        waiting = self._lines.length(self._names(targets))
+        if waiting:
+            return f"{waiting:,} calls of send() wait for room already"
+        for contact in targets.contacts:
+            if endpoint.sending.has_room() and not endpoint.sending.has_share(contact.session):
+                owed = messages_text(endpoint.sending.messages_owed(contact.session))
+                return f"{contact.name} has its share of the buffer: {owed} not delivered to it yet"
+        held = messages_text(endpoint.sending.messages_buffered())
+        return f"{held} with {endpoint.sending.bytes_held:,} bytes are not delivered yet"
+
+    async def wait(self, resolve: Callable[[], Targets], payload: bytes, paced: bool) -> Targets:
+        """Until it is the turn of this message, its targets are met and there is room.
+
+        The caller sends it at once, to the targets that are answered: after every wait all of them
+        are looked at again. `paced`: the loop gets a turn first. `WouldDeadlock` if there never
+        will be room.
+        """
+        targets = resolve()
+        place = self._lines.join(self._names(targets))
+        self.careful = True
+        try:
+            if paced:
+                await one_turn()
+                self._check_open()
+            await self._give_way()
+            begun = self._loop.time()
+            targets = resolve()
+            while not self._may_go(place, targets, payload):
+                await self._for_progress(place, targets, begun)
+                self._check_open()
+                targets = resolve()
+            return targets
+        finally:
+            self._lines.leave(place)
+            self.careful = self.closing or self._deliveries.is_ahead or bool(self._lines)
+            if self._progress.waiters:
+                self._progress.notify()  # A consumer behind waits for progress, not for its turn.
+
+    def _names(self, targets: Targets) -> list[str]:
+        names = [contact.name for contact in targets.contacts]
+        return [*names, self._settings.name] if targets.to_self else names
+
+    def _may_go(self, place: Place, targets: Targets, payload: bytes) -> bool:
+        if targets.awaited or not self._fits(targets, payload):
+            return False
+        # Those in front may wait until the consumer, which sends this, has caught up.
+        return self._lines.is_first(place) or (self._deliveries.is_ahead and self._is_consuming())
+
+    async def _for_progress(self, place: Place, targets: Targets, begun: float) -> None:
+        """Wait for something that may make room, bring a target, or for one's turn."""
+        if targets.awaited or not self._would_deadlock(targets.to_self):
+            if self._lines.is_first(place) or self._is_consuming():
+                await self._progress.wait()
+            else:
+                await place.sleep()
+        elif self._deliveries.take_ahead(self._ahead_limit()):
+            self.careful = True
+        else:
+            left = begun + STANDSTILL_SECONDS - self._loop.time()
+            if left <= 0:
+                raise WouldDeadlock(self._settings.name)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._progress.wait()
+
+    async def _give_way(self) -> None:
+        """Let a consumer that is behind catch up first, or whatever room it gets would be lost."""
+        while self._deliveries.is_ahead and not self._is_consuming():
+            await self._progress.wait()
+            self._check_open()
+
+    def _is_consuming(self) -> bool:
+        return self._deliveries.is_consumer(asyncio.current_task(self._loop))
+
+    def _ahead_limit(self) -> int:
+        """How many bytes may be taken in for a consumer that waits for room itself."""
+        return (1 + len(self._endpoint.directory.by_name)) * self._settings.receive_window
+
+    async def wait_for_large(self) -> None:
+        """Until the last part of a large payload is buffered; it will be, even if nobody waits."""
+        while not self._endpoint.sending.large_is_done():
+            if self.closed:
+                raise NodeClosed(self._settings.name)
+            if self._would_deadlock(to_self=False):
+                return
+            await self._progress.wait()
+
+    def _would_deadlock(self, to_self: bool) -> bool:
+        """Whether a consumer would wait for room that only consuming can make, here or there."""
+        if not self._is_consuming():
+            return False
+        inbox = self._endpoint.inbox
+        if to_self and not inbox.has_room_for_own(self._settings.receive_window):
+            return True
+        return inbox.holds_up_a_peer()

@@ -1,0 +1,1 @@
+"""What datagrams travel on: UDP, TCP, and what they share."""

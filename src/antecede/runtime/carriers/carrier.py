@@ -1,0 +1,151 @@
+"""What a node needs of the world: time, a way to send datagrams, and to be called.
+
+`UdpTransport` is the usual one; TCP, a broker and the network in memory for tests are others.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from time import monotonic_ns
+from typing import Final, Protocol
+
+from antecede.runtime.carriers.loop_timer import LoopTimer
+from antecede.runtime.config.addresses import Address, CarriedAddress, is_loopback
+from antecede.transport.datagram_writer import Datagram
+
+NEAR_DATAGRAM: Final = 60_000
+FAR_DATAGRAM: Final = 16_384
+"""Over connections datagrams have no size of their own: what suits this machine, and beyond it."""
+
+
+class Receiver(Protocol):
+    """What a transport calls."""
+
+    def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
+        """A datagram has come."""
+
+    def on_joined(self, address: object, data: bytes, size: int, now_ns: int) -> None:
+        """Several datagrams have come in one buffer, all of this size but perhaps the last."""
+
+    def puts_aside(self) -> bool:
+        """Whether what comes is only put aside now, to be read in turns."""
+
+    def sender_of(self, data: bytes) -> int:
+        """The session that a datagram says it belongs to; -1 if none is known."""
+
+    def is_over(self, session: int) -> bool:
+        """Whether that session has ended."""
+
+    def on_input_end(self, now_ns: int) -> None:
+        """That was all for now."""
+
+    def on_time(self, now_ns: int) -> None:
+        """The time asked for with `wake_at` has come."""
+
+
+class Transport(ABC):
+    """The way out and in of one node."""
+
+    unsendable = 0
+    """Datagrams that could not be sent, for reasons that will not pass by waiting."""
+
+    @property
+    @abstractmethod
+    def address(self) -> Address:
+        """Where this node can be reached."""
+
+    @property
+    @abstractmethod
+    def socket_bytes(self) -> int:
+        """How many bytes may wait to be received before some are dropped."""
+
+    @abstractmethod
+    def start(self, receiver: Receiver) -> None:
+        """Begin to call `receiver`."""
+
+    @abstractmethod
+    def now_ns(self) -> int:
+        """The time."""
+
+    @abstractmethod
+    def resolve(self, address: object) -> object:
+        """A configured address in the form in which datagrams come from it."""
+
+    def locate(self, name: str, address: object) -> object:  # noqa: ARG002 - where names lead nowhere
+        """Where a peer is of which this address was configured, or none."""
+        return self.resolve(address)
+
+    def seek(self, address: object) -> None:  # noqa: B027 - where addresses are final
+        """Nobody answers at this address, which `resolve` gave: look where it leads to now."""
+
+    def found(self, address: object) -> None:  # noqa: B027 - where addresses are final
+        """Somebody answers at this address."""
+
+    def forget(self, address: object) -> None:
+        """No peer is at this address any more: look for nobody there."""
+        self.found(address)
+
+    def trouble(self, address: object) -> str:  # noqa: ARG002 - where addresses are final
+        """Why this address leads nowhere; empty if nothing is wrong with it."""
+        return ""
+
+    @abstractmethod
+    def datagram_size(self, address: object) -> int:
+        """The largest datagram that is known to get through to `address`."""
+
+    @abstractmethod
+    def send(self, datagrams: list[Datagram]) -> None:
+        """Send these, in order; empties the list."""
+
+    @abstractmethod
+    def wake_at(self, time_ns: int) -> None:
+        """Call `on_time` then; a later call replaces an earlier one."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Send and call nothing more."""
+
+    def leave_to_parent(self) -> None:  # noqa: B027 - where a process alone reads nothing
+        """This process was forked: take nothing from the parent, and change nothing of its."""
+
+    async def gone(self) -> None:  # noqa: B027 - where closing takes no time
+        """Wait until what was sent before `close` has left, or cannot."""
+
+
+class CarriedTransport(Transport):
+    """What ways over connections have in common: TCP, and a broker."""
+
+    now_ns = staticmethod(monotonic_ns)
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        mtu: int | str,
+        local_only: bool,
+        address: CarriedAddress,
+    ) -> None:
+        self._loop: Final = loop
+        self._mtu: Final = mtu
+        self._local_only: Final = local_only
+        self._timer: Final = LoopTimer(loop, self._on_time)
+        self._address = address
+        self._receiver: Receiver | None = None
+        self._closed = False
+
+    @property
+    def address(self) -> Address:
+        return self._address
+
+    def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    def datagram_size(self, address: object) -> int:  # noqa: ARG002 - by where this node is
+        if isinstance(self._mtu, int):
+            return self._mtu
+        return NEAR_DATAGRAM if is_loopback(self._address.host) else FAR_DATAGRAM
+
+    def wake_at(self, time_ns: int) -> None:
+        self._timer.wake_at(time_ns)
+
+    def _on_time(self) -> None:
+        if self._receiver is not None and not self._closed:
+            self._receiver.on_time(monotonic_ns())

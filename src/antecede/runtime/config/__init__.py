@@ -1,0 +1,1 @@
+"""What a node is told before it opens: settings, addresses, peers, policies."""

@@ -1,0 +1,391 @@
+"""The one point at which a node hands messages to its application, in causal order.
+
+Either a task iterates, or a handler is called. A plain function is called at once, in the turn of
+the loop that received the message; a coroutine function is awaited, one message at a time. After
+some messages the loop gets a turn, so that a busy consumer starves nobody. Several tasks may take
+messages: each message goes to one of them.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Self, TypeAlias
+
+from antecede.core.errors import LocalError
+from antecede.durability.node_state import Kept
+from antecede.durability.unconfirmed import Handling, InboundMessage
+from antecede.endpoint.endpoint import Endpoint
+from antecede.runtime.callbacks import EXITS, is_ending
+from antecede.runtime.confirming import Confirming, InHand
+from antecede.runtime.errors import NodeClosed
+from antecede.runtime.notifier import Notifier, one_turn
+from antecede.transport.flow_control import MESSAGE_COST
+from antecede.units import messages_text
+
+TURN_MESSAGES: Final = 256
+"""Messages handed over before the loop gets a turn."""
+
+Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
+
+log = logging.getLogger(__name__)
+
+
+def beside_a_handler(name: str) -> str:
+    """Why nobody else may receive."""
+    return (
+        f"{name} has a message handler, which gets every message: receive there, or do not call "
+        "on_message()"
+    )
+
+
+class Deliveries:
+    """The messages delivered at one node, as an asynchronous iterator."""
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint,
+        consumed: Callable[[], None],
+        kept: Kept | None = None,
+    ) -> None:
+        self._name: Final = name
+        self._endpoint: Final = endpoint
+        # To be called when messages were taken: their senders get credit for them.
+        self._consumed: Final = consumed
+        self._loop: Final = asyncio.get_running_loop()
+        self.confirming: Final = (
+            None if kept is None else Confirming(name, kept.handling, self._loop)
+        )
+        """With a journal: what is confirmed, and when."""
+        # Both are in reverse order, so that the next message is popped from the end.
+        self._ready: list[InboundMessage] = []
+        self._later: list[InboundMessage] = []
+        self.is_ahead = False
+        """Whether more has been taken than anybody has asked for."""
+        self._news = Notifier(self._loop)
+        self._consumer: asyncio.Task[object] | None = None
+        self._handler: Handler | None = None
+        self._handler_task: asyncio.Task[None] | None = None
+        # Whether a plain function is being called now.
+        self._calling = False
+        # Tasks on their way to the next message, asleep or just woken.
+        self._seekers = 0
+        self._ended = False
+        self._stopped = False
+        self.failures = 0
+        """How often the handler has failed."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> InboundMessage:
+        if self.confirming is not None:
+            return await self.next_kept(self.confirming, self.confirming.ask())
+        if self._ready or await self._refill(None):
+            return self._ready.pop()
+        raise StopAsyncIteration
+
+    async def next_kept(self, confirming: Confirming, asked: InHand | None) -> InboundMessage:
+        """The next message, where the one before is confirmed by that."""
+        if self._ready or await self._refill(None):
+            message = self._ready.pop()
+            confirming.hand(asked, [message])
+            return message
+        raise StopAsyncIteration
+
+    async def next_message(
+        self, timeout: float | None, asked: InHand | None = None
+    ) -> InboundMessage:
+        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
+        self.check_asker()
+        if self._ready or await self._refill(timeout):
+            message = self._ready.pop()
+            if self.confirming is not None:
+                self.confirming.hand(asked, [message])
+            return message
+        raise NodeClosed(self._name)
+
+    def take_ready(self) -> list[InboundMessage]:
+        """Everything that is there already, in order."""
+        self.check_asker()
+        self._consumer = asyncio.current_task(self._loop)
+        asked = None if self.confirming is None else self.confirming.ask()
+        taken = self._ready[::-1]
+        taken.extend(reversed(self._later))
+        self._ready = []
+        self._later.clear()  # In place: a handler that calls this is being called with the rest.
+        self._take()
+        taken.extend(reversed(self._later))
+        self._later = []
+        self._caught_up()
+        if self.confirming is not None:
+            self.confirming.hand(asked, taken)
+        return taken
+
+    def take_ahead(self, limit: int) -> bool:
+        """Take what has come although nobody asks for it yet, so that its senders get credit.
+
+        False if there is nothing, or if already `limit` bytes of it wait for somebody to ask.
+        """
+        if not self._endpoint.inbox.messages or self._held_bytes() >= limit:
+            return False
+        taken = self._endpoint.take_inbox()
+        taken.reverse()
+        self._later = taken + self._later
+        self.is_ahead = True
+        self._consumed()
+        return True
+
+    def _caught_up(self) -> None:
+        """If that was all that had been taken ahead, others may go on."""
+        if self.is_ahead and not self._later:
+            self.is_ahead = False
+            self._consumed()
+
+    def _held_bytes(self) -> int:
+        """What has been taken and not yet handed over."""
+        held = (self._ready, self._later)
+        return sum(len(message.payload) + MESSAGE_COST for part in held for message in part)
+
+    def hand_to(self, handler: Handler) -> None:
+        """Call `handler` with every message from now on."""
+        if self._handler is not None or self._handler_task is not None:
+            raise LocalError("there is a handler already: one ordered point of delivery per node")
+        self._handler = handler
+        if self.confirming is not None:
+            self.confirming.by_asking = False
+        self._loop.call_soon(self._call, handler)
+        self._news.notify()  # Whoever waits for a message is told that the handler gets it.
+
+    def check_asker(self) -> None:
+        """`LocalError` if a handler gets the messages, unless it is the handler who asks."""
+        if self._handler is None and self._handler_task is None:
+            return
+        if self._calling:
+            return
+        task = asyncio.current_task(self._loop)
+        if task is None or task is not self._handler_task:
+            raise LocalError(beside_a_handler(self._name))
+
+    def count_failure(self) -> None:
+        """A handler has failed; it was logged."""
+        self.failures += 1
+
+    def hand_over(self) -> bool:
+        """There are new messages: the handler is called, or a waiting task goes on, at once.
+
+        True if it does that only in the next turn, as another task runs now.
+        """
+        if self._handler is not None:
+            self._call(self._handler)
+            return False
+        if not self._news.waiters:
+            return False
+        if asyncio.current_task(self._loop) is not None:
+            self._news.notify()
+            return True
+        self._news.resume()
+        return False
+
+    def announce(self) -> None:
+        """There are new messages; a waiting task takes them in the next turn."""
+        if self._handler is not None:
+            self._call(self._handler)
+        else:
+            self._news.notify()
+
+    def notify(self) -> None:
+        """Let whoever waits look again."""
+        if self._handler is not None:
+            self._loop.call_soon(self._call, self._handler)
+        self._news.notify()
+
+    def stop_iterating(self) -> None:
+        """Let whoever iterates come to an end, although more may come."""
+        self._stopped = True
+        self._news.notify()
+
+    def end(self) -> None:
+        """No more will come."""
+        self._ended = True
+        if self.confirming is not None:
+            self.confirming.end()
+        unread = self.unread()
+        if unread and not self._seekers and self._handler is None and self._handler_task is None:
+            left = messages_text(unread)
+            log.warning("%s: closed with %s that nobody has read", self._name, left)
+        self.notify()
+
+    async def handed_over(self, seconds: float) -> None:
+        """After the end: wait so long until the handler, if there is one, has seen everything."""
+        task = self._handler_task
+        if task is not None and task is asyncio.current_task(self._loop):
+            return  # The handler itself waits here; what is left comes when it returns.
+        if task is None and self._handler is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._handler is not None and self.unread():
+                    await one_turn()
+                if self._handler_task is not None:
+                    await asyncio.wait([self._handler_task])
+                return
+        log.warning("%s: closed before its handler has seen %d messages", self._name, self.unread())
+
+    def unread(self) -> int:
+        """How many messages nobody has taken."""
+        return len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
+
+    def is_consumer(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether it is this task that takes the messages."""
+        return task is not None and task is self._consumer
+
+    async def _refill(self, timeout: float | None) -> bool:
+        """Get more messages; False if there will be none."""
+        self._consumer = asyncio.current_task(self._loop)
+        if self._is_over():
+            return False
+        self._seekers += 1
+        try:
+            if self._later:
+                await one_turn()  # Another task may take all of it meanwhile.
+            if timeout is None:
+                while not self._has_news():
+                    await self._news.wait()
+            elif not self._has_news():
+                await self._news.wait_until(self._has_news, timeout, "receive", str)
+        finally:
+            self._seekers -= 1
+        if not self._ready:  # Another task may have filled it meanwhile.
+            self._take()
+            if len(self._later) <= TURN_MESSAGES:
+                self._ready, self._later = self._later, self._ready
+            else:
+                self._ready = self._later[-TURN_MESSAGES:]
+                del self._later[-TURN_MESSAGES:]
+            if self.is_ahead:
+                self._caught_up()
+        return bool(self._ready)
+
+    def _has_news(self) -> bool:
+        self.check_asker()
+        if self._endpoint.inbox.messages or self._later or self._ready or self._ended:
+            return True
+        return self._is_over()
+
+    def _is_over(self) -> bool:
+        """Whether a signal has ended the iteration; a handler goes on until the node is closed."""
+        return self._stopped and self._handler_task is None
+
+    def _take(self) -> None:
+        if not self._later and self._endpoint.inbox.messages:
+            self._later = self._endpoint.take_inbox()
+            self._later.reverse()
+            self._consumed()
+
+    def _call(self, handler: Handler) -> None:
+        """Call a plain function with what has been delivered; the rest waits for the next turn."""
+        if self._handler is None:
+            return  # It has turned out not to be one since this call was planned.
+        self._take()
+        nested, self._calling = self._calling, True
+        try:
+            if self.confirming is not None:
+                self._call_kept(handler, self.confirming.handling, self.confirming.by_returning)
+            else:
+                self._call_with_each(handler)
+        finally:
+            self._calling = nested
+            if self._handler is not None and (self._later or self._endpoint.inbox.messages):
+                self._loop.call_soon(self._call, handler)
+
+    def _call_with_each(self, handler: Handler) -> None:
+        for _ in range(TURN_MESSAGES):
+            if not self._later:
+                return
+            message = self._later.pop()
+            if self._is_awaited(handler, message, self._handled(handler, message)):
+                return
+
+    def _call_kept(self, handler: Handler, handling: Handling, confirms: bool) -> None:
+        """The same with a journal, where what a plain function has returned from is confirmed."""
+        last = len(self._later) - TURN_MESSAGES
+        while self._handler is not None and (left := len(self._later) - max(0, last)) > 0:
+            try:
+                result = handling.hand_over(self._later, handler, left, confirms)
+            except EXITS:
+                raise
+            except BaseException:
+                self._has_failed(handling.in_hand)
+                continue
+            message = handling.in_hand
+            if message is not None and not self._is_awaited(handler, message, result):
+                self._has_returned(message)
+        handling.in_hand = None
+
+    def _is_awaited(self, handler: Handler, message: InboundMessage, result: object) -> bool:
+        """Whether it is no plain function: from now on a task awaits it for every message."""
+        if result is None or not inspect.isawaitable(result):
+            return False
+        self._handler = None
+        self._handler_task = self._loop.create_task(self._feed(handler, message, result))
+        return True
+
+    async def _feed(
+        self, handler: Handler, first: InboundMessage, result: Awaitable[None] | None
+    ) -> None:
+        """Call `handler` with every message, and wait for it; `result` is still to be awaited."""
+        self._consumer = asyncio.current_task(self._loop)
+        if self.confirming is not None:
+            self.confirming.hand(None, [first])
+        await self._finished(first, result)
+        async for message in self:
+            await self._finished(message, self._begun(handler, message))
+
+    def _begun(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        """Call `handler` once; if it leaves nothing to be awaited, that was all."""
+        try:
+            result = handler(message)
+        except EXITS:
+            raise
+        except BaseException:
+            self._has_failed(message)
+            return None
+        if result is None or not inspect.isawaitable(result):
+            self._has_returned(message)
+            return None
+        return result
+
+    def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
+        try:
+            return handler(message)
+        except EXITS:
+            raise
+        except BaseException:
+            self._has_failed(message)
+            return None
+
+    def _has_failed(self, message: InboundMessage | None) -> None:
+        self.failures += 1
+        log.exception("%s: the message handler failed for %r", self._name, message)
+
+    async def _finished(self, message: InboundMessage, result: Awaitable[None] | None) -> None:
+        if result is None:
+            return
+        try:
+            await result
+        except EXITS:
+            raise
+        except BaseException:
+            if is_ending(self._handler_task):
+                raise  # It is the loop that ends, not something that the handler waited for.
+            self._has_failed(message)
+        else:
+            self._has_returned(message)
+
+    def _has_returned(self, message: InboundMessage) -> None:
+        """The handler is done with this one."""
+        if self.confirming is not None and self.confirming.by_returning:
+            self.confirming.handling.confirm_here(message.number)

@@ -1,0 +1,634 @@
+"""Between a node and its journal: nothing shows before what it depends on is on disk.
+
+Everything that happens in one turn of the loop is one group: the records of what changed, and what
+may show when they are on disk: datagrams, deliveries, reports, and answers to whoever waits. One
+group is written at a time (`Committer`). While it is synced the loop goes on, and the next one
+collects; the larger it gets, the less each message of it costs.
+
+If nothing is synced, the loop itself writes: that is a copy in memory. Otherwise the loop writes
+and the kernel syncs, and a file is begun anew in a thread. Where the kernel cannot be asked, the
+thread does it all.
+
+When there is no room, the group is tried again until there is; meanwhile nothing is taken from the
+network, and nothing new is accepted (`JournalFull`). When the disk fails, the node stops.
+
+An application may keep something there, too (`AppJournal`): small values under names of its own.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
+from threading import get_ident
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from antecede.core.errors import AntecedeError, LocalError
+from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
+from antecede.durability.journal import Journal
+from antecede.durability.node_state import Kept
+from antecede.durability.unconfirmed import DONE
+from antecede.endpoint.endpoint import Endpoint
+from antecede.events import Report
+from antecede.runtime.callbacks import EXITS, Callbacks
+from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.confirming import Confirming
+from antecede.runtime.deliveries import Deliveries
+from antecede.runtime.errors import NodeClosed
+from antecede.runtime.notifier import Notifier
+from antecede.transport.datagram_writer import Datagram
+
+if TYPE_CHECKING:
+    from antecede.runtime.kernel_sync import KernelSync
+
+Work: TypeAlias = Callable[[], str]
+Then: TypeAlias = Callable[[str | Exception], None]
+"""Called in the loop with why there is no room for more, empty if there is, or with what failed."""
+
+
+class SideThread:
+    """Does work that may take long, one thing at a time, and says in the loop what came of it.
+
+    Not an executor: those refuse work as soon as the interpreter begins to exit, when a node that
+    was left open still has to be closed.
+    """
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._work: Final[SimpleQueue[tuple[Work, Then] | None]] = SimpleQueue()
+        self._thread: Final = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Work, then: Then) -> None:
+        """Call `work` in the thread, and `then` in the loop with its result or its exception."""
+        self._work.put((work, then))
+
+    def stop(self) -> None:
+        """Wait until what was asked for is done; nothing more may be asked for."""
+        self._work.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (task := self._work.get()) is not None:
+            work, then = task
+            try:
+                result: str | Exception = work()
+            except Exception as error:
+                result = error
+            with suppress(RuntimeError):  # The loop has ended: nobody wants to know.
+                self._loop.call_soon_threadsafe(then, result)
+
+
+class Committer:
+    """Writes into one journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        threaded: bool,
+        kernel: "KernelSync | None" = None,
+    ) -> None:
+        self._journal: Final = journal
+        self._thread: Final = SideThread("antecede-journal", loop) if threaded else None
+        self._kernel: Final = kernel
+        self._then: Then | None = None
+
+    def put(self, body: bytes, snapshot: list[bytes] | None, then: Then) -> None:
+        """Commit these records, or begin a new file with a snapshot."""
+        if snapshot is not None:
+            self._do(partial(self._journal.begin_anew, snapshot), then)
+        elif self._kernel is not None:
+            self._write_and_sync(self._kernel, body, then)
+        else:
+            self._do(partial(self._journal.commit_body, body), then)
+
+    def stop(self) -> None:
+        """Wait until what was begun is done; nothing more may be put."""
+        if self._thread is not None:
+            self._thread.stop()
+        if self._kernel is not None:
+            self._kernel.stop()
+
+    def _do(self, write: Callable[[], None], then: Then) -> None:
+        """Write here, or in the thread."""
+        work = partial(self._then_room, write)
+        if self._thread is not None:
+            self._thread.do(work, then)
+            return
+        try:
+            result: str | Exception = work()
+        except Exception as error:  # As in the thread: who waits for the write must be answered.
+            result = error
+        then(result)
+
+    def _then_room(self, write: Callable[[], None]) -> str:
+        """Write; why there is no room for more."""
+        write()
+        return self._journal.is_short_of_room()
+
+    def _write_and_sync(self, kernel: "KernelSync", body: bytes, then: Then) -> None:
+        try:
+            descriptor = self._journal.append_body(body)
+        except AntecedeError as error:
+            then(error)
+            return
+        self._then = then
+        try:
+            kernel.sync(descriptor, self._has_synced)
+        except OSError:
+            self._do(self._journal.sync_appended, then)
+
+    def _has_synced(self, error: int) -> None:
+        then = self._then
+        assert then is not None, "something was put"
+        self._then = None
+        try:
+            self._journal.was_synced(error)
+            result: str | Exception = self._journal.is_short_of_room()
+        except AntecedeError as failed:
+            result = failed
+        then(result)
+
+
+FULL_SECONDS: Final = 0.2
+"""How long to wait before a write is tried again for which there was no room."""
+
+LATER_SECONDS: Final = 0.05
+"""How long what may wait does wait, if nothing else is written."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalStats:
+    """How things stand with a journal."""
+
+    size_bytes: int = 0
+    files: int = 0
+    """How many files were begun, in all lives: one more whenever it had outgrown its snapshot."""
+    commits: int = 0
+    written_bytes: int = 0
+    write_seconds: float = 0.0
+    """How long all writes have taken, synced if that is wanted."""
+    waiting: int = 0
+    """Groups that are being written, or wait for that."""
+    unconfirmed: int = 0
+    """Deliveries that would come again after a crash."""
+    accepting: bool = True
+    """Whether there is room for more."""
+
+
+class Group:
+    """What may show when one write is on disk."""
+
+    __slots__ = ("body", "datagrams", "deliveries", "losses", "reports", "snapshot", "then")
+
+    def __init__(self) -> None:
+        # What is written: records in a row, or all that there is, into a new file.
+        self.body = b""
+        self.snapshot: list[bytes] | None = None
+        self.datagrams: list[Datagram] = []
+        self.reports: list[Report] = []
+        self.then: list[Callable[[], None]] = []
+        # What its reports say is given up, by number: struck out when they were told.
+        self.losses: list[int] = []
+        self.deliveries = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the keeper needs of its node."""
+
+    endpoint: Endpoint
+    transport: Transport
+    deliveries: Deliveries
+    progress: Notifier
+    callbacks: Callbacks
+    tell: Callable[[list[Report]], None]
+    """Tells the application what happened."""
+    stop: Callable[[], None]
+    """Stops the node, because the disk has failed."""
+
+
+class Keeper:
+    """Writes what happens at one node, and then lets it show."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        kept: Kept,
+        core: list[bytes],
+        *,
+        threaded: bool,
+        kernel: "KernelSync | None" = None,
+    ) -> None:
+        self._journal: Final = journal
+        self.kept: Final = kept
+        # What the core of the former process had written, until it is restored.
+        self._core: list[bytes] = core
+        self._loop: Final = asyncio.get_running_loop()
+        self._committer: Final = Committer(journal, self._loop, threaded=threaded, kernel=kernel)
+        self._node: Parts | None = None
+        self._next = Group()
+        # How many groups have begun to be written, and how many have been shown.
+        self._begun = 0
+        self._done = 0
+        self._wanted = False
+        # What may wait until something else is written, and whether it must not any more.
+        self._later = b""
+        self._hurry = False
+        # Why nothing new is accepted although what has begun goes on; empty if there is room.
+        self._short = ""
+        self._shown = Notifier(self._loop)
+        self._writing: Group | None = None
+        self._closed = False
+        # What the former process may not have told: kept until somebody listens.
+        self._untold: list[Report] = []
+        self.after_telling: Callable[[Callable[[], None]], None] = do_now
+        """Called with an action to do once the application has everything that was told."""
+        self.full: JournalFull | None = None
+        """Why nothing is accepted at the moment."""
+        self.failed: AntecedeError | None = None
+        """Why the node has stopped for good."""
+
+    # Beginning.
+
+    def begin(self, node: Parts) -> None:
+        """Restore what the journal holds, and begin a new file with it."""
+        self._node = node
+        if self.kept.resumed:
+            endpoint = node.endpoint
+            endpoint.resume(self._core, node.transport.now_ns())
+        self._core = []
+        self._untold = node.endpoint.survival.untold()
+        self._journal.begin_anew(node.endpoint.survival.snapshot())
+
+    def tell_untold(self) -> None:
+        """Somebody listens: tell soon what the former process may not have told."""
+        if self._untold:
+            self._loop.call_soon(self._tell_untold, list(self.kept.untold.losses))
+
+    def _tell_untold(self, numbers: list[int]) -> None:
+        untold, self._untold = self._untold, []
+        if untold and not self._closed and self._node is not None:
+            self._node.tell(untold)
+            self._strike_out(numbers)
+
+    def _strike_out(self, losses: list[int]) -> None:
+        """When the application has what it was told, it need not be told again after a crash."""
+        if losses:
+            self._call(partial(self.after_telling, partial(self.kept.told, losses)))
+
+    def _call(self, action: Callable[[], None]) -> None:
+        """Do what the application has asked for; if that fails, the journal goes on."""
+        assert self._node is not None, "it has begun"
+        try:
+            action()
+        except EXITS:
+            raise
+        except BaseException:
+            self._node.callbacks.has_failed("what was to be done when something is on disk")
+
+    # What the node asks.
+
+    def check(self) -> None:
+        """Raise why nothing can be accepted, if so."""
+        if self.failed is not None:
+            raise self.failed
+        if self.full is not None:
+            raise self.full
+        if self._short:
+            # It is looked for room after every write; there may be some by now.
+            self._say_room(self._journal.is_short_of_room())
+            if self._short:
+                raise JournalFull(self._short)
+
+    def _say_room(self, short: str) -> None:
+        self._short = short
+        self._accept()
+
+    def _accept(self) -> None:
+        """Accept new messages, or do not; then `check` says why."""
+        assert self._node is not None, "it has begun"
+        endpoint = self._node.endpoint
+        has_disk = not self._short and self.full is None and self.failed is None
+        endpoint.sending.accepts = has_disk and endpoint.fenced is None
+
+    def failure(self) -> str | None:
+        """Why nothing can be accepted, or None."""
+        error = self.failed or self.full
+        return self._short or None if error is None else str(error)
+
+    def figures(self) -> JournalStats:
+        """How things stand with the journal."""
+        journal = self._journal
+        return JournalStats(
+            size_bytes=journal.size,
+            files=journal.files,
+            commits=journal.commits,
+            written_bytes=journal.written_bytes,
+            write_seconds=journal.write_ns / 1e9,
+            waiting=self._begun - self._done + (1 if self._wanted else 0),
+            unconfirmed=self.kept.handling.unconfirmed(),
+            accepting=self.failure() is None,
+        )
+
+    async def kept_so_far(self) -> None:
+        """Wait until everything that has happened until now is on disk; a write is planned."""
+        self._hurry = True
+        awaited = self._begun + 1
+        while self._done < awaited and not self._closed:
+            if self.failed is not None:
+                raise self.failed
+            await self._shown.wait()
+        if self._done < awaited:
+            raise self.failed or NodeClosed(self.kept.name)
+
+    def when_kept(self, action: Callable[[], None]) -> None:
+        """Do this when everything that has happened until now is on disk; in order."""
+        self._next.then.append(action)
+        self._hurry = True
+
+    def collect(self, reports: list[Report]) -> None:
+        """A turn has ended: write what happened in it as soon as nothing else is being written."""
+        assert self._node is not None, "it has begun"
+        endpoint = self._node.endpoint
+        group = self._next
+        group.datagrams += endpoint.out
+        endpoint.out.clear()
+        group.reports += reports
+        reports.clear()
+        self._wanted = True
+        if self._writing is None and not self._closed:
+            self._write()
+
+    async def end_life(self) -> None:
+        """The node leaves. If nobody misses anything of it, it begins a new life next time."""
+        assert self._node is not None, "it has begun"
+        if self._node.endpoint.buffered() == 0:
+            self.kept.end("it has left")
+        self.collect(self._node.endpoint.reports)
+        await self.finish()
+
+    async def finish(self) -> None:
+        """Wait until everything is on disk, or will never be."""
+        while self._writing is not None and self.failed is None and self.full is None:
+            await self._shown.wait()
+
+    def close(self, *, write: bool) -> None:
+        """Give the journal up; `write`: what is not on disk yet first, though it shows no more."""
+        if self._closed:
+            return
+        self._closed = True
+        self._committer.stop()
+        try:
+            if write and self._node is not None and self.failed is None and self.full is None:
+                self._journal.commit_body(self._later + self._node.endpoint.survival.changes())
+        except AntecedeError as error:
+            log.error("%s", error)
+        finally:
+            self._journal.close()
+            self.kept.handling.end(NeverOnDisk(self.kept.name, self.failed))
+            self._shown.notify()
+
+    def leave_to_parent(self) -> None:
+        """This process was forked: the journal is the parent's."""
+        self._closed = True
+
+    # Writing, inside.
+
+    def _write(self) -> None:
+        """Write the group that has collected, if there is anything to write; then show it."""
+        assert self._node is not None, "it has begun"
+        endpoint = self._node.endpoint
+        group, self._next = self._next, Group()
+        self._begun += 1
+        self._wanted = False
+        self._writing = group
+        # All that is written now, and only that, may show when it is.
+        group.reports += endpoint.reports
+        endpoint.reports.clear()
+        group.losses = self.kept.untold.take_fresh()
+        group.deliveries = endpoint.inbox.unsettled()
+        survival = endpoint.survival
+        if self._journal.outgrown() and self._journal.prepare():
+            group.snapshot = survival.snapshot()
+        else:
+            group.body = self._later + survival.changes()
+            if not group.body or not (self._hurry or survival.urgent):
+                # That something is over may wait, and everything else shows at once.
+                self._write_later(group.body)
+                self._has_been_kept()
+                return
+        self._later = b""
+        self._hurry = False
+        self._attempt()
+
+    def _write_later(self, records: bytes) -> None:
+        """These are written with whatever comes next, or after a while."""
+        if records and not self._later:
+            self._loop.call_later(LATER_SECONDS, self._write_what_waits)
+        self._later = records
+
+    def _write_what_waits(self) -> None:
+        if self._later and not self._closed and self._node is not None:
+            self._hurry = True
+            self.collect(self._node.endpoint.reports)
+
+    def _attempt(self) -> None:
+        """Write what is to be written; `_has_tried` is told what came of it."""
+        group = self._writing
+        assert group is not None, "there is something to write"
+        self._committer.put(group.body, group.snapshot, self._has_tried)
+
+    def _has_tried(self, result: str | Exception) -> None:
+        if self._closed:
+            return
+        if isinstance(result, str):
+            self._say_room(result)
+            self._has_been_kept()
+        elif isinstance(result, AntecedeError):
+            self._could_not(result)
+        else:
+            self._could_not(JournalFailed(f"the journal cannot be written: {result!r}"))
+
+    def _could_not(self, error: AntecedeError) -> None:
+        if isinstance(error, JournalUnavailable):
+            # Nothing has changed, as if there were no room; and it may pass as that does.
+            error = JournalFull(str(error))
+        if isinstance(error, JournalFull):
+            if self.full is None:
+                log.error("%s; nothing is accepted until that is over", error)
+            self._become(error)
+            self._loop.call_later(FULL_SECONDS, self._try_again)
+            self._shown.notify()
+            return
+        log.critical("%s", error)
+        self.failed = error
+        self._accept()
+        self._shown.notify()
+        assert self._node is not None, "it has begun"
+        self._node.stop()
+
+    def _become(self, full: JournalFull | None) -> None:
+        """Full, or not: what could not be written down is not taken from the network either."""
+        assert self._node is not None, "it has begun"
+        self.full = full
+        self._say_room(self._short)
+        self._node.endpoint.deaf = full is not None
+
+    def _try_again(self) -> None:
+        """The same again; or everything, if that takes less room than what is there."""
+        if self._closed or self._writing is None or self._node is None:
+            return
+        if self._journal.would_shrink() and self._journal.prepare():
+            self._writing.snapshot = self._node.endpoint.survival.snapshot()
+        self._attempt()
+
+    def _has_been_kept(self) -> None:
+        """What was written may show; then the next group has its turn."""
+        group = self._writing
+        assert group is not None, "something was written"
+        if self.full is not None:
+            log.warning("there is room for the journal again")
+            self._become(None)
+        self._writing = None
+        self._done += 1
+        self._show(group)
+        self._shown.notify()
+        if self._writing is None and not self._closed and self._wanted:
+            self._write()
+
+    def _show(self, group: Group) -> None:
+        """What is on disk now may be seen."""
+        node = self._node
+        assert node is not None, "it has begun"
+        node.endpoint.inbox.settle(group.deliveries)
+        if self._closed:
+            return
+        if group.datagrams:
+            node.transport.send(group.datagrams)
+        for action in group.then:
+            self._call(action)
+        if group.reports:
+            node.tell(group.reports)
+            self._strike_out(group.losses)
+        if node.endpoint.inbox.messages:
+            node.deliveries.announce()
+        if node.progress.waiters:
+            node.progress.notify()
+
+
+def do_now(action: Callable[[], None]) -> None:
+    """Listeners have seen what they were told when they return."""
+    action()
+
+
+KEY_BYTES_MAX: Final = 1 << 10
+VALUE_BYTES_MAX: Final = 1 << 20
+"""What is kept here is written again whenever the journal is: positions, not data."""
+
+
+class OnDisk:
+    """Awaited, it ends when everything that has happened until then is on disk."""
+
+    def __init__(self, keeper: Keeper, plan: Callable[[], None]) -> None:
+        self._keeper: Final = keeper
+        self._plan: Final = plan
+
+    def __await__(self) -> Generator[None, None, None]:
+        self._plan()
+        return self._keeper.kept_so_far().__await__()
+
+
+class NeverOnDisk:
+    """The same when the journal is closed: awaited, it says so. It does not hold the node."""
+
+    def __init__(self, name: str, failed: AntecedeError | None) -> None:
+        self._name: Final = name
+        self._failed: Final = failed
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+        raise self._failed or NodeClosed(self._name)
+
+
+class AppJournal:
+    """The application's own part of a journal.
+
+    What is put by the task, or the plain function, that is handling a message becomes durable in
+    the same commit as the confirmation of that message: after a crash either both count or neither.
+    """
+
+    def __init__(self, keeper: Keeper, confirming: Confirming, plan: Callable[[], None]) -> None:
+        self._keeper: Final = keeper
+        self._kept: Final = keeper.kept.handling
+        self._kept.on_disk = OnDisk(keeper, plan)
+        self._kept.pass_on = self._confirm_anywhere
+        self._owner: Final = get_ident()
+        self._loop: Final = asyncio.get_running_loop()
+        self._confirming: Final = confirming
+        # To be called when there is something to write.
+        self._plan: Final = plan
+
+    def put(self, key: str, value: bytes) -> Awaitable[None]:
+        """Keep `value` under `key`; `JournalFull` if nothing can be kept now.
+
+        Done when it returns, so a plain function may call it; awaiting it costs nothing.
+        """
+        if not isinstance(key, str) or not 0 < len(key.encode()) <= KEY_BYTES_MAX:
+            raise LocalError(f"a key is a text of 1 to {KEY_BYTES_MAX} bytes, not {key!r}")
+        if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
+            raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
+        self._keeper.check()
+        self._kept.put(key, value, self._confirming.number_in_hand())
+        return DONE
+
+    def remove(self, key: str) -> Awaitable[None]:
+        """Keep nothing under `key` any more."""
+        self._keeper.check()
+        if self._kept.value(key) is not None:
+            self._kept.put(key, None, self._confirming.number_in_hand())
+        return DONE
+
+    def get(self, key: str, default: bytes | None = None) -> bytes | None:
+        """What was put under `key` last, in this life of the node or one before."""
+        found = self._kept.value(key)
+        return default if found is None else found
+
+    def keys(self) -> list[str]:
+        """The keys under which something is kept."""
+        return sorted(self._kept.keys())
+
+    def told_when(self, after: Callable[[Callable[[], None]], None]) -> None:
+        """What is given up counts as told when `after`, called with an action then, does that.
+
+        By default it does when the listeners have returned.
+        """
+        self._keeper.after_telling = after
+
+    def serve_threads(self) -> None:
+        """From now on messages are confirmed by hand."""
+        self._confirming.by_asking = False
+
+    def _confirm_anywhere(self, number: int) -> None:
+        """`done()` was called, perhaps by a thread that does the work of a handler."""
+        if get_ident() == self._owner:
+            self._kept.confirm_here(number)
+        else:
+            with suppress(RuntimeError):  # The loop has ended: it comes again.
+                self._loop.call_soon_threadsafe(self._kept.confirm_here, number)
+
+    async def sync(self) -> None:
+        """Wait until everything that has been sent, confirmed or put so far is on disk.
+
+        What was put while a message is in hand is not part of that before the message is confirmed.
+        """
+        self._keeper.check()
+        self._plan()
+        await self._keeper.kept_so_far()

@@ -1,0 +1,700 @@
+"""A node: what an application sees of causal messaging.
+
+One task of the application's may send while another receives; everything runs in one loop, and
+messages are handed over at one point only, in causal order. `send` returns when the message is
+buffered, and waits only when there is no room. What has to leave does so at the end of the loop's
+turn, many messages to a datagram.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Coroutine, Mapping, Sequence
+from threading import get_ident
+from typing import Final, Self
+
+from antecede.core.errors import Fenced, LocalError
+from antecede.core.process import NEVER_NS
+from antecede.durability.unconfirmed import InboundMessage
+from antecede.endpoint.endpoint import Endpoint
+from antecede.events import NodeFenced, Report, Stranger
+from antecede.membership.contact import STATES
+from antecede.runtime.backpressure import Room
+from antecede.runtime.belonging import Belonging
+from antecede.runtime.callbacks import Callbacks
+from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.config.addresses import Address
+from antecede.runtime.config.expulsion_policy import Expelling
+from antecede.runtime.config.names import checked_name
+from antecede.runtime.config.peers import PeerState, read_keys
+from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
+from antecede.runtime.confirming import InHand
+from antecede.runtime.deliveries import Deliveries, Handler
+from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
+from antecede.runtime.introducing import Introductions
+from antecede.runtime.journal_committer import AppJournal, Keeper, Parts
+from antecede.runtime.key_settings import give_keys
+from antecede.runtime.leaving import Leaving, Linger
+from antecede.runtime.listeners import Listener, Listeners
+from antecede.runtime.notifier import Notifier
+from antecede.runtime.observe.event_recorder import LiveTrace, TraceKeeping
+from antecede.runtime.observe.explain import (
+    Explanation,
+    blocked_by,
+    explain,
+    no_majority,
+    obstacles,
+)
+from antecede.runtime.observe.stalls import Stalls
+from antecede.runtime.observe.stats import Figures, Health, Stats, health_of
+from antecede.runtime.outbound import Outbound, Surroundings
+from antecede.runtime.reading import ReadingInTurns
+from antecede.runtime.reloading import reload
+from antecede.runtime.security.noise_handshake import KeyGuard
+from antecede.runtime.seeking import follow, forget, troubles
+from antecede.runtime.targets import Payload
+
+AFTER_FAILURE_NS: Final = 100_000_000
+"""When the timer rings again after something has failed in it: soon, but not at once for ever."""
+
+ASLEEP_NS: Final = 1_000_000_000
+"""A timer that rings this much too late has slept: a loop that was blocked, a stopped process."""
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """One process among others; open one with `open_node`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        endpoint: Endpoint,
+        transport: Transport,
+        trace: LiveTrace | None,
+        guard: KeyGuard | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:
+        self._guard: Final = guard
+        self._keeper: Final = keeper
+        # Whose peers and keys are in use: the settings, or what was loaded since.
+        self._configured = settings
+        self.settings: Final = settings
+        self._endpoint: Final = endpoint
+        self._transport: Final = transport
+        self._loop: Final = asyncio.get_running_loop()
+        self._now: Final = transport.now_ns
+        self._belonging: Final = Belonging(settings.name, self._leave_to_parent)
+        # On the way of every message: looked up once.
+        self._quick_send: Final = endpoint.sending.quick_send
+        # The transport hands datagrams to whoever reads them in turns, peer by peer.
+        self._turns: Final = ReadingInTurns(
+            self._on_input_end, self._on_time, endpoint, transport.now_ns, self._loop
+        )
+        kept = None if keeper is None else keeper.kept
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
+        self._callbacks: Final = Callbacks(settings.name)
+        self._expelling: Final = Expelling(
+            settings.policy, endpoint, self._callbacks, transport.now_ns()
+        )
+        self._progress = Notifier(self._loop)
+        self._room: Final = Room(
+            settings, endpoint, self._deliveries, self._progress, self._check_open
+        )
+        self._outbound: Final = self._make_outbound()
+        self._leaving: Final = Leaving(
+            endpoint, self._room, self._progress, self._now, self._flush, keeper is not None
+        )
+        self._flush_planned = False
+        # When the timer was to ring: one that rings much later was asleep.
+        self._wake_ns = NEVER_NS
+        self._closing = False
+        self._closed = False
+        self._listeners: Final = Listeners(settings.name, self._callbacks)
+        self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
+        self._figures: Final = Figures(
+            settings,
+            endpoint,
+            self._deliveries,
+            self._room,
+            self._listeners,
+            self._callbacks,
+            transport,
+            self._turns.intake,
+            keeper,
+            self._stalls.durations,
+            self._now,
+        )
+        self._trace: Final = TraceKeeping(trace, self._loop)
+        self._introductions: Final = Introductions(settings.name, endpoint, transport, self._trace)
+        transport.start(self._turns)
+        for name in settings.peers:
+            self._introductions.introduce(name, settings.address_of(name))
+        self._journal: Final = self._begin_journal()
+        self._trace.begin()
+        self._plan_flush()
+
+    # Who this is.
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "closing" if self._closing else "open"
+        return f"<Node {self.name!r} at {self.address}, {state}>"
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self.settings.name
+
+    @property
+    def incarnation(self) -> int:
+        """Which life of this name it is: with a journal the same after a crash, else a new one."""
+        return self._endpoint.incarnation
+
+    @property
+    def address(self) -> Address:
+        """Where this node can be reached: host and port."""
+        return self._transport.address
+
+    @property
+    def fenced(self) -> NodeFenced | None:
+        """Who has expelled this node, and why; None if nobody has."""
+        return self._endpoint.fenced
+
+    @property
+    def journal(self) -> AppJournal:
+        """What the application keeps in the journal; `LocalError` if the node has none."""
+        self._belonging.check()
+        if self._journal is None:
+            raise LocalError(f"{self.name} has no journal: open it with journal=FOLDER")
+        return self._journal
+
+    @property
+    def closed(self) -> bool:
+        """Whether the node has left."""
+        return self._closed
+
+    @property
+    def peers(self) -> Mapping[str, PeerState]:
+        """All peers by name, and how each stands: new, here, silent or away."""
+        contacts = self._endpoint.directory.by_name
+        return {name: STATES[contact.state()] for name, contact in contacts.items()}
+
+    @property
+    def online(self) -> tuple[str, ...]:
+        """The names of the peers that are here: who gets what is sent now. Some may be silent."""
+        contacts = self._endpoint.directory.by_name
+        return tuple(name for name, contact in contacts.items() if contact.session.is_here())
+
+    def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
+        """Introduce a peer; without an address it has to say hello first.
+
+        Where nodes have keys of their own, `keys` are the public ones that this peer may have.
+        """
+        self._check_open()
+        before = () if self._guard is None else self._guard.ring.known_keys(checked_name(name))
+        give_keys(self._guard, self.settings, name, read_keys(keys))
+        try:
+            self._introductions.introduce(name, address)
+        except Exception:
+            if self._guard is not None:
+                self._guard.ring.set_keys(name, before)
+            raise
+        self._plan_flush()
+
+    def remove_peer(self, name: str) -> None:
+        """Forget a peer that has left; one that has not is expelled first (see `expel`)."""
+        self._belonging.check()
+        self._check_known(name)
+        address = self._endpoint.directory.by_name[name].address
+        self._endpoint.remove_peer(name, self._now())
+        forget(address, self._endpoint.directory, self._transport)
+        self._after_change()
+
+    def set_keys(self, name: str, keys: KeysLike) -> None:
+        """From now on a peer has these public keys, and no others.
+
+        As by `reload`: one that is talked to under another is expelled, and may come back with one
+        of these. Nothing has changed if this raises.
+        """
+        self._check_open()
+        self._check_known(name)
+        give_keys(self._guard, self.settings, name, read_keys(keys))
+        self._endpoint.follow_keys(self._now())
+        self._after_change()
+
+    def reload(self, settings: Settings) -> None:
+        """Take over the peers and the keys that these settings name, without a restart.
+
+        New peers are introduced; those that the settings named before and do not any more are
+        forgotten, as by `remove_peer`. New keys count for every greeting from now on. A peer that
+        is talked to under a key that it does not have any more is expelled, and may come back
+        with another. Nothing has changed if this raises.
+        """
+        self._check_open()
+        reload(self, settings)
+
+    async def expel(self, name: str, reason: str = "") -> None:
+        """Go on without a peer, for ever and whatever it does; all others are told, and follow.
+
+        For a peer that is dead or cannot be reached: what it owed counts as given, so nothing waits
+        for it any more. Should it live after all, it is told to stop (`Fenced` there); causal order
+        is kept everywhere, rightly or wrongly suspected. A new node of its name may come back.
+        """
+        self._expel(name, reason)
+
+    def _expel(self, name: str, reason: str) -> None:
+        self._check_open()
+        self._check_known(name)
+        self._endpoint.expel(name, reason, self._now())
+        self._after_change()
+
+    # Sending.
+
+    async def send(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> int:
+        """Send to one peer or, as one message, to several; the message's id.
+
+        Returns when the message is buffered: it will be delivered, exactly once and in causal
+        order, as long as its targets live. Waits for room, for peers that were just added
+        (`meet_within`) and, with a journal, for the disk; `TimedOut` if room or a peer does not
+        come in time. Targets that are away are left out, which the event `Undeliverable` says;
+        if nobody is left, `PeerAway`.
+        """
+        if get_ident() != self._belonging.owner:
+            self._belonging.refuse()
+        if self._keeper is not None:
+            sequence = await self.send_buffered(target, payload, timeout)
+            await self._keeper.kept_so_far()
+            return sequence
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        if sequence == 0:
+            return (await self._outbound.send(target, payload, timeout))[0]
+        if not self._flush_planned:
+            self._plan_flush()
+        return sequence
+
+    async def send_buffered(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> int:
+        """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
+        self._belonging.check()
+        return (await self._send_naming(target, payload, timeout))[0]
+
+    async def _send_naming(
+        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+    ) -> tuple[int, list[str]]:
+        """Like `send_buffered`; with the message's id the names of those who are left out."""
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        if sequence == 0:
+            return await self._outbound.send(target, payload, timeout)
+        if not self._flush_planned:
+            self._plan_flush()
+        return sequence, []
+
+    def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
+        """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
+        if get_ident() != self._belonging.owner:
+            self._belonging.refuse()
+        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        if sequence == 0:
+            sequence = self._outbound.try_send(target, payload)
+            if self._endpoint.sending.wants_flush():
+                self._write_out()
+        if not self._flush_planned:
+            self._plan_flush()
+        return sequence
+
+    async def meet(self, *names: str, timeout: float | None = None) -> None:
+        """Wait until none of these peers (without names: none at all) is new any more.
+
+        Each is here then, or away: it does not take longer than `meet_within`. A handler that uses
+        `try_send` does this first.
+        """
+        self._check_open()
+        await self._outbound.meet(names, timeout)
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
+
+        `TimedOut` names who has not got it; `Undelivered`, once, what had to be given up since.
+        """
+        self._check_open()
+        await self._leaving.drained(timeout, "flush")
+        if self._closed and self._endpoint.buffered() > 0:
+            raise NodeClosed(self.name)
+        if undelivered := self._listeners.take_undelivered():
+            raise undelivered
+
+    # Receiving.
+
+    def __aiter__(self) -> Deliveries:
+        self._belonging.check()
+        self._deliveries.check_asker()
+        return self._deliveries
+
+    def __anext__(self) -> Coroutine[None, None, InboundMessage]:
+        self._belonging.check()
+        confirming = self._deliveries.confirming
+        if confirming is None:
+            return self._deliveries.__anext__()
+        return self._deliveries.next_kept(confirming, confirming.ask())
+
+    def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
+        """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will.
+
+        With a journal the task that calls this is done with what it took before, whichever task
+        awaits it.
+        """
+        self._belonging.check()
+        confirming = self._deliveries.confirming
+        return self._received(timeout, None if confirming is None else confirming.ask())
+
+    async def _received(self, timeout: float | None, asked: InHand | None) -> InboundMessage:
+        try:
+            return await self._deliveries.next_message(timeout, asked)
+        except TimedOut as error:
+            known = "; ".join(self._obstacles(tuple(self.peers)))
+            raise TimedOut(error.action, error.seconds, known) from None
+
+    def receive_ready(self) -> list[InboundMessage]:
+        """Messages that are there already, in order; empty if none are. Never waits."""
+        self._belonging.check()
+        return self._deliveries.take_ready()
+
+    def on_message(self, handler: Handler) -> None:
+        """Call `handler` with every message: one at a time, in order, awaited if it is async.
+
+        A handler that raises does not stop the next message; the exception is logged.
+        """
+        self._check_open()
+        self._deliveries.hand_to(handler)
+
+    def on_event(self, listener: Listener) -> None:
+        """Call `listener` with everything worth knowing about peers: `antecede.events`."""
+        self._belonging.check()
+        self._listeners.add(listener)
+        if self._keeper is not None:
+            self._keeper.tell_untold()
+
+    # Looking inside.
+
+    def stats(self) -> Stats:
+        """What has been counted so far, and how things stand."""
+        return self._figures.stats()
+
+    async def stats_in_turns(self) -> Stats:
+        """The same, with a turn of the loop after some peers: for nodes that have many."""
+        return await self._figures.stats_in_turns()
+
+    def health(self, stats: Stats | None = None) -> Health:
+        """Whether the node can do its work, in a word and with reasons; `stats` saves counting."""
+        return health_of(
+            self.stats() if stats is None else stats,
+            closed=self._closed,
+            trace_failure=self._trace.failure,
+            journal_failure=None if self._keeper is None else self._keeper.failure(),
+            takes_no_news=self._endpoint.takes_no_news(),
+            fenced=self._endpoint.fenced,
+            policy_failure=self._expelling.failure,
+            blocked=blocked_by(
+                self._endpoint, self._now(), self._stalls.durations, no_majority(self._endpoint)
+            ),
+            held_up=self._endpoint.inbox.held_up(),
+            splits=self._endpoint.directory.splits(),
+        )
+
+    def explain(self) -> Explanation:
+        """Why is something waiting? Print it."""
+        return explain(
+            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+        )
+
+    def _obstacles(self, names: Sequence[str]) -> list[str]:
+        """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
+        endpoint = self._endpoint
+        return obstacles(endpoint, names) + troubles(names, endpoint.directory, self._transport)
+
+    def _check_journal(self) -> None:
+        """Raise why the journal made this node stop, if it did."""
+        if self._keeper is not None and self._keeper.failed is not None:
+            raise self._keeper.failed
+
+    # Leaving.
+
+    def leave_on_signals(self, *signals: signal.Signals) -> None:
+        """Let SIGTERM and Ctrl-C (or these) end the iteration over messages, so that the program
+        goes on after its `async for` and leaves as it should; a second signal interrupts it."""
+        for number in signals or (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._on_signal, number)
+
+    def abandon(self) -> None:
+        """Stop at once, as if the process had been killed: peers hear nothing more."""
+        self._belonging.check()
+        self._closing = True
+        self._room.close()
+        self._stop()
+        self._close_files(write=False)
+
+    async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
+        """Deliver everything, say bye, and leave when the handler has seen what was delivered.
+
+        `linger="released"` leaves when no peer has anything more for this node; `"bye"` stays, and
+        goes on receiving, until every peer has said bye too. `Stranded` names the peers that are
+        left without, if the time (the setting `linger` by default) is over before.
+        """
+        self._belonging.check()
+        if self._closed:
+            return
+        limit = self.settings.linger if timeout is None else timeout
+        deadline = self._loop.time() + limit
+        self._closing = True
+        self._room.close()
+        stranded: list[str] = []
+        reasons: list[str] = []
+        try:
+            stranded = await self._leaving.say_bye(deadline, linger)
+            reasons = self._obstacles(stranded)
+            if self._keeper is not None and not self._closed:
+                await self._keeper.end_life()
+            self._flush()
+            self._say_last_word()
+            self._stop()
+            await self._deliveries.handed_over(deadline - self._loop.time())
+        finally:
+            self._stop()
+            self._close_files(write=True)
+            await self._transport.gone()
+        if stranded:
+            raise Stranded(stranded, limit, reasons)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
+        try:
+            await self.close()
+        except Stranded as stranded:
+            if error is None:
+                raise
+            # What went wrong first is what the application should see.
+            log.warning("%s: %s", self.name, stranded)
+
+    # What the transport calls.
+
+    def _on_input_end(self, now_ns: int) -> None:
+        """Everything that had come has been taken in, or waits for its turn."""
+        if self._closed:
+            return
+        if self._keeper is None and self._endpoint.inbox.messages:
+            # What a handler or a waiting task answers rides with the acknowledgements, in the
+            # flush below.
+            planned, self._flush_planned = self._flush_planned, True
+            try:
+                resumes_later = self._deliveries.hand_over()
+            finally:
+                self._flush_planned = planned
+            if resumes_later:
+                self._plan_flush()
+            if resumes_later or self._closed:
+                self._after_step()
+                return
+            now_ns = self._now()  # The application may have taken long.
+        self._flush_at(now_ns)
+        self._after_step()
+
+    def _on_time(self, now_ns: int) -> None:
+        """A timer has rung."""
+        if self._closed:
+            return
+        late_ns, self._wake_ns = now_ns - self._wake_ns, NEVER_NS
+        try:
+            if late_ns > ASLEEP_NS:
+                self._endpoint.has_slept(late_ns, now_ns)
+            self._endpoint.expire(now_ns)
+            self._expelling.look(now_ns)
+            self._stalls.look(now_ns)
+            self._after_step()
+        except BaseException:
+            self._wake_at(now_ns + AFTER_FAILURE_NS)
+            raise
+        self._flush_at(self._now())
+
+    def _wake_at(self, time_ns: int) -> None:
+        """Let the timer ring then, or earlier."""
+        self._wake_ns = min(self._wake_ns, time_ns)
+        self._transport.wake_at(time_ns)
+
+    # Sending, inside.
+
+    def _make_outbound(self) -> Outbound:
+        return Outbound(
+            self.settings,
+            self._endpoint,
+            self._room,
+            self._progress,
+            Surroundings(
+                now=self._now,
+                check=self._check_may_send,
+                flush=self._flush,
+                plan_flush=self._plan_flush,
+                after_step=self._after_step,
+                notify=self._deliveries.notify,
+                obstacles=self._obstacles,
+            ),
+        )
+
+    def _check_known(self, name: str) -> None:
+        if name not in self._endpoint.directory.by_name:
+            raise UnknownPeer(name, tuple(self._endpoint.directory.by_name))
+
+    def _check_may_send(self) -> None:
+        self._check_open()
+        if self._keeper is not None:
+            self._keeper.check()
+
+    def _check_open(self) -> None:
+        self._belonging.check()
+        self._check_journal()
+        if self._endpoint.fenced is not None:
+            raise Fenced(fenced_sentence(self.name, self._endpoint.fenced))
+        if self._closing:
+            raise NodeClosed(self.name)
+
+    # Output, inside.
+
+    def _plan_flush(self) -> None:
+        if not self._flush_planned and not self._closed:
+            self._flush_planned = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_planned = False
+        if not self._closed:
+            self._flush_at(self._now())
+
+    def _write_out(self) -> None:
+        """So much was sent in this turn that it leaves; with a journal a turn is one commit."""
+        if self._keeper is None:
+            self._flush()
+        else:
+            self._endpoint.write(self._now())
+
+    def _flush_at(self, now_ns: int) -> None:
+        endpoint = self._endpoint
+        try:
+            endpoint.write(now_ns)
+            if self._keeper is not None:
+                self._keeper.collect(endpoint.reports)
+            elif endpoint.out:
+                self._transport.send(endpoint.out)
+        except BaseException:
+            self._wake_at(now_ns + AFTER_FAILURE_NS)
+            raise
+        self._wake_at(endpoint.wake_ns())
+
+    def _on_consumed(self) -> None:
+        """Messages were taken: peers get credit for theirs, and there is room for our own."""
+        self._plan_flush()
+        if self._progress.waiters:
+            self._progress.notify()
+
+    def _after_step(self) -> None:
+        """Tell everybody who waits for something that may have happened."""
+        if self._progress.waiters:
+            self._progress.notify()
+        if not self._endpoint.reports:
+            return
+        if self._keeper is None:
+            self._announce()
+        else:
+            self._plan_flush()
+
+    def _after_change(self) -> None:
+        """The application has changed something: tell, and let it show soon."""
+        self._after_step()
+        self._plan_flush()
+
+    def _announce(self) -> None:
+        reports = list(self._endpoint.reports)
+        self._endpoint.reports.clear()
+        self._tell(reports)
+
+    def _tell(self, reports: list[Report]) -> None:
+        for report in reports:
+            if isinstance(report, NodeFenced):
+                self._closing = True
+                self._loop.call_soon(self._stop_fenced)
+            follow(report, self._endpoint.directory, self._transport)
+            if not isinstance(report, Stranger) or self._introductions.has_let_in(report):
+                self._listeners.tell(report)
+
+    # Leaving, inside.
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        log.info("%s: %s: leaving", self.name, number.name)
+        self._loop.remove_signal_handler(number)
+        self._deliveries.stop_iterating()
+
+    def _say_last_word(self) -> None:
+        """Nothing is delivered here from now on: nobody need wait for that."""
+        if not self._closed:
+            self._endpoint.stop(self._now())
+            self._transport.send(self._endpoint.out)
+
+    def _stop(self) -> None:
+        if self._closed:
+            return
+        self._closed = self._room.closed = True
+        self._transport.close()
+        self._deliveries.end()
+        self._progress.notify()
+        self._trace.stop()
+
+    def _leave_to_parent(self) -> None:
+        """This is a forked process: nothing that it does may show."""
+        self._closed = self._closing = True
+        self._room.closed = self._room.closing = self._room.careful = True
+        self._transport.leave_to_parent()
+        if self._keeper is not None:
+            self._keeper.leave_to_parent()
+
+    def _stop_fenced(self) -> None:
+        """Others go on without this node: nothing that it did now would count."""
+        self._stop()
+        self._close_files(write=True)
+
+    def _close_files(self, *, write: bool) -> None:
+        if self._keeper is not None:
+            self._keeper.close(write=write)
+        self._trace.close()
+
+    # The journal, inside.
+
+    def _begin_journal(self) -> AppJournal | None:
+        """Restore what is in the journal; from now on everything is written before it shows."""
+        keeper = self._keeper
+        if keeper is None:
+            return None
+        for known in keeper.kept.peers():
+            if known.name not in self._endpoint.directory.by_name:
+                # It was added later, or let in: it will say hello.
+                seen_at = (self.address.host, 0) if known.stranger else None
+                self._introductions.introduce(known.name, None, seen_at)
+                self._endpoint.directory.by_name[known.name].recalled = True
+        confirming = self._deliveries.confirming
+        assert confirming is not None, "there is a journal"
+        confirming.by_asking = confirming.by_returning = self.settings.confirm == "next"
+        keeper.begin(
+            Parts(
+                endpoint=self._endpoint,
+                transport=self._transport,
+                deliveries=self._deliveries,
+                progress=self._progress,
+                callbacks=self._callbacks,
+                tell=self._tell,
+                stop=self.abandon,
+            )
+        )
+        keeper.kept.handling.wake = self._plan_flush
+        return AppJournal(keeper, confirming, self._plan_flush)

@@ -1,0 +1,562 @@
+"""A node's figures for Prometheus, and whether it is well.
+
+Every figure stands here with its name and meaning. Where OpenTelemetry's conventions for messaging
+have a name for one, it is used as Prometheus spells it (dots become underscores, a counter ends in
+`_total`); all others begin with `antecede_`. `NodeCollector` reads `node.stats()` when somebody
+asks, so that messages cost nothing.
+
+`serve_metrics` answers `/metrics`, `/healthz`, `/readyz` and `/explain` over HTTP, in the loop of
+the node: a loop that hangs does not answer, which is what a health check should find. A node with a
+thousand peers has fourteen thousand lines to tell. They are written some at a time, with turns of
+the loop between: how long the loop is held up does not depend on the peers.
+
+The conventions' histograms of durations are not offered: they would have to look at the clock twice
+for every message. The event log has every latency, and more of it.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from importlib import import_module
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
+from urllib.parse import parse_qsl
+
+from antecede.runtime.carriers.accepting import Callers, listen
+from antecede.runtime.config.addresses import Address
+from antecede.runtime.errors import CannotBind, MissingExtra
+from antecede.runtime.notifier import one_turn
+from antecede.runtime.observe.explain import Explanation
+from antecede.runtime.observe.stats import Health, PeerStats, Stats
+
+PORT: Final = 9464
+"""Where OpenTelemetry's exporter for Prometheus listens by default."""
+
+REQUEST_BYTES_MAX: Final = 8192
+REQUEST_SECONDS_MAX: Final = 10.0
+CONNECTIONS_MOST: Final = 64
+"""Connections that may ask at once, so that idle ones do not use up the node's descriptors."""
+
+SCRAPE_SECONDS_MAX: Final = 10.0
+LINES_PER_TURN: Final = 256
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+TEXT_TYPE: Final = "text/plain; charset=utf-8"
+JSON_TYPE: Final = "application/json"
+PATHS: Final = "/metrics, /healthz, /readyz and /explain"
+
+MetricFamily: TypeAlias = Any
+"""prometheus_client is loaded only when metrics are wanted, and may not be installed."""
+Headers: TypeAlias = dict[str, str]
+
+log = logging.getLogger(__name__)
+
+
+class Watched(Protocol):
+    """What has figures and a state of health: a node."""
+
+    def stats(self) -> Stats:
+        """How things stand."""
+
+    async def stats_in_turns(self) -> Stats:
+        """The same, without holding up the loop."""
+
+    def explain(self) -> Explanation:
+        """Why is something waiting?"""
+
+    def health(self, stats: Stats | None = None) -> Health:
+        """Whether it can do its work, going by these figures if there are some."""
+
+
+# The figures.
+
+SYSTEM: Final = "antecede"
+COUNTER: Final = "counter"
+GAUGE: Final = "gauge"
+
+OPERATIONS: Final = {
+    "messaging_client_sent_messages": "send",
+    "messaging_client_consumed_messages": "receive",
+}
+"""For names of OpenTelemetry's: which operation of the messaging client is counted."""
+
+
+class Figure(NamedTuple):
+    """Something to tell about a node, or about every peer of it."""
+
+    kind: str
+    name: str
+    attribute: str
+    """Where the statistics have it."""
+    meaning: str
+
+    @property
+    def told(self) -> str:
+        """Its name in the text format of Prometheus."""
+        return f"{self.name}_total" if self.kind == COUNTER else self.name
+
+    def read(self, of: Stats | PeerStats) -> float:
+        """Its value; of several things their number, and times in seconds."""
+        found = attrgetter(self.attribute)(of)
+        if isinstance(found, tuple):
+            return float(len(found))
+        return found / 1e9 if self.attribute.endswith("_ns") else float(found)
+
+
+def figures_of(kind: str, *rows: tuple[str, str, str]) -> tuple[Figure, ...]:
+    """Figures of one kind: name, attribute, meaning."""
+    return tuple(Figure(kind, *row) for row in rows)
+
+
+NODE_COUNTERS: Final = figures_of(
+    COUNTER,
+    ("messaging_client_sent_messages", "messages_sent", "Messages the application has sent."),
+    (
+        "messaging_client_consumed_messages",
+        "messages_received",
+        "Messages delivered to the application.",
+    ),
+    (
+        "antecede_copies_sent",
+        "copies_sent",
+        "Copies of messages, large ones by parts, one for each target.",
+    ),
+    ("antecede_undeliverable", "undeliverable", "Copies given up because their target is gone."),
+    (
+        "antecede_left_out",
+        "left_out",
+        "Copies of messages that were not sent, as their targets were away.",
+    ),
+    ("antecede_expulsions", "expulsions", "Peers that were expelled, by whomever."),
+    (
+        "antecede_payloads_too_large",
+        "too_large",
+        "Payloads of peers beyond the limit, which were not handed over.",
+    ),
+    ("antecede_handler_failures", "handler_failures", "Messages whose handler has raised."),
+    (
+        "antecede_callback_failures",
+        "callback_failures",
+        "Calls of other application code that have raised: listeners, policies, sources.",
+    ),
+    (
+        "antecede_datagrams_unsendable",
+        "unsendable",
+        "Datagrams that the operating system would not send.",
+    ),
+    (
+        "antecede_datagrams_crowded_out",
+        "crowded_out",
+        "Datagrams dropped unread: their sender sent more than its share.",
+    ),
+    ("antecede_datagrams_malformed", "malformed", "Datagrams that no correct peer sends."),
+    ("antecede_datagrams_stale", "stale", "Datagrams of, or for, an incarnation that is no more."),
+    (
+        "antecede_greetings_refused",
+        "refused",
+        "Greetings of nodes that may not, or cannot, take part.",
+    ),
+    ("antecede_journal_commits", "journal.commits", "Writes to the journal."),
+    ("antecede_journal_written_bytes", "journal.written_bytes", "Bytes written to the journal."),
+    (
+        "antecede_journal_write_seconds",
+        "journal.write_seconds",
+        "Time that writes to the journal took, synced if that is wanted.",
+    ),
+)
+
+NODE_GAUGES: Final = figures_of(
+    GAUGE,
+    (
+        "antecede_buffered_messages",
+        "buffered",
+        "Messages accepted and not yet acknowledged by all targets.",
+    ),
+    (
+        "antecede_buffered_parts",
+        "buffered_parts",
+        "The same, but a large message counts as its parts.",
+    ),
+    (
+        "antecede_buffered_bytes",
+        "buffered_bytes",
+        "Payload bytes accepted and not yet acknowledged by all targets.",
+    ),
+    (
+        "antecede_buffer_limit_parts",
+        "buffer_limit",
+        "Parts that may be buffered before send waits; a message that is not large is one.",
+    ),
+    (
+        "antecede_buffer_limit_bytes",
+        "buffer_limit_bytes",
+        "Payload bytes that may be buffered before send waits.",
+    ),
+    (
+        "antecede_held_back_messages",
+        "held_back",
+        "Messages held back because a permit is missing.",
+    ),
+    (
+        "antecede_held_back_oldest_seconds",
+        "held_back_ns",
+        "How long ago the oldest message that is held back was sent.",
+    ),
+    ("antecede_inbox_messages", "inbox", "Messages delivered and not yet read by the application."),
+    ("antecede_peers", "peers", "Peers known by name."),
+    ("antecede_peers_met", "peers_met", "Peers that have answered."),
+    ("antecede_peers_silent", "silent_peers", "Peers not heard for longer than allowed."),
+    ("antecede_journal_bytes", "journal.size_bytes", "Bytes of the journal on disk."),
+    ("antecede_journal_files", "journal.files", "Files that the journal has begun so far."),
+    (
+        "antecede_journal_waiting",
+        "journal.waiting",
+        "Groups of changes that are being written, or wait for that.",
+    ),
+    (
+        "antecede_journal_unconfirmed_messages",
+        "journal.unconfirmed",
+        "Deliveries that would come again after a crash.",
+    ),
+    (
+        "antecede_journal_accepting",
+        "journal.accepting",
+        "1 if there is room for more, or no journal.",
+    ),
+)
+
+PEER_COUNTERS: Final = figures_of(
+    COUNTER,
+    ("antecede_datagrams_sent", "datagrams_sent", "Datagrams sent."),
+    ("antecede_datagrams_received", "datagrams_received", "Datagrams received."),
+    ("antecede_datagrams_duplicated", "duplicates", "Datagrams that came more than once."),
+    ("antecede_datagrams_lost", "lost", "Datagrams declared lost."),
+    ("antecede_datagrams_lost_spuriously", "spurious", "Datagrams declared lost that had arrived."),
+    ("antecede_copies_retransmitted", "retransmitted", "Copies of messages transmitted again."),
+)
+
+PEER_GAUGES: Final = figures_of(
+    GAUGE,
+    (
+        "antecede_peer_undelivered_messages",
+        "undelivered",
+        "Messages for the peer that it has not acknowledged.",
+    ),
+    (
+        "antecede_peer_held_back_messages",
+        "held_back",
+        "Messages held back until the peer answers: this node, or whoever waits for it.",
+    ),
+    (
+        "antecede_peer_held_back_oldest_seconds",
+        "held_back_ns",
+        "How long ago the oldest message that is held back because of the peer was sent.",
+    ),
+    (
+        "antecede_peer_round_trip_seconds",
+        "round_trip_ns",
+        "The smoothed time to the peer and back.",
+    ),
+    (
+        "antecede_peer_congestion_window_bytes",
+        "window",
+        "Bytes that may be on the way to the peer.",
+    ),
+    ("antecede_peer_in_flight_bytes", "in_flight", "Bytes on the way to the peer."),
+    ("antecede_peer_met", "met", "1 if the peer has answered."),
+    ("antecede_peer_silent", "silent", "1 if the peer is silent."),
+)
+
+HEALTHY: Final = Figure(GAUGE, "antecede_healthy", "", "1 if the node can do its work.")
+READY: Final = Figure(
+    GAUGE, "antecede_ready", "", "1 if besides nothing is blocked: nothing waits for who is silent."
+)
+PEERS_BY_STATE: Final = Figure(
+    GAUGE, "antecede_peers_by_state", "", "Peers that are new, here, silent or away."
+)
+
+
+def node_figures(stats: Stats, health: Health) -> Iterator[tuple[Figure, dict[str, str], float]]:
+    """Every figure of a node with its labels, as it stands."""
+    common = {"messaging_client_id": stats.name, "messaging_system": SYSTEM}
+    for figure in (*NODE_COUNTERS, *NODE_GAUGES):
+        labels = common
+        if figure.name in OPERATIONS:
+            labels = common | {"messaging_operation_name": OPERATIONS[figure.name]}
+        yield figure, labels, figure.read(stats)
+    yield HEALTHY, common, float(bool(health))
+    yield READY, common, float(health.is_ready)
+    for state, count in stats.peers_by_state.items():
+        yield PEERS_BY_STATE, common | {"state": state}, float(count)
+
+
+# As text.
+
+
+async def exposition(node: Watched, per_peer: bool) -> bytes:
+    """Everything that there is to tell, in the text format of Prometheus."""
+    stats = await node.stats_in_turns()
+    lines: list[str] = []
+    for figure, found in groupby(node_figures(stats, node.health(stats)), itemgetter(0)):
+        lines += heading(figure)
+        lines += [f"{figure.told}{{{written(labels)}}} {value!r}" for _, labels, value in found]
+    for figure in (*PEER_COUNTERS, *PEER_GAUGES) if per_peer else ():
+        await add_peer_lines(lines, figure, stats)
+    return ("\n".join(lines) + "\n").encode()
+
+
+async def add_peer_lines(lines: list[str], figure: Figure, stats: Stats) -> None:
+    """Append one figure of every peer."""
+    lines += heading(figure)
+    labels = written({"messaging_client_id": stats.name, "messaging_system": SYSTEM})
+    for start in range(0, len(stats.peers), LINES_PER_TURN):
+        for peer in stats.peers[start : start + LINES_PER_TURN]:
+            series = f'{figure.told}{{{labels},peer="{escaped(peer.name)}"}}'
+            lines.append(f"{series} {figure.read(peer)!r}")
+        await one_turn()
+
+
+def heading(figure: Figure) -> list[str]:
+    """What stands before the values of a figure."""
+    return [f"# HELP {figure.told} {figure.meaning}", f"# TYPE {figure.told} {figure.kind}"]
+
+
+def written(labels: dict[str, str]) -> str:
+    """Labels and their values."""
+    return ",".join(f'{name}="{escaped(value)}"' for name, value in sorted(labels.items()))
+
+
+def escaped(text: str) -> str:
+    """The value of a label."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+# For a registry.
+
+
+class NodeCollector:
+    """Tells a Prometheus registry how things stand; make it in the loop of the node.
+
+    Any thread may collect: the figures are read in the node's own.
+    """
+
+    def __init__(self, node: Watched, *, per_peer: bool = True) -> None:
+        self._node = node
+        self._per_peer = per_peer
+        self._loop = asyncio.get_running_loop()
+        try:
+            core: Any = import_module("prometheus_client.core")
+        except ImportError as error:
+            raise MissingExtra("prometheus_client") from error
+        self._families = {COUNTER: core.CounterMetricFamily, GAUGE: core.GaugeMetricFamily}
+
+    def describe(self) -> Iterable[MetricFamily]:
+        """Nothing beforehand: so the registry need not collect in order to know the names."""
+        return []
+
+    def collect(self) -> Iterator[MetricFamily]:
+        """Every figure as it stands now."""
+        stats, health = self._read()
+        for figure, found in groupby(node_figures(stats, health), itemgetter(0)):
+            values = list(found)
+            named = list(values[0][1])
+            metric = self._families[figure.kind](figure.name, figure.meaning, labels=named)
+            for _, labels, value in values:
+                metric.add_metric(list(labels.values()), value)
+            yield metric
+        names = ["messaging_system", "messaging_client_id", "peer"]
+        for figure in (*PEER_COUNTERS, *PEER_GAUGES) if self._per_peer else ():
+            metric = self._families[figure.kind](figure.name, figure.meaning, labels=names)
+            for peer in stats.peers:
+                metric.add_metric([SYSTEM, stats.name, peer.name], figure.read(peer))
+            yield metric
+
+    def _read(self) -> tuple[Stats, Health]:
+        try:
+            inside = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            inside = False
+        if inside:
+            return self._node.stats(), self._node.health()
+        reading = asyncio.run_coroutine_threadsafe(self._read_inside(), self._loop)
+        return reading.result(SCRAPE_SECONDS_MAX)
+
+    async def _read_inside(self) -> tuple[Stats, Health]:
+        return self._node.stats(), self._node.health()
+
+
+# Over HTTP.
+
+
+class MetricsServer:
+    """Answers requests over HTTP about one node; as a context it stops at the end."""
+
+    def __init__(self, node: Watched, *, per_peer: bool) -> None:
+        self._node = node
+        self._per_peer = per_peer
+        self._callers: Callers | None = None
+        self._asking: dict[asyncio.Task[None], None] = {}
+        # Whose tasks have not begun: one that is cancelled before never does.
+        self._entering: set[socket.socket] = set()
+        self._said = False
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        assert self._callers is not None, "it has been started"
+        return self._callers.address
+
+    async def start(self, host: str, port: int) -> None:
+        """Begin to listen; `CannotBind` if that address cannot be had."""
+        try:
+            listening = await listen(Address(host, port))
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CannotBind(str(Address(host, port)), reason) from error
+        self._callers = Callers(listening, self._on_caller, lambda _: self._drop_oldest())
+        self._callers.start()
+
+    async def close(self) -> None:
+        """Listen no more, and let nobody finish a question who has begun to ask."""
+        if self._callers is not None:
+            self._callers.close()
+            for task in self._asking:
+                task.cancel()
+            if self._asking:
+                await asyncio.wait(list(self._asking))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _on_caller(self, caller: socket.socket, _: Address) -> None:
+        if len(self._asking) >= CONNECTIONS_MOST:
+            self._drop_oldest()
+        task = asyncio.get_running_loop().create_task(self._answer(caller))
+        self._asking[task] = None
+        self._entering.add(caller)
+        task.add_done_callback(partial(self._on_answered, caller))
+
+    def _on_answered(self, caller: socket.socket, task: asyncio.Task[None]) -> None:
+        self._asking.pop(task, None)
+        if caller in self._entering:
+            self._entering.discard(caller)
+            caller.close()
+
+    async def _answer(self, caller: socket.socket) -> None:
+        """One request, one response, and good-bye."""
+        self._entering.discard(caller)
+        try:
+            reader, writer = await asyncio.open_connection(sock=caller, limit=REQUEST_BYTES_MAX)
+        except OSError:
+            caller.close()
+            return
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS_MAX):
+                request = await reader.readuntil(b"\r\n\r\n")
+                writer.write(await self._response(request))
+                await writer.drain()
+            writer.close()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
+            log.debug("a request for metrics made no sense: %s", error)
+            writer.close()
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
+
+    def _drop_oldest(self) -> bool:
+        """Whoever has been asking for longest makes room; most likely it never will ask.
+
+        False if nobody is asking.
+        """
+        if not self._asking:
+            return False
+        oldest = next(iter(self._asking))
+        del self._asking[oldest]
+        oldest.cancel()
+        if not self._said:
+            self._said = True
+            log.warning(
+                "more connections ask for metrics than there is room for: the oldest are dropped"
+            )
+        return True
+
+    async def _response(self, request: bytes) -> bytes:
+        method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
+        path, _, query = rest.partition(b" ")[0].partition(b"?")
+        if method not in (b"GET", b"HEAD"):
+            return response(405, TEXT_TYPE, b"only GET\n", {"Allow": "GET, HEAD"})
+        if path == b"/metrics":
+            answer = response(200, CONTENT_TYPE, await exposition(self._node, self._per_peer))
+        elif path in (b"/healthz", b"/readyz"):
+            health = self._node.health(await self._node.stats_in_turns())
+            well = bool(health) if path == b"/healthz" else health.is_ready
+            answer = response(200 if well else 503, JSON_TYPE, health_body(health))
+        elif path == b"/explain":
+            answer = self._explanation(wants_json(query, request))
+        else:
+            answer = response(404, TEXT_TYPE, f"there are {PATHS}\n".encode())
+        return answer if method == b"GET" else answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+
+    def _explanation(self, as_json: bool) -> bytes:
+        explanation = self._node.explain()
+        if as_json:
+            body = json.dumps(explanation.as_dict()).encode() + b"\n"
+            return response(200, JSON_TYPE, body)
+        return response(200, TEXT_TYPE, f"{explanation}\n".encode(errors="replace"))
+
+
+async def serve_metrics(
+    node: Watched, host: str = "127.0.0.1", port: int = PORT, *, per_peer: bool = True
+) -> MetricsServer:
+    """Serve the figures and the health of this node over HTTP, until the server is closed.
+
+    `per_peer=False` leaves out what there is per peer, which with many of them is a lot.
+    """
+    server = MetricsServer(node, per_peer=per_peer)
+    await server.start(host, port)
+    return server
+
+
+def wants_json(query: bytes, request: bytes) -> bool:
+    """Whether a request wants JSON rather than text: by `?format=json`, or by what it accepts."""
+    formats = [value for name, value in parse_qsl(query.decode("latin-1")) if name == "format"]
+    if formats:
+        return formats[-1] == "json"
+    for line in request.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"accept" and JSON_TYPE.encode() in value.lower():
+            return True
+    return False
+
+
+def health_body(health: Health) -> bytes:
+    """What `/healthz` and `/readyz` say."""
+    return json.dumps({"status": health.status, **asdict(health)}).encode() + b"\n"
+
+
+REASONS: Final = {
+    200: "OK",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    503: "Service Unavailable",
+}
+
+
+def response(status: int, content_type: str, body: bytes, extra: Headers | None = None) -> bytes:
+    """An HTTP response after which the connection ends."""
+    headers = {
+        "Content-Type": content_type,
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **(extra or {}),
+    }
+    lines = [f"HTTP/1.1 {status} {REASONS[status]}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body

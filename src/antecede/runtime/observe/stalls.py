@@ -1,0 +1,54 @@
+"""Says in the log that messages are held back for long, for whom, and when that is over."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from antecede.endpoint.endpoint import Endpoint
+from antecede.runtime.observe.chains import own_chains, seconds_text
+from antecede.runtime.observe.durations import Durations
+from antecede.transport.rate_limiter import Allowance
+
+HELD_BACK_NS: Final = 5_000_000_000
+"""What has been held back for longer is worth a line in the log."""
+
+LINES_AT_ONCE: Final = 8
+LINE_NS: Final = 10_000_000_000
+"""So many of these lines at once, later one in so long: there may be a thousand peers. That what
+was said has ended is always said."""
+
+log = logging.getLogger(__name__)
+
+
+class Stalls:
+    """Looks now and then for what is held back in one node."""
+
+    def __init__(self, endpoint: Endpoint, unread: Callable[[], int]) -> None:
+        self._endpoint: Final = endpoint
+        self.durations: Final = Durations(endpoint, unread)
+        self._allowance: Final = Allowance(LINES_AT_ONCE, LINE_NS)
+        # Peers of whom it was said that messages are held back for them, and since when those are.
+        self._said: dict[str, int] = {}
+
+    def look(self, now_ns: int) -> None:
+        """See what waits, and say what is worth saying; cheap if it is too early to look again."""
+        if not self.durations.look(now_ns):
+            return
+        if not self._said and self._endpoint.buffered() == 0:
+            return
+        held = {
+            chain.names[0]: chain
+            for chain in own_chains(self._endpoint, now_ns, self.durations)
+            if chain.oldest_ns > HELD_BACK_NS
+        }
+        name = self._endpoint.name
+        for owner, since_ns in list(self._said.items()):
+            if owner not in held:
+                del self._said[owner]
+                lasted = seconds_text(now_ns - since_ns)
+                log.warning("%s: what was held back for %s goes on, after %s", name, owner, lasted)
+        for owner, chain in held.items():
+            if owner not in self._said and self._allowance.has_taken(now_ns):
+                self._said[owner] = now_ns - chain.oldest_ns
+                how = f"; {chain.remedy}" if chain.is_blocked else ""
+                log.warning("%s: %s%s", name, chain.held_back(), how)

@@ -1,0 +1,246 @@
+"""Opening a node: settings gathered, socket bound, core made, event log begun."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Final, NoReturn, Unpack
+
+from antecede.build_mode import warn_if_fallen_back
+from antecede.core.catalogue import find_protocol
+from antecede.core.process import NodeProcess
+from antecede.durability.disk import Disk
+from antecede.endpoint.endpoint import Endpoint
+from antecede.endpoint.limits import Limits
+from antecede.membership.identity import Identity
+from antecede.membership.tokens import Tokens
+from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.choosing import open_transport
+from antecede.runtime.config.names import process_id
+from antecede.runtime.config.parsing import ANYBODY
+from antecede.runtime.config.settings import (
+    AddressLike,
+    Options,
+    PathLike,
+    PeersLike,
+    Settings,
+    gather_settings,
+)
+from antecede.runtime.journal_committer import Keeper
+from antecede.runtime.journals import open_keeper
+from antecede.runtime.key_settings import guard_of, warn_if_insecure
+from antecede.runtime.listeners import Listener
+from antecede.runtime.node import Node
+from antecede.runtime.observe.event_recorder import LiveTrace, open_trace
+from antecede.transport.flow_control import MESSAGE_COST
+from antecede.transport.session import ME
+
+NUMBERS: Final = range(1 << 31)
+"""What peers may be called inside a node's core: sessions are numbered as they come."""
+
+CORE_PAYLOAD_LIMIT: Final = 1 << 16
+"""No message in the core is larger than a datagram."""
+
+Config = Settings | str | os.PathLike[str] | None
+
+
+AHEAD_MOST_US: Final = 100 * 365 * 86_400 * 1_000_000
+"""No clock was ever further ahead: a peer that says so is not believed. The limit moves on with the
+clock, so there is always a number above what it had let pass."""
+
+
+class SecretTokens(Tokens):
+    """Tokens that nobody can guess."""
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock: Final = clock
+
+    def fresh(self) -> int:
+        return secrets.randbits(61) + 1
+
+    def incarnation(self) -> int:
+        # By the clock, so that a node which kept nothing still counts on. It is no secret.
+        return self._clock() // 1_000
+
+    def above(self, lowest: int) -> int:
+        return 0 if lowest > self.incarnation() + AHEAD_MOST_US else super().above(lowest)
+
+
+class Opening:
+    """A node about to be opened: `async with` it, or `await` it and close the node yourself."""
+
+    def __init__(self, settings: Settings, on_event: Listener | None) -> None:
+        self._settings = settings
+        self._on_event = on_event
+        self._node: Node | None = None
+
+    def __await__(self) -> Generator[None, None, Node]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Node:
+        self._node = await self._open()
+        return self._node
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(
+            "a node is opened with `async with open_node(...) as node:` in a coroutine; code "
+            "without asyncio uses `with antecede.blocking.open_node(...) as node:`"
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Never called."""
+
+    if (
+        not TYPE_CHECKING
+    ):  # A type checker finds a forgotten await by what this class does not have.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"this node is not open yet and has no {name!r}: write "
+                "`async with open_node(...) as node:`, or `node = await open_node(...)`",
+                name=name,
+                obj=self,
+            )
+
+    async def __aexit__(self, error: type[BaseException] | None, *rest: object) -> None:
+        if self._node is not None:
+            await self._node.__aexit__(error, *rest)
+
+    async def _open(self) -> Node:
+        warn_if_fallen_back()
+        settings = self._settings
+        transport = await open_transport(settings)
+        warn_if_insecure(settings, transport.address.host)
+        try:
+            return start_node(settings, transport, SecretTokens(), self._on_event)
+        except BaseException:
+            transport.close()
+            await transport.gone()
+            raise
+
+
+def open_node(
+    name: str | None = None,
+    *,
+    bind: AddressLike | None = None,
+    peers: PeersLike | None = None,
+    trace: PathLike | None = None,
+    on_event: Listener | None = None,
+    config: Config = None,
+    settings: Mapping[str, object] | None = None,
+    **options: Unpack[Options],
+) -> Opening:
+    """A node called `name` that listens at `bind` and knows `peers` by name and address.
+
+    Further settings are those of `Settings`, as keywords or, where a program has them as data, as
+    the mapping `settings`; what is not given here may come from the environment
+    (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file `config`. `BadConfiguration` says what is wrong.
+    """
+    keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **options})
+    return Opening(gather_settings(keywords, config=config), on_event)
+
+
+def given_settings(
+    name: str | None, bind: object, peers: object, trace: object, further: Mapping[str, object]
+) -> dict[str, object]:
+    """What a call says: `further` settings, and those that have parameters of their own."""
+    named = {"name": name, "bind": bind, "peers": peers, "trace": trace}
+    return {**further, **{key: value for key, value in named.items() if value is not None}}
+
+
+def start_node(
+    settings: Settings,
+    transport: Transport,
+    tokens: Tokens,
+    on_event: Listener | None,
+    disk: Disk | None = None,
+    clock: Callable[[], int] = time.time_ns,
+) -> Node:
+    """A node on any transport, in the running loop; with a disk that is lent, without threads."""
+    keeper = open_keeper(settings, tokens, disk)
+    try:
+        return start_kept(settings, transport, tokens, on_event, keeper, clock)
+    except BaseException:
+        if keeper is not None:
+            keeper.close(write=False)
+        raise
+
+
+def start_kept(
+    settings: Settings,
+    transport: Transport,
+    tokens: Tokens,
+    on_event: Listener | None,
+    keeper: Keeper | None,
+    clock: Callable[[], int],
+) -> Node:
+    """A node with its journal, if it has one, open."""
+    guard = guard_of(settings, clock)
+    trace = begin_trace(settings)
+    process = process_id(settings.name) if trace is None else trace.process
+    rows = None if trace is None else trace.rows
+    me = Identity(
+        settings.name,
+        incarnation=tokens.incarnation() if keeper is None else int(keeper.kept.incarnation),
+        process=process,
+        window=settings.receive_window,
+        payload_limit=settings.payload_limit,
+        socket_bytes=transport.socket_bytes,
+        order=settings.protocol,
+        keeps=keeper is not None,
+    )
+    cumulative = settings.order != "none"
+    core = make_core(settings)
+    limits = limits_of(settings)
+    kept = None if keeper is None else keeper.kept
+    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, guard, kept)
+    try:
+        node = Node(settings, endpoint, transport, trace, guard, keeper)
+    except BaseException:
+        if trace is not None:
+            trace.close()
+        raise
+    if on_event is not None:
+        node.on_event(on_event)
+    return node
+
+
+def make_core(settings: Settings) -> NodeProcess:
+    """The protocol that the settings ask for, with the limits they name."""
+    info = find_protocol(settings.protocol)
+    core = info.create(
+        ME,
+        NUMBERS,
+        send_limit=max(settings.send_limit, 2) * 2,
+        receive_limit=max(1, settings.receive_window // MESSAGE_COST),
+        payload_limit=CORE_PAYLOAD_LIMIT,
+        patience_ns=settings.patience_ns,
+    )
+    assert isinstance(core, NodeProcess), f"{settings.order} is not for nodes"
+    return core
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that the settings name, as the endpoint counts."""
+    return Limits(
+        send_limit=settings.send_limit,
+        send_bytes=settings.send_bytes,
+        window=settings.receive_window,
+        heartbeat_ns=settings.heartbeat_ns,
+        silent_ns=settings.silent_after_ns,
+        meet_within_ns=settings.meet_within_ns,
+        open_to_strangers=settings.accept_unknown == ANYBODY,
+    )
+
+
+def begin_trace(settings: Settings) -> LiveTrace | None:
+    """The event log, if one is wanted."""
+    if settings.trace is None:
+        return None
+    return open_trace(
+        settings.trace,
+        name=settings.name,
+        run_id=settings.trace_run,
+        file_format=settings.trace_format,
+        rotate_seconds=settings.trace_rotate,
+    )

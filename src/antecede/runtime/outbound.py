@@ -1,0 +1,141 @@
+"""Sending what is not an ordinary message to one peer with room for it.
+
+Targets may have to be met, or are away; there may be no room, or others stand in front. Whatever is
+waited for, everything is looked at again afterwards, and then the message is submitted in one step.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from antecede.endpoint.endpoint import Endpoint
+from antecede.eventlog.layout import listing
+from antecede.membership.contact import NEW
+from antecede.runtime.backpressure import Room
+from antecede.runtime.config.settings import Settings
+from antecede.runtime.errors import TimedOut, UnknownPeer
+from antecede.runtime.notifier import Notifier
+from antecede.runtime.targets import Payload, Targets, chosen_targets, payload_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a node does around a message that is sent."""
+
+    now: Callable[[], int]
+    check: Callable[[], None]
+    """Raises if nothing may be sent: the node is closed or expelled, or its disk is full."""
+    flush: Callable[[], None]
+    plan_flush: Callable[[], None]
+    after_step: Callable[[], None]
+    """Tells the application what has been reported."""
+    notify: Callable[[], None]
+    """Wakes whoever waits for a delivery."""
+    obstacles: Callable[[Sequence[str]], list[str]]
+    """Why these peers are not talked to."""
+
+
+class Outbound:
+    """The careful way of one node's messages into its core."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        endpoint: Endpoint,
+        room: Room,
+        progress: Notifier,
+        node: Surroundings,
+    ) -> None:
+        self._settings: Final = settings
+        self._endpoint: Final = endpoint
+        self._room: Final = room
+        self._progress: Final = progress
+        self._node: Final = node
+
+    async def send(
+        self, target: str | Sequence[str], given: Payload, timeout: float | None
+    ) -> tuple[int, list[str]]:
+        """The message's id, and who was left out; waits for targets, for room, and for its turn."""
+        payload = payload_bytes(given)
+        sending = self._endpoint.sending
+        if isinstance(target, Iterable) and not isinstance(target, str):
+            target = list(target)  # It is looked at again after every wait.
+        targets = self._resolve(target, payload)
+        paced = sending.wants_flush()
+        if paced:
+            self._node.flush()
+        if paced or self._room.must_wait(targets, payload):
+            wait = self._room.wait(partial(self._resolve, target, payload), payload, paced)
+            targets = await self._in_time(wait, timeout, targets)
+            if sending.wants_flush():
+                self._node.flush()
+        sequence = self._submit(targets, payload)
+        self._node.plan_flush()
+        if not sending.large_is_done():
+            await self._room.wait_for_large()
+        if targets.to_self:
+            self._node.notify()
+        return sequence, targets.left_out
+
+    def try_send(self, target: str | Sequence[str], given: Payload) -> int:
+        """The message's id; `BufferFull` where `send` would wait."""
+        payload = payload_bytes(given)
+        targets = self._resolve(target, payload)
+        self._room.check(targets, payload)
+        sequence = self._submit(targets, payload)
+        if targets.to_self:
+            self._node.notify()
+        return sequence
+
+    async def meet(self, names: Sequence[str], timeout: float | None) -> None:
+        """Wait until none of these peers, or of all if none is named, is new any more.
+
+        `TimedOut` says why it still is, as far as is known.
+        """
+        contacts = self._endpoint.directory.by_name
+        for name in names:
+            if name not in contacts:
+                raise UnknownPeer(name, tuple(contacts))
+
+        def new() -> list[str]:
+            return [n for n in names or contacts if n in contacts and contacts[n].state() == NEW]
+
+        room = self._room
+        await self._progress.wait_until(
+            lambda: room.closing or room.closed or not new(),
+            timeout,
+            "meet",
+            lambda: "; ".join(self._node.obstacles(new())),
+        )
+        self._node.check()
+
+    def _resolve(self, target: object, payload: bytes) -> Targets:
+        """Whom a message is for, if it can be sent."""
+        self._node.check()
+        return chosen_targets(self._endpoint.directory, target, payload, self._settings)
+
+    def _submit(self, targets: Targets, payload: bytes) -> int:
+        """Submit it, and report who is left out: they do not keep it from the others."""
+        endpoint, now_ns = self._endpoint, self._node.now()
+        sequence = endpoint.sending.send(targets.contacts, targets.to_self, payload, now_ns)
+        for name in targets.left_out:
+            endpoint.losses.leave_out(name, sequence)
+        if targets.left_out:
+            self._node.after_step()
+        return sequence
+
+    async def _in_time(
+        self, wait: Coroutine[None, None, Targets], timeout: float | None, targets: Targets
+    ) -> Targets:
+        """What `wait` answers; `TimedOut`, with who is in the way, if that takes too long."""
+        if timeout is None:
+            return await wait
+        try:
+            async with asyncio.timeout(timeout):
+                return await wait
+        except TimeoutError:
+            names = targets.awaited or [contact.name for contact in targets.contacts]
+            known = "; ".join(self._node.obstacles(names)) or f"waiting for {listing(names)}"
+            raise TimedOut("send", timeout, known) from None

@@ -1,0 +1,73 @@
+"""Reading what comes, peer by peer, and no longer at a time than others can wait."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from antecede.endpoint.endpoint import Endpoint
+from antecede.endpoint.receive_queue import Intake
+
+READING_NS: Final = 100_000
+MESSAGES: Final = 64
+"""So long waiting datagrams of peers are read, round by round, before new ones are looked for; or
+until so many messages wait to be handed over. Whoever comes next waits for that."""
+
+
+class ReadingInTurns:
+    """What a transport calls, in front of a node."""
+
+    def __init__(
+        self,
+        on_input_end: Callable[[int], None],
+        on_time: Callable[[int], None],
+        endpoint: Endpoint,
+        clock: Callable[[], int],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        # What a node does when everything that had come has been read, or waits for its turn.
+        self._after_reading: Final = on_input_end
+        self._clock: Final = clock
+        self._loop: Final = loop
+        self._planned = False
+        self._came = False
+        self._inbox: Final = endpoint.inbox
+        self.intake: Final = Intake(endpoint)
+        # On the way of every datagram: looked up once.
+        self.on_datagram: Final = self.intake.receive
+        self.on_joined: Final = self.intake.receive_joined
+        self.puts_aside: Final = self.intake.waits
+        self.sender_of: Final = self.intake.sender_of
+        self.is_over: Final = endpoint.is_over
+        self.on_time: Final = on_time
+
+    def on_input_end(self, now_ns: int) -> None:
+        """That was all for now: read for a while, then look for what else has come."""
+        self._came = True
+        self._read(now_ns)
+
+    def _read(self, now_ns: int) -> None:
+        intake = self.intake
+        if intake.waits():
+            until_ns = now_ns + READING_NS
+            intake.read(now_ns)
+            now_ns = self._clock()
+            while (
+                intake.peer_waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES
+            ):
+                intake.read(now_ns)
+                now_ns = self._clock()
+            if intake.waits() and not self._planned:
+                self._planned = True
+                self._loop.call_soon(self._read_on)
+        self._after_reading(now_ns)
+
+    def _read_on(self) -> None:
+        """Read on if nothing comes in this turn of the loop: what comes is told after this."""
+        if self._came:
+            # More is likely to come, and then it is read on. Twice in a turn would be twice as
+            # long before it is looked for somebody else.
+            self._came = False
+            self._loop.call_soon(self._read_on)
+            return
+        self._planned = False
+        self._read(self._clock())

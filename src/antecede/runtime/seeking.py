@@ -1,0 +1,42 @@
+"""Looking for peers that are missing, for as long as they are."""
+
+from collections.abc import Sequence
+
+from antecede.events import (
+    PeerBack,
+    PeerExpelled,
+    PeerLeft,
+    PeerMet,
+    PeerRestarted,
+    PeerSilent,
+    Report,
+)
+from antecede.membership.directory import Directory
+from antecede.runtime.carriers.carrier import Transport
+
+
+def follow(report: Report, directory: Directory, transport: Transport) -> None:
+    """Let the transport look for a peer that is silent or away, until it is back."""
+    contact = directory.by_name.get(report.name)
+    if contact is None or contact.address is None:
+        return
+    if isinstance(report, PeerSilent | PeerLeft | PeerExpelled):
+        transport.seek(contact.address)
+    elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
+        transport.found(contact.address)
+
+
+def forget(address: object, directory: Directory, transport: Transport) -> None:
+    """Let the transport look for nobody at this address, unless another peer is there."""
+    if all(contact.address != address for contact in directory.by_name.values()):
+        transport.forget(address)
+
+
+def troubles(names: Sequence[str], directory: Directory, transport: Transport) -> list[str]:
+    """Which of these peers have addresses that lead nowhere, and why."""
+    known = []
+    for name in names:
+        contact = directory.by_name.get(name)
+        if contact is not None and (trouble := transport.trouble(contact.address)):
+            known.append(f"{name}: {trouble}")
+    return known

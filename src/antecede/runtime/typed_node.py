@@ -1,0 +1,146 @@
+"""Values instead of bytes: a thin layer over a node, for those who want it.
+
+A node carries bytes and does not look at them. `TypedNode` encodes what is sent and decodes what is
+received, with JSON (`JsonCodec`, nothing to install), msgspec (`MsgspecCodec`, which also checks
+types), or anything else that has the two methods of a `Codec`:
+
+    typed = TypedNode(node, MsgspecCodec(Order))
+    await typed.send("bob", Order(item="tea", count=2))
+    async for message in typed:
+        print(message.sender, message.value)
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from antecede.core.errors import LocalError
+from antecede.durability.unconfirmed import DONE, InboundMessage
+from antecede.runtime.errors import BadConfiguration, BadPayload
+from antecede.runtime.node import Node
+
+T = TypeVar("T")
+
+
+class Codec(Protocol[T]):
+    """Turns values into bytes and back; either may raise any exception for what it cannot turn."""
+
+    def encode(self, value: T) -> bytes:
+        """The bytes that stand for this value."""
+
+    def decode(self, payload: bytes) -> T:
+        """The value that these bytes stand for."""
+
+
+class JsonCodec:
+    """Whatever `json` can write: dictionaries, lists, texts, numbers, true, false, None."""
+
+    def encode(self, value: object) -> bytes:
+        """Compact JSON in UTF-8; NaN and infinities, which JSON does not have, are refused."""
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode()
+
+    def decode(self, payload: bytes) -> Any:  # noqa: ANN401 - JSON may be anything
+        """The value of a JSON text."""
+        return json.loads(payload)
+
+
+class MsgspecCodec(Generic[T]):
+    """Values of one type, checked when they are decoded; MessagePack, or JSON with `as_json`."""
+
+    def __init__(self, kind: type[T], *, as_json: bool = False) -> None:
+        try:
+            library: Any = import_module("msgspec.json" if as_json else "msgspec.msgpack")
+        except ImportError as error:
+            raise BadConfiguration("MsgspecCodec needs msgspec: pip install msgspec") from error
+        self._encoder = library.Encoder()
+        self._decoder = library.Decoder(kind)
+
+    def encode(self, value: T) -> bytes:
+        """The bytes that stand for this value."""
+        encoded: bytes = self._encoder.encode(value)
+        return encoded
+
+    def decode(self, payload: bytes) -> T:
+        """The value, if it is of the right type."""
+        value: T = self._decoder.decode(payload)
+        return value
+
+
+def nothing_to_confirm() -> Awaitable[None]:
+    """A message that came from nowhere."""
+    return DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedMessage(Generic[T]):
+    """A message whose payload has been decoded."""
+
+    sender: str
+    sequence: int
+    value: T
+    again: bool = False
+    """Whether it may have been handed over before, by a process that crashed."""
+    done: Callable[[], Awaitable[None]] = field(
+        default=nothing_to_confirm, repr=False, compare=False
+    )
+    """Confirms it, where there is a journal; awaited, it waits until that is on disk."""
+
+
+class TypedNode(Generic[T]):
+    """A node that sends and receives values; everything else is at `node`."""
+
+    def __init__(self, node: Node, codec: Codec[T]) -> None:
+        self.node = node
+        self.codec = codec
+
+    async def send(self, target: str | Sequence[str], value: T) -> int:
+        """Like `Node.send`; `LocalError` if the value cannot be encoded."""
+        return await self.node.send(target, self._encoded(value))
+
+    def try_send(self, target: str | Sequence[str], value: T) -> int:
+        """Like `Node.try_send`; `LocalError` if the value cannot be encoded."""
+        return self.node.try_send(target, self._encoded(value))
+
+    def receive(self, timeout: float | None = None) -> Coroutine[None, None, TypedMessage[T]]:
+        """Like `Node.receive`; `BadPayload` for a message that cannot be decoded, once."""
+        return self._received(self.node.receive(timeout))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __anext__(self) -> Coroutine[None, None, TypedMessage[T]]:
+        return self._received(anext(self.node))
+
+    async def _received(self, asked: Awaitable[InboundMessage]) -> TypedMessage[T]:
+        return self._decoded(await asked)
+
+    def on_message(self, handler: Callable[[TypedMessage[T]], Awaitable[None] | None]) -> None:
+        """Like `Node.on_message`; what cannot be decoded is logged, and the next message comes."""
+
+        def decode_and_handle(message: InboundMessage) -> Awaitable[None] | None:
+            return handler(self._decoded(message))
+
+        self.node.on_message(decode_and_handle)
+
+    def _encoded(self, value: T) -> bytes:
+        try:
+            return self.codec.encode(value)
+        except Exception as error:
+            raise LocalError(f"{value!r:.200} cannot be encoded: {error}") from error
+
+    def _decoded(self, message: InboundMessage) -> TypedMessage[T]:
+        sequence = int(message.sequence)
+        try:
+            value = self.codec.decode(message.payload)
+        except Exception as error:
+            raise BadPayload(message.sender, sequence, str(error)) from error
+        return TypedMessage(
+            sender=message.sender,
+            sequence=sequence,
+            value=value,
+            again=message.again,
+            done=message.done,
+        )

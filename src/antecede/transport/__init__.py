@@ -1,0 +1,1 @@
+"""One peer's datagrams: sessions, what waits to leave, writer, reader, seals."""

@@ -1,0 +1,244 @@
+"""Reading the frames of a datagram: control for the link, packets for the core.
+
+Frames are performed one by one, in order. A frame that makes no sense is a `RemoteError`: what came
+before it in the datagram has happened, the rest has not.
+"""
+
+from typing import Final, final
+
+from librt.strings import read_i64_le
+from mypy_extensions import i64
+
+from antecede.core.errors import RemoteError
+from antecede.core.packets import Ack, Ask, Expulsion, Noted, Notice
+from antecede.core.values import Message, Packet
+from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.membership.fences import Fences
+from antecede.transport.recovery.ranges import read_ranges
+from antecede.transport.session import Session
+from antecede.wire.advice import Advice, read_waiting
+from antecede.wire.expulsions import read_stones
+from antecede.wire.frames import (
+    BYE,
+    CHALLENGE,
+    CREDIT,
+    LINK,
+    MEMBERS,
+    NOTED,
+    NOTICES,
+    NUMBERED,
+    NUMBERS,
+    PADDING,
+    PART,
+    PIECE,
+    PING,
+    RELEASE,
+    RESPONSE,
+    STOPPED,
+    SUSPECTS,
+    WAITING,
+)
+from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
+from antecede.wire.packets import read_packet
+from antecede.wire.varint import Reader
+
+ACK_DELAY_LIMIT_US: Final = 1 << 40
+"""Nobody keeps an acknowledgement for longer; larger figures are nonsense."""
+
+
+@final
+class DatagramReader:
+    """Reads the datagrams of one node."""
+
+    __slots__ = (
+        "_core",
+        "_fences",
+        "_index",
+        "_joined",
+        "_last",
+        "_number",
+        "_part",
+        "_surplus",
+        "advice",
+        "asked",
+        "messages",
+        "news",
+        "numbers",
+        "owed",
+        "stopped",
+    )
+
+    def __init__(self, core: CoreDriver, fences: Fences) -> None:
+        self._core: Final = core
+        self._fences: Final = fences
+        # The datagram's number, how many packets were in it so far, and the id of the last message.
+        self._number: i64 = 0
+        self._index: i64 = 0
+        self._last: i64 = 0
+        # Whether the next message is a part of its payload, and not the last.
+        self._part = False
+        # By how much the ids of the messages that follow are larger than their numbers.
+        self._surplus: i64 = 0
+        # Whether the frames at hand came in pieces.
+        self._joined = False
+        # What the datagram contained: messages, acknowledgements, anything to be acknowledged, the
+        # word that its sender has stopped.
+        self.messages = False
+        self.numbers = False
+        self.owed = False
+        self.stopped = False
+        # Whether it told of expulsions.
+        self.news = False
+        # The lowest message whose permit was asked for, or 0; and whom its sender waits for.
+        self.asked: i64 = 0
+        self.advice: Advice | None = None
+
+    def read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
+        """Perform all frames of datagram `number`."""
+        self._number = number
+        self._index = 0
+        self._last = 0
+        self._part = False
+        self._surplus = 0
+        self._joined = False
+        self.messages = False
+        self.numbers = False
+        self.owed = False
+        self.stopped = False
+        self.news = False
+        self.asked = 0
+        self.advice = None
+        self._perform(session, reader, now_ns)
+
+    def _perform(self, session: Session, reader: Reader, now_ns: i64) -> None:
+        while reader.remaining() > 0:
+            start = reader.position()
+            kind = reader.byte()
+            if MESSAGE <= kind < MESSAGE + MESSAGE_KINDS:
+                packet = read_message(kind, reader, session.id, self._last)
+                session.credit.check(packet.previous)
+                size = reader.position() - start
+                self._take_message(session, packet, packet.carried, size, now_ns)
+            elif kind == PADDING:
+                return
+            elif kind < LINK:
+                self._read_packet(session, reader, kind, start, now_ns)
+            elif kind == NUMBERS:
+                self._read_numbers(session, reader, now_ns)
+            elif kind in (NOTICES, NOTED):
+                self._read_news(session, reader, kind, now_ns)
+            elif kind == PIECE:
+                self._read_piece(session, reader, now_ns)
+            elif kind == WAITING:
+                self.advice = read_waiting(reader)
+            else:
+                self.owed = True
+                self._read_control(session, reader, kind)
+
+    def _read_packet(
+        self, session: Session, reader: Reader, kind: i64, start: i64, now_ns: i64
+    ) -> None:
+        packet = read_packet(kind, reader, session.id, self._last)
+        if isinstance(packet, (Notice, Noted, Expulsion)):
+            # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
+            raise RemoteError("news of expulsions with ids, which mean nothing here")
+        size = reader.position() - start
+        message = packet.message
+        if message is not None:
+            session.credit.check(message.sequence - 1)
+            self._take_message(session, packet, message, size, now_ns)
+            return
+        self.owed = True
+        if session.rows is not None:
+            session.rows.arrived(packet, self._number, self._index, size, now_ns)
+        self._index += 1
+        if isinstance(packet, Ack):
+            session.outgoing.delivered_up_to(packet.sequence)
+        self._core.arrive(session, packet, now_ns)
+        if isinstance(packet, Ask):
+            self.asked = packet.lowest
+
+    def _take_message(
+        self, session: Session, packet: Packet, message: Message, size: i64, now_ns: i64
+    ) -> None:
+        self.messages = True
+        self.owed = True
+        sequence = message.sequence
+        if self._part:
+            # Remembered until the core delivers it; what it has delivered already it will not.
+            session.assembly.note_part(sequence)
+            self._part = False
+        if self._surplus > 0:
+            session.assembly.note_surplus(sequence, self._surplus)
+        if session.rows is not None:
+            session.rows.arrived(packet, self._number, self._index, size, now_ns)
+        self._index += 1
+        self._last = sequence
+        credit = session.credit
+        delivered = credit.delivered
+        self._core.arrive(session, packet, now_ns)
+        if credit.delivered == delivered:
+            credit.came_early(sequence, len(message.payload))
+
+    def _read_piece(self, session: Session, reader: Reader, now_ns: i64) -> None:
+        """Keep a piece of a frame; the last one brings the whole, which is then performed."""
+        if self._joined:
+            raise RemoteError("a piece in pieces")
+        self.owed = True
+        self.messages = True
+        sequence = reader.positive()
+        size = reader.varint()
+        check = reader.varint()
+        offset = reader.varint()
+        frame = session.pieces.add(sequence, size, check, offset, reader.take(reader.varint()))
+        if frame is None:
+            return
+        self._last = 0
+        self._surplus = 0
+        self._joined = True
+        self._perform(session, Reader(frame), now_ns)
+        self._joined = False
+        self._last = 0
+        self._surplus = 0
+
+    def _read_numbers(self, session: Session, reader: Reader, now_ns: i64) -> None:
+        delay_us = reader.varint()
+        if delay_us > ACK_DELAY_LIMIT_US:
+            raise RemoteError(f"an acknowledgement delayed by {delay_us} microseconds")
+        acked = read_ranges(reader)
+        session.acknowledged(acked, delay_us * 1000, now_ns)
+        self.numbers = True
+
+    def _read_news(self, session: Session, reader: Reader, kind: i64, now_ns: i64) -> None:
+        self.owed = True
+        self.news = True
+        if kind == NOTICES:
+            self._fences.read_notices(session, read_stones(reader, True), now_ns)
+        else:
+            self._fences.read_noted(session, read_stones(reader, False), now_ns)
+
+    def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
+        if kind == PART:
+            self._part = True
+        elif kind == NUMBERED:
+            self._surplus = reader.varint()
+        elif kind == CREDIT:
+            session.credit.extend(reader.varint())
+        elif kind == BYE:
+            session.standing.peer_says_bye(reader.varint())
+        elif kind == RELEASE:
+            session.standing.released()
+        elif kind == STOPPED:
+            self.stopped = True
+        elif kind == CHALLENGE:
+            session.is_challenged(read_i64_le(reader.take(8), 0))
+        elif kind == RESPONSE:
+            session.responds(read_i64_le(reader.take(8), 0))
+        elif kind == SUSPECTS:
+            # Of versions that counted suspicions: nothing is made of it any more.
+            reader.positive()
+            read_stones(reader, False)
+        elif kind == MEMBERS:
+            session.standing.its_members = reader.positive()
+        elif kind != PING:
+            raise RemoteError(f"a frame of unknown kind {kind}")

@@ -1,0 +1,461 @@
+"""Writing datagrams: everything that may leave for one peer now.
+
+A datagram is a header, the acknowledgement that is owed, control of the link, control of the core,
+then as many messages as fit, repeated ones first. What must precede the packets of a datagram goes
+between the control of the link and that of the core.
+"""
+
+from typing import Final, final
+
+from librt.strings import BytesWriter, write_i64_le
+from mypy_extensions import i64, mypyc_attr, u8
+
+from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.values import Packet
+from antecede.membership.fences import Fences
+from antecede.transport.numbering import OwnParts
+from antecede.transport.parts import CutFrame
+from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.seals import SEAL_BYTES
+from antecede.transport.send_queue import sequence_of
+from antecede.transport.session import (
+    BYE_SENT,
+    CREDIT_SENT,
+    NOTICES_SENT,
+    RELEASE_SENT,
+    RESPONSE_SENT,
+    Session,
+)
+from antecede.wire.advice import write_waiting
+from antecede.wire.expulsions import STONES_MOST, Tombstone, stones_size, write_stones
+from antecede.wire.frames import (
+    BYE,
+    CHALLENGE,
+    CREDIT,
+    FRAME_ROOM,
+    HEADER_MOST,
+    MEMBERS,
+    NO_KEY,
+    NOTED,
+    NOTICES,
+    NUMBER_AT,
+    NUMBERED,
+    NUMBERS,
+    PACKETS_MOST,
+    PART,
+    PIECE,
+    PING,
+    RELEASE,
+    RESPONSE,
+    STOPPED,
+    write_frame,
+    write_header,
+)
+from antecede.wire.handshake import ADVICE_VERSION, UNKNOWN_SIZE, cut_text
+from antecede.wire.hybrid import write_message
+from antecede.wire.packets import encode, payload_size, write_packet
+from antecede.wire.varint import varint_size, write_varint
+
+PADDING_SHIFT: Final = 4
+"""At most a sixteenth of a datagram is padding."""
+
+SEALED_PING: Final = 96
+"""Bytes behind the header of a sealed datagram with a ping or a bye, at least: as large may be the
+answer that its sender is expelled, and no answer is larger than what it answers. Without keys the
+sender would say hello, and be told then; a node whose key was withdrawn is not heard any more."""
+
+PIECE_HEADER_MOST: Final = 40
+"""Bytes around a piece, at most."""
+
+LEAVING_COPIES: Final = 3
+"""How often a node that leaves sends each of its probes, and its last word."""
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Datagram:
+    """What leaves a node: bytes, and where they go."""
+
+    __slots__ = ("address", "answerable", "data")
+
+    def __init__(self, address: object, data: bytes, answerable: bool = False) -> None:
+        self.address: Final = address
+        self.data: Final = data
+        # Whether an application may answer it: it has a message in it, or lets one go.
+        self.answerable: Final = answerable
+
+
+@final
+class DatagramWriter:
+    """Writes the datagrams of one node."""
+
+    __slots__ = (
+        "_fences",
+        "_header",
+        "_index",
+        "_last",
+        "_out",
+        "_parts",
+        "_room",
+        "_size",
+        "_surplus",
+        "_wants_answer",
+        "_writer",
+    )
+
+    def __init__(
+        self,
+        parts: OwnParts,
+        out: list[Datagram],
+        fences: Fences,
+    ) -> None:
+        self._fences: Final = fences
+        self._parts: Final = parts
+        self._out: Final = out
+        self._writer: Final = BytesWriter()
+        # What precedes the bytes that are written: the header, of a datagram that will be sealed.
+        self._header = b""
+        # How many bytes may be written.
+        self._room: i64 = 0
+        # How many packets are in the datagram; the id of its last message, and its payload's size.
+        self._index: i64 = 0
+        self._last: i64 = 0
+        self._size: i64 = 0
+        # By how much the ids of its last messages are larger than their numbers.
+        self._surplus: i64 = 0
+        # Whether a ping or a bye is in the datagram.
+        self._wants_answer = False
+
+    def write(self, session: Session, now_ns: i64) -> None:
+        """Put everything that may leave now into datagrams."""
+        while session.wants_to_write(now_ns):
+            self._write_datagram(session, now_ns)
+        trial = session.size_to_try(now_ns)
+        if trial > 0:
+            self._write_trial(session, trial, now_ns)
+        session.has_written(now_ns)
+
+    def write_last_word(self, session: Session, now_ns: i64) -> None:
+        """Tell a peer that this node has stopped; there will be nobody to repeat that."""
+        sent = Sent(session.path.next_number(), now_ns)
+        self._begin(session, sent, now_ns)
+        self._writer.append(u8(STOPPED))
+        datagram = Datagram(session.address, self._finished(session, sent))
+        self._out.extend([datagram] * LEAVING_COPIES)
+        session.sent(sent, now_ns)
+
+    def _begin(self, session: Session, sent: Sent, now_ns: i64) -> None:
+        """Begin a datagram with its header."""
+        seal = session.seal
+        mark: i64 = NO_KEY if seal is None else seal.mark(now_ns)
+        writer = self._writer
+        writer.truncate(0)
+        write_header(writer, session.token_out, sent.number, mark)
+        self._wants_answer = False
+        self._room = session.datagram_size
+        if seal is not None:
+            # Apart: the cipher wants it so, and cutting it off later would be another copy.
+            self._header = writer.getvalue()
+            self._room -= len(writer)
+            writer.truncate(0)
+        write_varint(writer, sent.number - session.path.oldest_number())
+
+    def _finished(self, session: Session, sent: Sent) -> bytes:
+        """The datagram, sealed if there is a key."""
+        seal = session.seal
+        if seal is None and len(self._writer) < UNKNOWN_SIZE:
+            # Or a peer that has restarted could not tell us so: no answer is larger than that.
+            self._writer.write(bytes(UNKNOWN_SIZE - len(self._writer)))
+        if seal is not None and self._wants_answer and len(self._writer) < SEALED_PING:
+            self._writer.write(bytes(SEALED_PING - len(self._writer)))
+        data = self._writer.getvalue()
+        if seal is not None:
+            data = seal.sealed(self._header, data, sent.number)
+        sent.size = len(data)
+        return data
+
+    def _write_datagram(self, session: Session, now_ns: i64) -> None:
+        path = session.path
+        sent = Sent(path.next_number(), now_ns)
+        with_messages = session.may_send_messages(now_ns)
+        writer = self._writer
+        self._begin(session, sent, now_ns)
+        self._index = 0
+        self._last = 0
+        self._surplus = 0
+        if session.receipts.take_owed():
+            writer.append(u8(NUMBERS))
+            session.receipts.write(writer, now_ns)
+        self._write_link_control(session, sent)
+        if session.notices_due or session.noting:
+            self._write_news(session, sent)
+        if session.outgoing.has_control():
+            self._write_control(session, sent, now_ns)
+        if with_messages:
+            self._write_messages(session, sent, now_ns)
+            self._fill_up(session)
+        answerable = sent.permit > 0 or sent.has_messages()
+        datagram = Datagram(session.address, self._finished(session, sent), answerable)
+        self._out.append(datagram)
+        if session.is_leaving() and path.probes > 0 and not session.is_unproven():
+            # Soon nobody will be here to repeat it.
+            self._out.extend([datagram] * (LEAVING_COPIES - 1))
+        session.sent(sent, now_ns)
+
+    def _write_link_control(self, session: Session, sent: Sent) -> None:
+        writer = self._writer
+        standing = session.standing
+        if session.credit.due:
+            write_frame(writer, CREDIT, session.credit.take_grant())
+            sent.controls |= CREDIT_SENT
+        if standing.bye_due:
+            write_frame(writer, BYE, standing.take_bye())
+            sent.controls |= BYE_SENT
+            self._wants_answer = True
+        if standing.release_due:
+            standing.take_release()
+            writer.append(u8(RELEASE))
+            sent.controls |= RELEASE_SENT
+        if session.take_ping():
+            writer.append(u8(PING))
+            sent.eliciting = True
+            self._wants_answer = True
+            if session.version >= ADVICE_VERSION and session.standing.our_members > 0:
+                write_frame(writer, MEMBERS, session.standing.our_members)
+            if session.challenge != 0:
+                writer.append(u8(CHALLENGE))
+                write_i64_le(writer, session.challenge)
+        if session.response_due:
+            writer.append(u8(RESPONSE))
+            write_i64_le(writer, session.take_response())
+            sent.controls |= RESPONSE_SENT
+        if sent.controls != 0:
+            sent.eliciting = True
+        if session.waits.due is not None:
+            # Not worth an answer, nor a datagram of its own: it goes with the acknowledgement.
+            write_waiting(writer, session.waits.due)
+            session.waits.due = None
+
+    def _write_news(self, session: Session, sent: Sent) -> None:
+        """Append who is expelled, and which expulsions are noted here, as far as there is room."""
+        fences = self._fences
+        sent.eliciting = True
+        room = self._room - len(self._writer) - HEADER_MOST
+        if session.notices_due:
+            everything = fences.stones(session.unnoted)
+            stones = fitting(everything[session.notices_told :], room >> 1)
+            write_stones(self._writer, NOTICES, stones, True)
+            session.notices_left(len(stones), len(everything))
+            sent.controls |= NOTICES_SENT
+        if session.noting:
+            # What finds no room is said in the next datagram.
+            stones = fitting(fences.stones(session.noting), room >> 1)
+            write_stones(self._writer, NOTED, stones, False)
+            session.noting = fences.others(session.noting, stones)
+
+    def write_expulsion(
+        self, session: Session, stone: Tombstone, address: object, size: i64, now_ns: i64
+    ) -> None:
+        """Tell a peer, in at most `size` bytes, that it is expelled itself.
+
+        It will be told again if it goes on.
+        """
+        sent = Sent(session.path.next_number(), now_ns)
+        self._begin(session, sent, now_ns)
+        said = shortened(stone, room_for_news(session, size))
+        write_stones(self._writer, NOTICES, [said], True)
+        self._out.append(Datagram(address, self._finished(session, sent)))
+        session.sent(sent, now_ns)
+
+    def _write_control(self, session: Session, sent: Sent, now_ns: i64) -> None:
+        """Append what the core has to say beside messages."""
+        outgoing = session.outgoing
+        sent.eliciting = True
+        sent.delivered = outgoing.take_ack()
+        if sent.delivered > 0:
+            self._write_packet(session, Ack(sent.delivered), sent, now_ns)
+        sent.permit = outgoing.take_permit()
+        if sent.permit > 0:
+            self._write_packet(session, Permit(sent.permit), sent, now_ns)
+        ask = outgoing.take_ask()
+        if ask is not None:
+            self._write_packet(session, ask, sent, now_ns)
+        taken: list[Packet] = []
+        for packet in outgoing.controls():
+            if not self._has_written_control(session, packet, sent, now_ns):
+                break
+            sent.keeps(packet)
+            taken.append(packet)
+        if taken:
+            outgoing.control_left(taken)
+
+    def _write_messages(self, session: Session, sent: Sent, now_ns: i64) -> None:
+        outgoing = session.outgoing
+        if outgoing.cut is not None:
+            self._write_piece(session, outgoing.cut, sent)
+            return
+        packet = outgoing.next_repeat()
+        while packet is not None and self._has_written(session, packet, sent, now_ns):
+            sent.repeats(self._last)
+            outgoing.repeat_left()
+            packet = outgoing.next_repeat()
+        if packet is not None:
+            if self._is_too_large(session, packet):
+                outgoing.repeat_left()
+                self._cut(session, packet, sent, now_ns)
+            return
+        first: i64 = 0
+        packet = outgoing.next_new()
+        while packet is not None and self._has_written(session, packet, sent, now_ns):
+            if first == 0:
+                first = self._last
+            outgoing.new_left(self._last, self._size)
+            packet = outgoing.next_new()
+        if first > 0:
+            sent.carries(first, self._last)
+        elif packet is not None and self._is_too_large(session, packet):
+            outgoing.new_left(sequence_of(packet), payload_size(packet))
+            self._cut(session, packet, sent, now_ns)
+
+    def _has_written(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> bool:
+        """Append a message if it fits."""
+        message = packet.carried if isinstance(packet, DataPacket) else packet.message
+        assert message is not None, "only messages are queued"
+        writer = self._writer
+        before = len(writer)
+        size = len(message.payload)
+        if before + size >= self._room or self._index >= PACKETS_MOST:
+            return False
+        sequence = message.sequence
+        surplus = self._surplus
+        if self._parts.numbering.used:
+            surplus = sequence - self._parts.numbering.of(sequence)
+            if surplus != self._surplus:
+                write_frame(writer, NUMBERED, surplus)
+        if self._parts.goes_on(sequence):
+            writer.append(u8(PART))
+        start = len(writer)
+        if isinstance(packet, DataPacket):
+            write_message(packet, writer, self._last)
+        else:
+            write_packet(packet, writer, self._last)
+        if len(writer) > self._room:
+            writer.truncate(before)
+            return False
+        self._last = sequence
+        self._size = size
+        self._surplus = surplus
+        if session.rows is not None:
+            taken = len(writer) - start
+            session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
+        self._index += 1
+        return True
+
+    def _is_too_large(self, session: Session, packet: Packet) -> bool:
+        """Whether a message fits no datagram, now that they are smaller, and this one is empty."""
+        size = payload_size(packet) + FRAME_ROOM // 2
+        return self._last == 0 and size > session.datagram_size
+
+    def _cut(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
+        """Begin to send a message in pieces of its frame."""
+        sequence = sequence_of(packet)
+        frame = encode(packet)
+        if session.rows is not None:
+            session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
+        self._index += 1
+        frame = self._marks(sequence) + frame
+        self._write_piece(session, session.outgoing.begin_cut(sequence, frame), sent)
+
+    def _marks(self, sequence: i64) -> bytes:
+        """What stands before a message that is a part, or that comes after one."""
+        writer = BytesWriter()
+        if self._parts.numbering.used:
+            write_frame(writer, NUMBERED, sequence - self._parts.numbering.of(sequence))
+        if self._parts.goes_on(sequence):
+            writer.append(u8(PART))
+        return writer.getvalue()
+
+    def _write_piece(self, session: Session, cut: CutFrame, sent: Sent) -> None:
+        """Append a piece, as large as there is room for."""
+        writer = self._writer
+        room = session.datagram_size - len(writer) - PIECE_HEADER_MOST
+        if room <= 0:
+            return
+        offset = cut.offset
+        piece = cut.take(room)
+        write_frame(writer, PIECE, cut.sequence)
+        write_varint(writer, cut.size)
+        write_varint(writer, cut.check)
+        write_varint(writer, offset)
+        write_varint(writer, len(piece))
+        writer.write(piece)
+        sent.carries(cut.sequence, cut.sequence)
+        if cut.is_taken():
+            session.outgoing.end_cut()
+
+    def _write_trial(self, session: Session, size: i64, now_ns: i64) -> None:
+        """Write a datagram that finds out whether one of this size comes through."""
+        sent = Sent(session.path.next_number(), now_ns)
+        sent.eliciting = True
+        sent.trial = True
+        self._begin(session, sent, now_ns)
+        self._writer.append(u8(PING))
+        self._writer.write(bytes(size - len(self._writer)))
+        self._out.append(Datagram(session.address, self._finished(session, sent)))
+        session.sent(sent, now_ns)
+
+    def _has_written_control(
+        self, session: Session, packet: Packet, sent: Sent, now_ns: i64
+    ) -> bool:
+        """Append control if it fits."""
+        if len(self._writer) >= self._room - HEADER_MOST or self._index >= PACKETS_MOST:
+            return False
+        self._write_packet(session, packet, sent, now_ns)
+        return True
+
+    def _write_packet(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
+        """Append control."""
+        before = len(self._writer)
+        write_packet(packet, self._writer, 0)
+        if session.rows is not None:
+            size = len(self._writer) - before
+            session.rows.transmitted(packet, sent.number, self._index, size, now_ns)
+        self._index += 1
+
+    def _fill_up(self, session: Session) -> None:
+        """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
+        short = self._room - len(self._writer)
+        if 0 < short <= session.datagram_size >> PADDING_SHIFT and session.outgoing.has_messages():
+            self._writer.write(bytes(short))
+
+
+def fitting(stones: list[Tombstone], room: i64) -> list[Tombstone]:
+    """As many of these as there is room for, and at least one, without words if need be."""
+    chosen: list[Tombstone] = []
+    for stone in stones:
+        size = stones_size([stone])
+        if size > room and chosen:
+            break
+        chosen.append(stone)
+        room -= size
+        if room < 0:
+            chosen[-1] = Tombstone(stone.name, stone.incarnation, "", "")
+            break
+        if len(chosen) == STONES_MOST:
+            break
+    return chosen
+
+
+def room_for_news(session: Session, size: i64) -> i64:
+    """The bytes that are left for news in the next datagram of a session, if it has this size."""
+    number = session.path.next_number()
+    size -= NUMBER_AT + varint_size(number) + varint_size(number - session.path.oldest_number())
+    return size if session.seal is None else size - SEAL_BYTES
+
+
+def shortened(stone: Tombstone, room: i64) -> Tombstone:
+    """The news with as many of its words as there is room for; there is room for the rest."""
+    room -= stones_size([Tombstone(stone.name, stone.incarnation, "", "")])
+    by = stone.by if len(stone.by.encode()) <= room else ""
+    room -= len(by.encode())
+    return Tombstone(stone.name, stone.incarnation, by, cut_text(stone.reason, room))

@@ -1,0 +1,228 @@
+"""A path joins its parts: what has left, how long that took, and how much more may leave.
+
+Whoever drives it (a session) writes the datagrams. It calls `room` before, `left` after each one,
+`acknowledged` for each acknowledgement, and `expire` at `wake_ns`; after the last two it finds in
+`lost` what has to be sent again. What comes from the peer is in `Receipts`.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import RemoteError
+from antecede.core.process import NEVER_NS
+from antecede.transport.recovery.cubic import Cubic
+from antecede.transport.recovery.in_flight import Flight, Sent
+from antecede.transport.recovery.pacer import UNPACED_NS, Pace
+from antecede.transport.recovery.path_mtu import PathSize
+from antecede.transport.recovery.ranges import AckedNumbers
+from antecede.transport.recovery.round_trip import RoundTrip
+
+PROBE_DOUBLINGS_MAX: Final = 6
+"""Probes without any answer come at intervals that grow at most 2 ** this."""
+
+PROBE_NS_MAX: Final = 2_000_000_000
+"""And never further apart than this, so that a network that heals is noticed."""
+
+PARTING_PROBE_NS: Final = 300_000_000
+"""A peer that is about to go, or has gone, is probed this often at least, however far it is."""
+
+DATAGRAMS_MOST: Final = 1 << 18
+"""Datagrams that are remembered because the oldest of them is not settled. A peer that goes on
+talking and acknowledges nothing gets only pings from then on."""
+
+COLLAPSE_PROBES: Final = 3
+"""After so many probes in vain the window collapses."""
+
+SOCKET_MOST: Final = 1 << 40
+"""No peer's socket holds more than this, whatever it says."""
+
+
+@final
+class Path:
+    """The way to one peer and back."""
+
+    __slots__ = (
+        "_datagram",
+        "_held_ns",
+        "_loss_check_ns",
+        "_pace",
+        "_parting",
+        "_probe_from_ns",
+        "_probe_wanted",
+        "_window_cap",
+        "answered_ns",
+        "congestion",
+        "flight",
+        "lost",
+        "probes",
+        "round_trip",
+        "sizes",
+    )
+
+    def __init__(self, datagram_size: i64, window_cap: i64) -> None:
+        self._datagram: i64 = datagram_size
+        self.flight: Final = Flight()
+        self.round_trip: Final = RoundTrip()
+        self.congestion: Final = Cubic(datagram_size, window_cap)
+        # What the peer's socket holds, as far as that is believed.
+        self._window_cap: i64 = window_cap if window_cap < SOCKET_MOST else SOCKET_MOST
+        self._pace: Final = Pace()
+        self.sizes: Final = PathSize(datagram_size)
+        # Until when no messages leave, because all that left before were lost.
+        self._held_ns: i64 = 0
+        self._loss_check_ns: i64 = NEVER_NS
+        self._probe_from_ns: i64 = 0
+        self.probes: i64 = 0
+        # When the newest datagram had left that the peer has acknowledged: it lived after that.
+        self.answered_ns: i64 = -1
+        self._probe_wanted = False
+        # Whether nothing but good-byes is left to be said.
+        self._parting = False
+        self.lost: list[Sent] = []
+
+    def next_number(self) -> i64:
+        """The number of the next datagram."""
+        return self.flight.records.next
+
+    def oldest_number(self) -> i64:
+        """The oldest number that is still waited for; below it everything is settled."""
+        return self.flight.records.first
+
+    def is_clogged(self) -> bool:
+        """Whether as many datagrams are remembered as may be."""
+        records = self.flight.records
+        return records.next - records.first >= DATAGRAMS_MOST
+
+    def room(self, now_ns: i64) -> i64:
+        """How many bytes may leave now."""
+        room = self.congestion.window - self.flight.size
+        if room <= 0:
+            return 0
+        paced = self._pace.room(
+            self.congestion.window, self.round_trip.smoothed_ns, self._datagram, now_ns
+        )
+        return paced if paced < room else room
+
+    def is_held(self, now_ns: i64) -> bool:
+        """Whether no messages may leave now, because all that left before were lost."""
+        return now_ns < self._held_ns
+
+    def paced_until_ns(self, now_ns: i64) -> i64:
+        """When more may leave, if it is the pace that holds it back; `NEVER_NS` if not."""
+        if now_ns < self._held_ns:
+            return self._held_ns
+        if self.flight.size + self._datagram > self.congestion.window and self.flight.size > 0:
+            return NEVER_NS
+        wait_ns = self._pace.wait_ns(
+            self._datagram, self.congestion.window, self.round_trip.smoothed_ns
+        )
+        return now_ns + wait_ns
+
+    def departed(self, sent: Sent, now_ns: i64) -> None:
+        """A datagram has left."""
+        if sent.eliciting and self.flight.eliciting == 0:
+            self._probe_from_ns = now_ns
+        self.flight.add(sent)
+        self._pace.spent(sent.size)
+
+    def acknowledged(self, acked: AckedNumbers, ack_delay_ns: i64, now_ns: i64) -> None:
+        """The peer says what has come; `RemoteError` if that was never sent."""
+        flight = self.flight
+        self.lost = []
+        if not flight.is_plausible(acked):
+            raise RemoteError("an acknowledgement of a datagram that was never sent")
+        spurious = flight.spurious
+        busy = 2 * flight.size >= self.congestion.window
+        if not flight.acknowledge(acked):
+            return
+        if flight.spurious > spurious:
+            self.congestion.not_lost()
+        sent_ns = flight.acked_sent_ns
+        if sent_ns > self.answered_ns:
+            self.answered_ns = sent_ns
+        if sent_ns >= 0 and flight.acked_eliciting:
+            self.round_trip.measured(now_ns - sent_ns, ack_delay_ns)
+        if busy and flight.acked_size > 0 and sent_ns >= 0:
+            rtt_ns = self.round_trip.smoothed_ns
+            self._follow_distance()
+            self.congestion.acknowledged(flight.acked_size, sent_ns, now_ns, rtt_ns)
+        self.probes = 0
+        self._probe_from_ns = now_ns
+        self.sizes.came(flight.acked_largest, flight.acked_trial, sent_ns, now_ns)
+        self._look_for_lost(now_ns)
+
+    def wake_ns(self) -> i64:
+        """When to call `expire`."""
+        if self.flight.eliciting == 0:
+            return NEVER_NS
+        probe_ns = self._probe_from_ns + self._probe_patience_ns()
+        return probe_ns if probe_ns < self._loss_check_ns else self._loss_check_ns
+
+    def expire(self, now_ns: i64, heard_ns: i64 = -1) -> None:
+        """Do what is due: take datagrams for lost, or want a probe.
+
+        The peer was last heard at `heard_ns`.
+        """
+        self.lost = []
+        if self.flight.eliciting == 0:
+            self._loss_check_ns = NEVER_NS
+            return
+        if self._loss_check_ns <= now_ns:
+            self._look_for_lost(now_ns)
+        elif self._probe_from_ns + self._probe_patience_ns() <= now_ns:
+            self.probes += 1
+            self._probe_from_ns = now_ns
+            self._probe_wanted = True
+            oldest_ns = self.flight.records.peek().sent_ns
+            heard = heard_ns > oldest_ns + self.round_trip.smoothed_ns
+            self.sizes.suspect(self.probes, self.flight.largest_of_oldest(), heard, now_ns)
+            if self.probes == COLLAPSE_PROBES:
+                self.congestion.collapse()
+
+    def say_only_bye(self) -> None:
+        """From now on only good-byes are left to be said."""
+        self._parting = True
+
+    def take_probe(self) -> bool:
+        """Whether a probe is wanted, which is then sent."""
+        wanted = self._probe_wanted
+        self._probe_wanted = False
+        return wanted
+
+    def _follow_distance(self) -> None:
+        """Let the window grow beyond the peer's socket on a way so long that pace spreads it out.
+
+        The socket has to hold what comes at once. That is the window where there is no pace, and
+        otherwise what the pace lets go in `UNPACED_NS`; the rest is under way.
+        """
+        spread = self.round_trip.least_ns // UNPACED_NS
+        self.congestion.limit(self._window_cap * spread if spread > 1 else self._window_cap)
+
+    def _probe_patience_ns(self) -> i64:
+        if self._parting and self.round_trip.probe_ns() > PARTING_PROBE_NS:
+            return PARTING_PROBE_NS
+        return self._backed_off_ns(self.probes)
+
+    def _backed_off_ns(self, doublings: i64) -> i64:
+        """How long to wait after that many attempts in vain."""
+        if doublings > PROBE_DOUBLINGS_MAX:
+            doublings = PROBE_DOUBLINGS_MAX
+        patience_ns = self.round_trip.probe_ns() << doublings
+        longest = 2 * self.round_trip.smoothed_ns + PROBE_NS_MAX
+        return patience_ns if patience_ns < longest else longest
+
+    def _look_for_lost(self, now_ns: i64) -> None:
+        trip = self.round_trip
+        self._loss_check_ns = self.flight.find_lost(now_ns, trip.loss_ns(), 3 * trip.probe_ns())
+        lost = self.flight.newly_lost
+        if lost:
+            self.lost = lost.copy()
+            trials = 0
+            for sent in lost:
+                self.sizes.was_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
+                trials += sent.trial
+            if self.sizes.vain > 0:
+                self._held_ns = now_ns + self._backed_off_ns(self.sizes.vain)
+            if trials < len(lost):  # A trial that fails says nothing about congestion.
+                self.congestion.lost(lost[-1].sent_ns, now_ns)

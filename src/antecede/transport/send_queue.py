@@ -1,0 +1,258 @@
+"""What waits to leave for one peer: new messages in order, repeated ones, and control.
+
+New messages leave in the order in which the core released them, as long as the peer's credit
+lasts; repeated ones go first. Acks and permits are cumulative, so only the latest of each waits,
+however many the core asked for. Control of protocols that are not known here waits in order.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.values import Packet
+from antecede.transport.flow_control import Credit
+from antecede.transport.parts import CutFrame
+
+COMPACT_AT: Final = 1024
+"""Packets that have left are dropped from the queue when there are so many of them."""
+
+
+def sequence_of(packet: Packet) -> i64:
+    """The id of the message that a packet carries, or 0."""
+    if isinstance(packet, DataPacket):
+        return packet.carried.sequence
+    message = packet.message
+    return 0 if message is None else message.sequence
+
+
+def forget_left(queue: list[Packet], head: i64) -> i64:
+    """Drop what is before `head` if that is worth it; where the head is then."""
+    if head == len(queue):
+        queue.clear()
+        return 0
+    if head >= COMPACT_AT and 2 * head > len(queue):
+        del queue[:head]
+        return 0
+    return head
+
+
+@final
+class Outgoing:
+    """The queue of one session."""
+
+    __slots__ = (
+        "_ack_last",
+        "_controls",
+        "_credit",
+        "_cumulative",
+        "_head",
+        "_held",
+        "_highest_left",
+        "_highest_queued",
+        "_peer_delivered",
+        "_permit_last",
+        "_queue",
+        "_repeat_head",
+        "_repeating",
+        "_repeats",
+        "ack_due",
+        "ask",
+        "cut",
+        "permit_due",
+    )
+
+    def __init__(self, cumulative: bool, credit: Credit) -> None:
+        # Whether an ack covers all messages before it, so that the latest is enough.
+        self._cumulative: Final = cumulative
+        self._credit: Final = credit
+        self._queue: list[Packet] = []
+        self._head: i64 = 0
+        self._repeats: list[Packet] = []
+        self._repeat_head: i64 = 0
+        self._repeating: set[int] = set()
+        # A message that has left in part: its frame does not fit a datagram.
+        self.cut: CutFrame | None = None
+        self._highest_queued: i64 = 0
+        self._highest_left: i64 = 0
+        self._peer_delivered: i64 = 0
+        # The core's ack and permit that wait (0: none), and those that left last.
+        self.ack_due: i64 = 0
+        self.permit_due: i64 = 0
+        self._ack_last: i64 = 0
+        self._permit_last: i64 = 0
+        self.ask: Ask | None = None
+        # Whether messages and permits have to wait: the peer must note an expulsion first.
+        self._held = False
+        self._controls: list[Packet] = []
+
+    def successor(self, credit: Credit) -> "Outgoing":
+        """What is left for a session that begins anew: the last ack and permit.
+
+        The core is asked for the messages again.
+        """
+        successor = Outgoing(self._cumulative, credit)
+        self.repeat_control()
+        successor.ack_due = self.ack_due
+        successor.permit_due = self.permit_due
+        successor._held = self._held
+        return successor
+
+    def put(self, packet: Packet) -> None:
+        """The core wants this transmitted."""
+        if isinstance(packet, DataPacket):
+            self._put_message(packet, packet.carried.sequence)
+        elif isinstance(packet, Ack) and self._cumulative:
+            if packet.sequence > self.ack_due:
+                self.ack_due = packet.sequence
+        elif isinstance(packet, Permit):
+            if packet.sequence > self.permit_due:
+                self.permit_due = packet.sequence
+        elif isinstance(packet, Ask):
+            self.ask = packet
+        elif packet.message is not None:
+            self._put_message(packet, sequence_of(packet))
+        else:
+            self._controls.append(packet)
+
+    def hold(self, held: bool) -> None:
+        """Let messages and permits wait, or leave again."""
+        self._held = held
+
+    # Control.
+
+    def has_control(self) -> bool:
+        """Whether anything but a message waits."""
+        return (
+            self.ack_due > 0
+            or (self.permit_due > 0 and not self._held)
+            or self.ask is not None
+            or len(self._controls) > 0
+        )
+
+    def take_ack(self) -> i64:
+        """The ack that is to leave, or 0."""
+        ack = self.ack_due
+        if ack > 0:
+            self._ack_last = ack
+            self.ack_due = 0
+        return ack
+
+    def take_permit(self) -> i64:
+        """The permit that is to leave, or 0."""
+        permit: i64 = 0 if self._held else self.permit_due
+        if permit > 0:
+            self._permit_last = permit
+            self.permit_due = 0
+        return permit
+
+    def take_ask(self) -> Ask | None:
+        """The ask that is to leave."""
+        ask = self.ask
+        self.ask = None
+        return ask
+
+    def controls(self) -> list[Packet]:
+        """Control that may leave as it is, oldest first; `control_left` removes it."""
+        return self._controls
+
+    def control_left(self, packets: list[Packet]) -> None:
+        """These have left."""
+        self._controls = [packet for packet in self._controls if packet not in packets]
+
+    def repeat_control(self) -> None:
+        """The last ack and permit may be lost: let them leave again."""
+        if self.ack_due == 0:
+            self.ack_due = self._ack_last
+        if self.permit_due == 0:
+            self.permit_due = self._permit_last
+
+    # Messages.
+
+    def has_messages(self) -> bool:
+        """Whether a message waits that the peer has credit for."""
+        if self._held:
+            return False
+        if self.cut is not None:
+            return True
+        return self.next_repeat() is not None or self.next_new() is not None
+
+    def waits_for_credit(self) -> bool:
+        """Whether new messages wait for nothing but the peer's credit."""
+        return self._head < len(self._queue) and not self.has_messages()
+
+    def queued(self) -> int:
+        """How many messages wait here."""
+        return len(self._queue) - self._head + len(self._repeats) - self._repeat_head
+
+    def next_repeat(self) -> Packet | None:
+        """The next message to repeat that the peer may still miss; `repeat_left` removes it."""
+        while self._repeat_head < len(self._repeats):
+            packet = self._repeats[self._repeat_head]
+            if sequence_of(packet) > self._peer_delivered or not self._cumulative:
+                return packet
+            self.repeat_left()
+        return None
+
+    def repeat_left(self) -> None:
+        """The message that `next_repeat` answered has left, or is not needed."""
+        self._repeating.discard(sequence_of(self._repeats[self._repeat_head]))
+        self._repeat_head = forget_left(self._repeats, self._repeat_head + 1)
+
+    def repeat_oldest_first(self) -> None:
+        """Nothing is answered: what all that has come may wait for leaves before the rest."""
+        waiting = self._repeats[self._repeat_head :]
+        waiting.sort(key=sequence_of)
+        self._repeats = waiting
+        self._repeat_head = 0
+
+    def next_new(self) -> Packet | None:
+        """The next new message, if the peer has credit for it; `new_left` removes it."""
+        if self._head >= len(self._queue) or not self._credit.is_left():
+            return None
+        return self._queue[self._head]
+
+    def new_left(self, sequence: i64, payload_size: i64) -> None:
+        """The message that `next_new` answered has left."""
+        self._credit.spend(payload_size)
+        self._highest_left = sequence
+        self._head = forget_left(self._queue, self._head + 1)
+
+    def begin_cut(self, sequence: i64, frame: bytes) -> CutFrame:
+        """A message leaves in pieces, before anything else does."""
+        self.cut = CutFrame(sequence, frame)
+        return self.cut
+
+    def end_cut(self) -> None:
+        """Its last piece has left."""
+        self.cut = None
+
+    def delivered_up_to(self, sequence: i64) -> None:
+        """The peer says what it has: that need not be repeated any more."""
+        if sequence > self._peer_delivered:
+            self._peer_delivered = sequence
+
+    def clear(self) -> None:
+        """The peer is gone: nothing will leave."""
+        self._queue.clear()
+        self._head = 0
+        self._repeats.clear()
+        self._repeat_head = 0
+        self._repeating.clear()
+        self._controls.clear()
+        self.cut = None
+        self.ask = None
+        self.ack_due = 0
+        self.permit_due = 0
+
+    def _put_message(self, packet: Packet, sequence: i64) -> None:
+        if sequence > self._highest_queued:
+            self._highest_queued = sequence
+            self._queue.append(packet)
+            return
+        # What still waits in the queue need not be repeated.
+        if sequence > self._highest_left or sequence in self._repeating:
+            return
+        # Each waits once, so there are never more than the sender's buffer holds.
+        self._repeating.add(sequence)
+        self._repeats.append(packet)

@@ -1,0 +1,98 @@
+"""News of expulsions on the wire: who, by whom, and why.
+
+A list of incarnations, each a name and a number; in a notice also the name of the node that decided
+it, and its reason.
+"""
+
+from typing import ClassVar, Final, final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.values import Value
+from antecede.wire.handshake import NAME_LIMIT, cut_text, harmless, read_text, write_text
+from antecede.wire.varint import Reader, varint_size, write_varint
+
+FENCE_REASON_LIMIT: Final = 200
+"""Bytes of the reason of an expulsion."""
+
+STONES_MOST: Final = 256
+"""Incarnations in one frame."""
+
+
+@final
+class Tombstone(Value):
+    """An expelled incarnation: it does not come back."""
+
+    __slots__ = ("by", "incarnation", "name", "reason")
+
+    FIELDS: ClassVar = ("name", "incarnation", "by", "reason")
+
+    def __init__(self, name: str, incarnation: i64, by: str, reason: str) -> None:
+        self.name: Final = name
+        self.incarnation: Final[i64] = incarnation
+        self.by: Final = by
+        self.reason: Final = reason
+
+
+def check_reason(reason: str, name: str) -> None:
+    """`LocalError` if the reason to expel somebody cannot be sent."""
+    try:
+        reason.encode()
+    except UnicodeEncodeError as error:
+        raise LocalError(
+            f"the reason to expel {name} cannot be sent: {reason!r} has half of a surrogate pair "
+            f"at {error.start}, which is no character; leave it out"
+        ) from None
+
+
+def stones_size(stones: list[Tombstone]) -> i64:
+    """How many bytes at most a frame with these takes."""
+    size: i64 = 4
+    for stone in stones:
+        size += 6 + len(stone.name.encode()) + varint_size(stone.incarnation)
+        size += len(stone.by.encode()) + len(stone.reason.encode())
+    return size
+
+
+def write_stones(writer: BytesWriter, kind: i64, stones: list[Tombstone], told: bool) -> None:
+    """Append a frame with these; `told`: also by whom, and why."""
+    writer.append(u8(kind))
+    if not told:
+        write_incarnations(writer, stones)
+        return
+    write_varint(writer, len(stones))
+    for stone in stones:
+        write_text(writer, stone.name)
+        write_varint(writer, stone.incarnation)
+        write_text(writer, stone.by)
+        write_text(writer, stone.reason)
+
+
+def write_incarnations(writer: BytesWriter, stones: list[Tombstone]) -> None:
+    """Append names and numbers, without words."""
+    write_varint(writer, len(stones))
+    for stone in stones:
+        write_text(writer, stone.name)
+        write_varint(writer, stone.incarnation)
+
+
+def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
+    """What `write_stones` wrote after the kind."""
+    count = reader.varint()
+    if count > STONES_MOST:
+        raise RemoteError(f"news of {count} expulsions at once; {STONES_MOST} are allowed")
+    stones: list[Tombstone] = []
+    for _ in range(count):
+        name = read_text(reader, NAME_LIMIT)
+        if not name.isprintable():
+            raise RemoteError("a name that no terminal should show")
+        incarnation = reader.positive()
+        by = read_text(reader, NAME_LIMIT) if told else ""
+        reason = read_text(reader, FENCE_REASON_LIMIT) if told else ""
+        # What was escaped is longer, and is to be told on.
+        by = cut_text(harmless(by), NAME_LIMIT)
+        reason = cut_text(harmless(reason), FENCE_REASON_LIMIT)
+        stones.append(Tombstone(name, incarnation, by, reason))
+    return stones

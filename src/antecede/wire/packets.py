@@ -1,0 +1,201 @@
+"""The product's packets to bytes and back, and the honest measure of what it adds to a payload.
+
+A packet is a frame: a byte for its kind, then its fields. Nodes put frames one after the other into
+datagrams (`wire.frames`), so a frame says where it ends, and what is measured here is what is sent.
+The sender's id is not in it: whoever decodes knows where the bytes came from. `decode` accepts
+exactly what `encode` makes, and answers anything else with `RemoteError`, so a packet has one form
+only.
+
+Messages, acks, permits and asks have short forms (`wire.hybrid`). Packets about expulsions are
+rare: after their kind comes the length of their body. The packets of all other protocols, and the
+table of their kinds, are in `antecede_lab.wire`.
+"""
+
+from typing import Final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
+
+from antecede.core.checks import ID_LIMIT, check_ids
+from antecede.core.errors import LocalError, RemoteError
+from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.values import Packet
+from antecede.wire.hybrid import (
+    ACK,
+    ASK,
+    FLAGGED,
+    MESSAGE,
+    MESSAGE_KINDS,
+    PERMIT,
+    message_size,
+    read_ask,
+    read_message,
+    write_ack,
+    write_ask,
+    write_message,
+    write_permit,
+)
+from antecede.wire.varint import Reader, varint_size, write_varint
+
+KIND_LIMIT: Final = 0x80
+"""Kinds of packets are below this; from here on a frame belongs to the link."""
+
+NOTHING: Final = 0
+"""Inside a notice: no packet."""
+
+CARRIED: Final = (DataPacket, Permit)
+
+CARRIED_KINDS: Final = (MESSAGE, MESSAGE | FLAGGED, PERMIT)
+"""What a notice may carry: messages and permits."""
+
+NOTICE: Final = 0x05
+NOTED: Final = 0x06
+EXPULSION: Final = 0x07
+"""Kinds of the packets about expulsions."""
+
+
+def write_notice(packet: Notice, writer: BytesWriter) -> None:
+    """Append the ids, and the packet inside as it would be alone."""
+    write_expelled(writer, packet.processes)
+    if packet.inner is None:
+        writer.append(NOTHING)
+    elif isinstance(packet.inner, CARRIED):
+        write_packet(packet.inner, writer, 0)
+    else:
+        raise LocalError(f"{type(packet.inner).__name__} is not carried in a notice")
+
+
+def read_notice(reader: Reader, source: int) -> Notice:
+    """What `write_notice` wrote."""
+    processes = read_expelled(reader)
+    kind = reader.byte()
+    if kind == NOTHING:
+        return Notice(processes, None)
+    if kind not in CARRIED_KINDS:
+        raise RemoteError(f"a packet of kind {kind} is not carried in a notice")
+    return Notice(processes, read_packet(kind, reader, source, 0))
+
+
+def encode(packet: Packet) -> bytes:
+    """The bytes of `packet`; `LocalError` if it has no form on the wire."""
+    writer = BytesWriter()
+    write_packet(packet, writer, 0)
+    return writer.getvalue()
+
+
+def decode(data: bytes, source: int) -> Packet:
+    """The packet that `source` encoded as `data`; `RemoteError` if `encode` makes no such bytes."""
+    check_ids(source, source)
+    reader = Reader(data)
+    packet = read_packet(reader.byte(), reader, source, 0)
+    reader.end()
+    return packet
+
+
+def metadata_size(packet: Packet) -> int:
+    """What the protocol adds to the payload: len(encode(packet)) - len(payload)."""
+    if isinstance(packet, DataPacket):
+        return message_size(packet)
+    if isinstance(packet, Ack):
+        return 1 + varint_size(packet.sequence)
+    if isinstance(packet, Permit):
+        return 1 + varint_size(packet.sequence)
+    if isinstance(packet, Ask):
+        return 1 + varint_size(packet.delivered) + varint_size(packet.lowest)
+    return len(encode(packet)) - payload_size(packet)
+
+
+def payload_size(packet: Packet) -> int:
+    """Bytes of application data that `packet` carries."""
+    message = packet.message
+    return 0 if message is None else len(message.payload)
+
+
+def write_packet(packet: Packet, writer: BytesWriter, last: i64) -> None:
+    """Append a packet; `last` is the id in the message frame before it in a datagram, or 0."""
+    if isinstance(packet, DataPacket):
+        write_message(packet, writer, last)
+    elif isinstance(packet, Ack):
+        write_ack(packet, writer)
+    elif isinstance(packet, Permit):
+        write_permit(packet, writer)
+    elif isinstance(packet, Ask):
+        write_ask(packet, writer)
+    else:
+        body = BytesWriter()
+        kind = write_rare(packet, body)
+        writer.append(u8(kind))
+        write_varint(writer, len(body))
+        writer.write(body.getvalue())
+
+
+def write_rare(packet: Packet, body: BytesWriter) -> i64:
+    """Append the body of a packet about expulsions; the number of its kind."""
+    if isinstance(packet, Notice):
+        write_notice(packet, body)
+        return NOTICE
+    if isinstance(packet, Noted):
+        write_expelled(body, packet.processes)
+        return NOTED
+    if isinstance(packet, Expulsion):
+        return EXPULSION
+    raise LocalError(f"{type(packet).__name__} has no form on the wire")
+
+
+def read_packet(number: i64, reader: Reader, source: int, last: i64) -> Packet:
+    """Read what follows the kind of a frame; also of a packet inside another one."""
+    if MESSAGE <= number < MESSAGE + MESSAGE_KINDS:
+        return read_message(number, reader, source, last)
+    if number == ACK:
+        return Ack(reader.varint())
+    if number == PERMIT:
+        return Permit(reader.varint())
+    if number == ASK:
+        return read_ask(reader)
+    if number not in (NOTICE, NOTED, EXPULSION):
+        raise RemoteError(f"no packet is of kind {number}")
+    body = Reader(reader.take(reader.varint()))
+    packet = read_rare(number, body, source)
+    body.end()
+    return packet
+
+
+def read_rare(number: i64, body: Reader, source: int) -> Packet:
+    """The packet about expulsions whose body this is."""
+    if number == NOTICE:
+        return read_notice(body, source)
+    if number == NOTED:
+        return Noted(read_expelled(body))
+    return Expulsion()
+
+
+def read_positive(reader: Reader) -> int:
+    """What `write_positive` wrote."""
+    return int(reader.positive())
+
+
+def write_expelled(writer: BytesWriter, processes: list[int]) -> None:
+    """Append ids of the expelled, at least one, each as the step to it, which is never 0."""
+    if not processes:
+        raise LocalError("news of an expulsion must name somebody")
+    write_varint(writer, len(processes))
+    before = -1
+    for process in processes:
+        if process <= before or process >= ID_LIMIT:
+            raise LocalError(f"expelled processes must ascend and fit 31 bits: {processes}")
+        write_varint(writer, process - before)
+        before = process
+
+
+def read_expelled(reader: Reader) -> list[int]:
+    """What `write_expelled` wrote."""
+    processes: list[int] = []
+    before = -1
+    for _ in range(reader.count()):
+        before += read_positive(reader)
+        if before >= ID_LIMIT:
+            raise RemoteError(f"an expelled process beyond the last id, {ID_LIMIT - 1}")
+        processes.append(before)
+    if not processes:
+        raise RemoteError("news of an expulsion that name nobody")
+    return processes

@@ -1,0 +1,1 @@
+"""Columns under everything: Arrow and numpy, and nothing else."""

@@ -1,0 +1,129 @@
+"""Ingests traces that fit into this process: the same steps, the same tables, without Spark.
+
+On a few hundred thousand spans Spark spends most of its time on starting and planning.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from antecede.eventlog.atomic_files import blaming, check_replaceable, replacing_together
+from antecede_audit.columns.arrow_rows import Batch, collector_at_rest
+from antecede_audit.jobs.append import (
+    Earlier,
+    earlier_here,
+    known_files,
+    nothing_new,
+    records_here,
+    run_after,
+    without_known,
+)
+from antecede_audit.jobs.outputs import REPLACED, Outputs, check_apart
+from antecede_audit.jobs.trace_files import Found, Part, find_files, parts_of
+from antecede_audit.shuffle import Here
+from antecede_audit.spans.formats.catalogue import AUTO
+from antecede_audit.spans.names import run_named
+from antecede_audit.spans.partitioning import packing
+from antecede_audit.spans.reading import Manner, read_together, record_batches
+from antecede_audit.spans.steps import Asked, carried_out
+from antecede_audit.spans.summary import Summary
+from antecede_audit.spark.storage import is_plain
+
+SMALL_RECORDS: Final = 500_000
+"""Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
+
+SMALL_BYTES: Final = 256 << 20
+"""Files that are larger than this, all together, are not even tried."""
+
+
+class TooManyError(Exception):
+    """There are more records than are ingested here."""
+
+
+@collector_at_rest()
+def ingest_small(
+    paths: Sequence[str],
+    out: str,
+    *,
+    format_name: str = AUTO,
+    repair: bool = True,
+    run_id: str | None = "ingested",
+    unit: str | None = None,
+    keep: Sequence[str] = (),
+    append: bool = False,
+    records_max: int = SMALL_RECORDS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Summary | None:
+    """Ingest these traces if they are files here, of few records; None if they are not.
+
+    The tables in the folder `out` are replaced or added to, as by
+    `antecede_audit.spark.ingest.ingest`.
+    """
+    if not all(is_plain(path) for path in (*paths, out)):
+        return None
+    found = find_files(paths)
+    if sum(size for _, size in found.files) > SMALL_BYTES:
+        return None
+    folder = Path(out).absolute()
+    check_apart(str(folder), [path for path, _ in found.files])
+    earlier = earlier_here(folder) if append else None
+    check_replaceable(folder, REPLACED, known=earlier is not None)
+    with blaming(folder, "write"):
+        folder.mkdir(parents=True, exist_ok=True)
+    run = run_after(earlier, run_id, run_named(paths[0]))
+    found = without_known(found, earlier)
+    if (unchanged := nothing_new(earlier, found)) is not None:
+        return unchanged
+    known = known_files(earlier)
+    manner = Manner(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
+    try:
+        batches = at_most(records_max, records_found(found, manner, earlier, tell))
+        records = Here([[*packing(batches, 1)]])
+    except TooManyError:
+        return None
+    asked = Asked(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
+    with ExitStack() as stack:
+        return carried_out(asked, records, 1, outputs_at(folder, run, earlier), stack)[0]
+
+
+def records_found(
+    found: Found, manner: Manner, earlier: Earlier | None, tell: Callable[[str], None]
+) -> Iterator[Batch]:
+    """Everything in these files, after what there was before: batches of `RECORDS`."""
+    if earlier is not None:
+        yield from records_here(earlier)
+    first = 0 if earlier is None else earlier.parts
+    yield from record_batches(
+        record
+        for part in told_parts(found, tell)
+        for record in read_together(part._replace(number=first + part.number), manner)
+    )
+
+
+def told_parts(found: Found, tell: Callable[[str], None]) -> Iterator[Part]:
+    """The parts of all files; `tell` hears of each file as it is begun."""
+    begun = 0
+    for part in parts_of(found.files):
+        if part.start == 0:
+            begun += 1
+            tell(f"reading file {begun:,} of {found.count:,}")
+        yield part
+
+
+def at_most(records_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The batches, as long as there are no more records in them."""
+    count = 0
+    for batch in batches:
+        count += batch["file"].null_count
+        if count > records_max:
+            raise TooManyError
+        yield batch
+
+
+@contextmanager
+def outputs_at(folder: Path, run: str, earlier: Earlier | None) -> Iterator[Outputs]:
+    """Where tables go that appear in a folder together."""
+    known = earlier is not None
+    with replacing_together(folder, REPLACED, known=known) as stage, blaming(folder, "write"):
+        yield Outputs(None, str(stage), run)

@@ -1,0 +1,235 @@
+"""The rows of a log as arrays: how much of everything there is, and what counts for causality.
+
+Every log goes through here, whoever reads it: in one piece if it is small, and otherwise piece by
+piece in the workers of Spark.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antecede.eventlog.rules import JUDGED
+from antecede.eventlog.schema import ALL_COLUMNS
+from antecede_audit.columns.hashing import hashes_of
+from antecede_audit.eventlog.event_lines import REASON
+from antecede_audit.eventlog.table_rules import complaints
+from antecede_audit.judging.copies import (
+    NEVER,
+    Flags,
+    Integers,
+    Rows,
+    extremes,
+    numbered,
+    process_keys,
+    scattered,
+)
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+RunKey: TypeAlias = tuple[int, str]
+"""Which run of which source."""
+
+READ: Final = JUDGED
+"""What is read of a log in any case."""
+
+INTEGERS: Final = tuple(name for name in READ if name != "kind")
+
+TRACE_ID: Final = "trace_id"
+FILE: Final = b"file"
+ROW: Final = b"row"
+"""Where the rows of a table come from, if it says so: which file, and how many are before them."""
+
+
+def complaint_about(table: ArrowTable) -> str | None:
+    """What is wrong with the first row that is, and where it stands; None if all are right.
+
+    In: what `LogColumns` takes, in whatever types; `REASON` if somebody has looked at it before.
+    """
+    found = reasons_in(table)
+    first = next(found, None)
+    if first is None:
+        return None
+    number, reason = first
+    told = table.schema.metadata or {}
+    if FILE in told:
+        return f"{told[FILE].decode()}, row {int(told[ROW]) + number + 1}: {reason}"
+    run = table["run_id"][number].as_py()
+    return f"{run}: {reason}" if run else reason
+
+
+def reasons_in(table: ArrowTable) -> Iterator[tuple[int, str]]:
+    """The places of the rows that are wrong, and why."""
+    if table["run_id"].null_count:
+        yield pc.index(pc.is_null(table["run_id"]), value=True).as_py(), "column 'run_id' is null"
+    if REASON in table.column_names and table[REASON].null_count < len(table):
+        number = pc.index(pc.is_valid(table[REASON]), value=True).as_py()
+        yield number, table[REASON][number].as_py()
+    else:
+        there = [name for name in table.column_names if name in ALL_COLUMNS]
+        yield from complaints(table, {*READ, *there})
+
+
+class LogColumns:
+    """Some rows of a log.
+
+    In: `READ`, source and run_id; trace_id if there are traces. `complaint_about` finds nothing
+    wrong with them.
+    """
+
+    def __init__(self, table: ArrowTable) -> None:
+        self._table = table
+        self.columns: dict[str, Integers] = {
+            name: integers_of(table[name], NEVER) for name in INTEGERS
+        }
+        is_message = valid(table["sender"]) & valid(table["sequence"])
+        own = self.columns["process"] == self.columns["sender"]
+        kind, kinds = coded(table["kind"])
+        self._kind: Integers = kind
+        self._kinds = kinds
+        self.is_submission: Flags = is_message & own & self._is_kind("submitted")
+        self.is_delivery: Flags = is_message & self._is_kind("delivered")
+        self.runs, self.run = run_numbers(table)
+
+    def _is_kind(self, name: str) -> Flags:
+        code = self._kinds.index(name) if name in self._kinds else NEVER - 1
+        flags: Flags = self._kind == code
+        return flags
+
+    @property
+    def counted(self) -> Flags:
+        """Which rows the definition of causal delivery looks at."""
+        return self.is_submission | self.is_delivery
+
+    @property
+    def trace(self) -> Integers:
+        """A number for each row's trace; 0 if it has none."""
+        if TRACE_ID not in self._table.column_names:
+            return np.zeros(len(self.run), np.int64)
+        return trace_numbers(self._table[TRACE_ID])
+
+    def by_process(self) -> dict[str, Integers]:
+        """How much of everything each process of each run has: a row each.
+
+        `run` is the number of the run in `runs`. Times without an event are `LATEST`, or less than
+        any.
+        """
+        process = self.columns["process"]
+        place, processes = numbered(process_keys(self.run, process))
+        counted = self.counted
+        flags = {
+            "events": np.ones(len(process), np.bool_),
+            "submissions": self.is_submission,
+            "deliveries": self.is_delivery,
+            "traced": counted & (self.trace != 0),
+        }
+        found = {
+            name: np.bincount(place[which], minlength=processes) for name, which in flags.items()
+        }
+        position, time_ns = self.columns["position"], self.columns["time_ns"]
+        low, high = extremes(place, position, processes)
+        first_ns, last_ns = extremes(place[counted], time_ns[counted], processes)
+        return found | {
+            "run": scattered(processes, place, self.run),
+            "process": scattered(processes, place, process),
+            "low": low,
+            "high": high,
+            "first_ns": first_ns,
+            "last_ns": last_ns,
+        }
+
+    def rows(
+        self, numbers: Mapping[RunKey, int] | None = None, chosen: Integers | None = None
+    ) -> Rows:
+        """What the definition of causal delivery looks at, or the chosen ones of it.
+
+        Runs get these numbers, or their own.
+        """
+        which: Integers | slice = self._all_counted() if chosen is None else chosen
+        delivered = self.is_delivery[which]
+        column = {name: values[which] for name, values in self.columns.items()}
+        run = self.run[which]
+        if numbers is not None:
+            run = np.array([numbers[key] for key in self.runs], np.int64)[run]
+        return Rows(
+            run=run,
+            sender=column["sender"],
+            sequence=column["sequence"],
+            process=np.where(delivered, column["process"], column["target"]),
+            delivered=delivered,
+            position=column["position"],
+            time_ns=column["time_ns"],
+            clock_ns=column["time_ns"],
+            trace=self.trace[which],
+        )
+
+    def _all_counted(self) -> Integers | slice:
+        """Where the rows are that count; if all do, nothing has to be copied."""
+        counted = self.counted
+        return slice(None) if counted.all() else np.flatnonzero(counted)
+
+
+def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
+    """The runs of a table by source and id, and the number of each row's run among them."""
+    codes, names = coded(table["run_id"])
+    source = integers_of(table["source"], NEVER)
+    if len(names) == 1 and not codes.any() and source.min() == source.max():
+        return [(int(source[0]), names[0])], codes
+    width = len(names) + 1
+    place = source * width + codes + 1
+    numbers, count = numbered(place)
+    ids = ["", *names]
+    keys = [(one // width, ids[one % width]) for one in scattered(count, numbers, place).tolist()]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    rank = np.empty(len(keys), np.int64)
+    rank[order] = np.arange(len(keys))
+    return [keys[number] for number in order], rank[numbers]
+
+
+def coded(column: Any) -> tuple[Integers, list[str]]:  # noqa: ANN401 pyarrow has no types
+    """A number for each row's text, `NEVER` for none; and the texts."""
+    texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(texts, pa.ChunkedArray):  # No chunk is left.
+        return np.zeros(0, np.int64), []
+    if not pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_encode()
+    return integers_of(texts.indices, NEVER), texts.dictionary.to_pylist()
+
+
+def trace_numbers(column: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
+    """A number for each row's trace, the same wherever it is read; 0 if it has none.
+
+    Should two hashes of 64 bits ever be equal at one process, they count as one trace.
+    """
+    codes, names = coded(column)
+    if not names:
+        return np.zeros(len(codes), np.int64)
+    numbers = hashes_of(pa.array(names, pa.string()))
+    numbers[[number for number, name in enumerate(names) if not name]] = 0
+    return np.append(numbers, 0)[codes]
+
+
+def integers_of(column: Any, missing: int) -> Integers:  # noqa: ANN401 pyarrow has no types
+    """A column as 64-bit integers."""
+    if not pa.types.is_integer(column.type):
+        column = column.cast(pa.int64())
+    filled = pc.fill_null(column, missing) if column.null_count else column
+    values: Integers = filled.to_numpy(**whole(filled)).astype(np.int64, copy=False)
+    return values
+
+
+def valid(column: Any) -> Flags:  # noqa: ANN401 pyarrow has no types
+    """Which rows have something in this column."""
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    flags = pc.is_valid(column)
+    found: Flags = flags.to_numpy(**whole(flags)).astype(np.bool_)
+    return found
+
+
+def whole(column: Any) -> dict[str, bool]:  # noqa: ANN401 pyarrow has no types
+    """Arrays, unlike chunked ones, must be told that they may be copied."""
+    return {} if isinstance(column, pa.ChunkedArray) else {"zero_copy_only": False}

@@ -1,0 +1,333 @@
+"""How much later than causal order demands: the delays that a protocol adds of its own.
+
+The yardstick is the earliest moment at which each copy could have been delivered in causal order. A
+latency-optimal protocol (RST, KS) transmits at once and delivers as soon as everything that must
+come first has been delivered. `IdealOrder` does the same with the knowledge of an onlooker: the
+submissions of a run that has taken place, each copy under way for exactly as long as it was in that
+run. So the yardstick meets the very same network, needs no n x n matrices, and fits any number of
+processes. On a network that loses nothing its times are RST's to the nanosecond, as the tests show.
+
+It has to see a run as a whole, in the order of time, so a run goes to one task, which needs some
+500 bytes for each of its copies. Of a run with more copies than a task takes, some stretches of
+time are looked at instead, spread evenly over its messages. A stretch begins in the middle of
+things, so what is submitted in its first half only makes up the past of the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.eventlog.parquet import ArrowTable
+from antecede_audit.measure.instants import delivered_copies
+from antecede_audit.spark.job_names import named
+
+COPIES_MAX: Final = 4_000_000
+"""How many copies of one run are looked at, in one task or in all stretches: at most 2 GB."""
+
+STRETCHES: Final = 16
+"""So many stretches are looked at of a run that is too large."""
+
+PAST_SHARE: Final = 0.5
+"""This part of a stretch is only there to be the past of the rest."""
+
+ACCURACY_MAX: Final = 200_000
+"""Where stretches begin and end is known to one part in so many of all copies."""
+
+NON_CAUSAL: Final = "run_id string, non_causal_ns long"
+
+Column: TypeAlias = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """A part of a run that is looked at for the whole, by times of submission."""
+
+    run_id: str
+    number: int
+    past_ns: int
+    """Where it begins."""
+    first_ns: int
+    """From here on its copies count."""
+    last_ns: int
+
+
+def find_stretches(
+    instants: DataFrame, sizes: Mapping[str, int], copies_max: int = COPIES_MAX
+) -> list[Stretch]:
+    """Which stretches to look at, of the runs with more copies than `copies_max`.
+
+    In: the columns of `message_instants`; by run, how many copies it has, or somewhat more.
+    """
+    large = {run: copies for run, copies in sizes.items() if copies > copies_max}
+    if not large:
+        return []
+    columns = []
+    for place, (run, copies) in enumerate(large.items()):
+        ours = F.when(F.col("run_id") == run, F.col("submitted_ns"))
+        shares = [share for edges in edges_of(copies_max / copies) for share in edges]
+        accuracy = min(ACCURACY_MAX, 20 * STRETCHES * -(-copies // copies_max))
+        columns.append(F.percentile_approx(ours, shares, accuracy).alias(str(place)))
+    row = delivered_copies(instants).agg(*columns).collect()[0]
+    return [
+        Stretch(
+            run_id=run,
+            number=number,
+            past_ns=row[place][3 * number],
+            first_ns=row[place][3 * number + 1],
+            last_ns=row[place][3 * number + 2],
+        )
+        for place, run in enumerate(large)
+        for number in range(STRETCHES if row[place] else 0)
+    ]
+
+
+def edges_of(share: float) -> list[tuple[float, float, float]]:
+    """Which shares of all copies are submitted when each stretch begins, counts, and ends."""
+    width = share / STRETCHES
+    lows = [(number + 0.5) / STRETCHES - width / 2 for number in range(STRETCHES)]
+    return [(low, low + PAST_SHARE * width, low + width) for low in lows]
+
+
+def non_causal_delays(instants: DataFrame, stretches: Sequence[Stretch] = ()) -> DataFrame:
+    """How much later than necessary each copy was delivered; negative: earlier than causal.
+
+    A copy whose arrival is not in the log is taken to have arrived when it was delivered. Of a run
+    that has stretches only these are looked at.
+
+    In:  run_id, sender, sequence, target, and the four <kind>_ns.
+    Out: run_id, non_causal_ns, a row for each delivered copy that is not to oneself.
+    """
+    known = F.col("arrived_ns").isNotNull() & F.col("transmitted_ns").isNotNull()
+    travel_ns = F.when(known, F.col("arrived_ns") - F.col("transmitted_ns")).otherwise(
+        F.col("delivered_ns") - F.col("submitted_ns")
+    )
+    copies = delivered_copies(instants).select(
+        "run_id",
+        "sender",
+        "sequence",
+        "target",
+        "submitted_ns",
+        travel_ns.alias("travel_ns"),
+        "delivered_ns",
+    )
+    chosen = in_stretches(copies, stretches)
+    return chosen.groupBy("run_id", "number").applyInArrow(named(lateness_of_stretch), NON_CAUSAL)
+
+
+def in_stretches(copies: DataFrame, stretches: Sequence[Stretch]) -> DataFrame:
+    """The copies that are looked at.
+
+    In:  run_id, submitted_ns, and more.
+    Out: the same, number (of the stretch, 0 for a whole run) and first_ns (null for a whole run).
+    """
+    whole = copies.select("*", F.lit(0).alias("number"), F.lit(None).cast("long").alias("first_ns"))
+    if not stretches:
+        return whole
+    large = sorted({stretch.run_id for stretch in stretches})
+    table = copies.sparkSession.createDataFrame(
+        [astuple(stretch) for stretch in stretches],
+        "run_id string, number int, past_ns long, first_ns long, last_ns long",
+    )
+    within = F.col("submitted_ns").between(F.col("past_ns"), F.col("last_ns"))
+    parts = copies.join(F.broadcast(table), on="run_id", how="inner").where(within)
+    return whole.where(~F.col("run_id").isin(large)).unionByName(parts.select(*whole.columns))
+
+
+def lateness_of_stretch(copies: ArrowTable) -> ArrowTable:
+    """The rows of one run or stretch, as Arrow: its copies in, how late each that counts was."""
+    late = pa.array(lateness(copies), pa.int64())
+    table = pa.table({"run_id": copies["run_id"], "non_causal_ns": late})
+    counts = pc.greater_equal(copies["submitted_ns"], copies["first_ns"])
+    return table.filter(pc.fill_null(counts, fill_value=True))
+
+
+def lateness_of_run(instants: ArrowTable) -> list[int]:
+    """The same for all copies of a run that were delivered, and not to oneself.
+
+    In: what `instants_of` gives.
+    """
+    travels = pc.not_equal(instants["sender"], instants["target"])
+    copies = instants.filter(pc.and_(travels, pc.is_valid(instants["delivered_ns"])))
+    # A copy that never arrived as such came with what delivered it.
+    travel_ns = pc.coalesce(
+        pc.subtract(copies["arrived_ns"], copies["transmitted_ns"]),
+        pc.subtract(copies["delivered_ns"], copies["submitted_ns"]),
+    )
+    return lateness(copies.append_column("travel_ns", travel_ns))
+
+
+def lateness(copies: ArrowTable) -> list[int]:
+    """For each copy, its delivery minus the earliest that causal order allows.
+
+    In: the columns of `Copies` and delivered_ns.
+    """
+    columns = {name: copies[name].to_pylist() for name in Copies.__dataclass_fields__}
+    ideal_ns = ideal_deliveries(Copies(**columns))
+    actual_ns = copies["delivered_ns"].to_pylist()
+    return [actual - ideal for actual, ideal in zip(actual_ns, ideal_ns, strict=True)]
+
+
+# The yardstick.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """Copies that were delivered, a column each; those of one message have one submission time.
+
+    `travel_ns` is how long a copy was under way, its waits in buffers left out.
+    """
+
+    sender: Column
+    sequence: Column
+    target: Column
+    submitted_ns: Column
+    travel_ns: Column
+
+
+class Past:
+    """A set of copies; `base` is the number of the copy that bit 0 stands for."""
+
+    __slots__ = ("base", "bits")
+
+    def __init__(self) -> None:
+        self.base = 0
+        self.bits = 0
+
+    def since(self, base: int) -> int:
+        """The members from copy `base` on; the others are forgotten."""
+        if base > self.base:
+            self.bits >>= base - self.base
+            self.base = base
+        return self.bits
+
+
+class Sent:
+    """A message: what its sender knew to be under way before it, and the copies of itself."""
+
+    __slots__ = ("base", "before", "copies")
+
+    def __init__(self, base: int, before: int) -> None:
+        self.base: Final = base
+        self.before: Final = before
+        self.copies = 0
+
+
+class IdealOrder:
+    """Takes submissions and arrivals in the order of time; `delivered_ns` has what came of them.
+
+    Per process it keeps the set of copies in its causal past that are still under way, as the bits
+    of one integer; bit k stands for the k-th copy since the oldest that is under way.
+    """
+
+    def __init__(self, copies: int) -> None:
+        self.delivered_ns: Final = [0] * copies
+        self._base = 0
+        self._next = 0
+        self._live = 0
+        self._pasts: Final[dict[int, Past]] = {}
+        self._awaited: Final[dict[int, Past]] = {}
+        # By the number of a copy that is to be delivered first: the copies that wait for it.
+        self._waiting: Final[dict[int, list[int]]] = {}
+        self._sent: Final[list[Sent | None]] = [None] * copies
+        self._numbers: Final = [0] * copies
+
+    def submit(self, sender: int, copies: Sequence[int], targets: Column) -> None:
+        """A message leaves: these copies, to `targets[copy]` each."""
+        past = self._past(sender)
+        before = past.since(self._base) & self._live
+        sent = Sent(self._base, before)
+        for copy in copies:
+            bit = 1 << (self._next - self._base)
+            self._numbers[copy] = self._next
+            self._next += 1
+            self._sent[copy] = sent
+            sent.copies |= bit
+            awaited = self._awaited.setdefault(targets[copy], Past())
+            awaited.bits = awaited.since(self._base) | bit
+        self._live |= sent.copies
+        past.bits = before | sent.copies
+
+    def arrive(self, copy: int, target: int, now_ns: int) -> None:
+        """A copy has come; it and those that waited for it are delivered as soon as may be."""
+        ready = [copy]
+        while ready:
+            candidate = ready.pop()
+            missing = self._missing(candidate, target)
+            if missing:
+                # Any one will do: when that is delivered, this is looked at again.
+                first = self._base + missing.bit_length() - 1
+                self._waiting.setdefault(first, []).append(candidate)
+            else:
+                ready += self._waiting.pop(self._numbers[candidate], [])
+                self._deliver(candidate, target, now_ns)
+
+    def _missing(self, copy: int, target: int) -> int:
+        """Those copies to the same target that have to be delivered before this one."""
+        sent = self._sent[copy]
+        assert sent is not None, "a copy arrives after it was submitted"
+        before = sent.before >> (self._base - sent.base)
+        return before & self._awaited[target].since(self._base)
+
+    def _deliver(self, copy: int, target: int, now_ns: int) -> None:
+        self.delivered_ns[copy] = now_ns
+        sent = self._sent[copy]
+        assert sent is not None, "it was submitted"
+        bit = 1 << (self._numbers[copy] - self._base)
+        self._live ^= bit
+        self._awaited[target].bits ^= bit
+        past = self._past(target)
+        known = (sent.before | sent.copies) >> (self._base - sent.base)
+        past.bits = (past.since(self._base) | known) & self._live
+        self._sent[copy] = None
+        if not self._live & 1:
+            self._move_base()
+
+    def _move_base(self) -> None:
+        """Bit 0 is always the oldest copy under way."""
+        if self._live == 0:
+            self._base = self._next
+            return
+        gone = (self._live & -self._live).bit_length() - 1
+        self._live >>= gone
+        self._base += gone
+
+    def _past(self, process: int) -> Past:
+        past = self._pasts.get(process)
+        if past is None:
+            past = self._pasts[process] = Past()
+            past.base = self._base
+        return past
+
+
+def ideal_deliveries(copies: Copies) -> list[int]:
+    """When each of these copies would have been delivered, in the order in which they are given.
+
+    Copies to oneself must not be among them. What arrives counts before what is submitted at the
+    same time, unless it took no time itself.
+    """
+    count = len(copies.sender)
+    order = IdealOrder(count)
+    messages: dict[tuple[int, int], list[int]] = {}
+    for copy in range(count):
+        key = copies.sender[copy], copies.sequence[copy]
+        messages.setdefault(key, []).append(copy)
+    events = [
+        (copies.submitted_ns[group[0]], 1, sender, sequence, group)
+        for (sender, sequence), group in messages.items()
+    ]
+    nothing: list[int] = []
+    for copy in range(count):
+        arrival_ns = copies.submitted_ns[copy] + copies.travel_ns[copy]
+        events.append((arrival_ns, 0 if copies.travel_ns[copy] else 2, copy, 0, nothing))
+    events.sort()
+    for now_ns, phase, first, _, group in events:
+        if phase == 1:
+            order.submit(first, group, copies.target)
+        else:
+            order.arrive(first, copies.target[first], now_ns)
+    return order.delivered_ns

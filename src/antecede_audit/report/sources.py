@@ -1,0 +1,204 @@
+"""What lies in the folders that a report is made of.
+
+A folder may hold the results of one command, or folders of several: whatever is found, some levels
+down, goes into the report. Contents decide, not names: an event log is what has the columns of one.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.eventlog.jsonl import read_objects
+from antecede.eventlog.layout import (
+    PARTITION,
+    find_runs,
+    has_only_unfinished,
+    is_part,
+    part_files,
+    run_folders,
+    suffix_of,
+)
+from antecede.eventlog.parquet import load, reading
+from antecede.eventlog.processes import processes_file
+from antecede.eventlog.schema import COLUMNS
+
+COMPARISON: Final = "comparison"
+KS: Final = "ks"
+SWEEP: Final = "sweep"
+AUDIT: Final = "audit"
+EVALUATION: Final = "evaluation"
+EVENTS: Final = "events"
+
+COMPARISON_FILE: Final = "comparison.json"
+KS_FILE: Final = "ks.json"
+EVALUATION_FILE: Final = "evaluation.json"
+RESULTS: Final = {COMPARISON_FILE: COMPARISON, KS_FILE: KS, EVALUATION_FILE: EVALUATION}
+"""By the file that says so: the results of which command lie in a folder."""
+RUNS_FOLDER: Final = "runs"
+VIOLATIONS_FOLDER: Final = "violations"
+SUMMARY_FILE: Final = "summary.json"
+
+DEPTH: Final = 4
+"""So many levels of folders are looked through."""
+
+SWEEP_COLUMNS: Final = ("run_id", "protocol", "scenario", "status", "buckets")
+"""By these the table of a sweep's runs is known."""
+
+SPARK_PART: Final = "part-"
+"""How names of files begin that are parts of one table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Something that a report can be made of."""
+
+    kind: str
+    path: Path
+    runs: dict[str, list[Path]] = field(default_factory=dict)
+    """Of event logs: the files of every run."""
+
+    def text(self) -> str:
+        """What was found, in a few words."""
+        if self.kind == EVENTS:
+            count = len(self.runs)
+            return f"{count} recorded run{'s' if count != 1 else ''}"
+        return WORDS[self.kind]
+
+
+WORDS: Final = {
+    COMPARISON: "a comparison of protocols",
+    KS: "the metadata of KS",
+    SWEEP: "the runs of a sweep",
+    AUDIT: "an audit",
+    EVALUATION: "an evaluation",
+}
+
+
+def find_sources(paths: Sequence[Path]) -> list[Source]:
+    """Everything below these paths; `LocalError` if there is nothing, or a path does not exist."""
+    found: list[Source] = []
+    for path in paths:
+        if not path.exists():
+            raise LocalError(f"cannot read {path}: there is no such file or directory")
+        sources = list(sources_at(path, DEPTH)) if path.is_dir() else [source_of_file(path)]
+        if not sources:
+            check_settled(path)
+            raise LocalError(
+                f"{path} has nothing to report: no event log, and no results of "
+                "`antecede compare`, `sweep`, `audit` or `evaluate`"
+            )
+        found += [source for source in sources if source not in found]
+    return found
+
+
+def check_settled(path: Path) -> None:
+    """`LocalError` says so if there is a log, but no complete file of it."""
+    for folder in run_folders(path).values() if path.is_dir() else ():
+        if has_only_unfinished(folder):
+            part_files(folder)
+
+
+def source_of_file(path: Path) -> Source:
+    """A single file: an event log, or the results of a comparison."""
+    if path.name == COMPARISON_FILE:
+        return Source(kind=COMPARISON, path=path.parent)
+    if not suffix_of(path):
+        raise LocalError(f"{path} is neither an event log nor the result of another command")
+    if not has_columns(path, COLUMNS):
+        raise LocalError(f"{path} is no event log: it lacks some of {', '.join(COLUMNS)}")
+    return Source(kind=EVENTS, path=path, runs=find_runs(path))
+
+
+def sources_at(folder: Path, depth: int) -> Iterator[Source]:
+    """What is in this folder and below it, in the order of names."""
+    yield from results_in(folder)
+    events = events_in(folder)
+    if events is not None:
+        yield events
+    if depth == 0 or (events is not None and is_partitioned(folder)):
+        return
+    for below in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if below.name[0] not in "._" and not below.name.startswith(PARTITION):
+            yield from sources_at(below, depth - 1)
+
+
+def results_in(folder: Path) -> Iterator[Source]:
+    """Results of other commands in this very folder."""
+    for name, kind in RESULTS.items():
+        if (folder / name).is_file():
+            yield Source(kind=kind, path=folder)
+    parts = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
+    if parts and has_columns(parts[0], SWEEP_COLUMNS):
+        yield Source(kind=SWEEP, path=folder)
+    if (folder / VIOLATIONS_FOLDER).is_dir() and (folder / SUMMARY_FILE).is_file():
+        yield Source(kind=AUDIT, path=folder)
+
+
+def events_in(folder: Path) -> Source | None:
+    """The event logs of this very folder: a dataset, parts of one run, or a file for each run."""
+    if is_partitioned(folder):
+        first = next(iter(first_parts(folder)), None)
+        if first is None or not has_columns(first, COLUMNS):
+            return None
+        return Source(kind=EVENTS, path=folder, runs=find_runs(folder))
+    files = sorted(file for file in folder.iterdir() if file.is_file() and is_part(file))
+    logs = [file for file in files if has_columns(file, COLUMNS)]
+    if not logs:
+        return None
+    if all(file.name.startswith(SPARK_PART) for file in logs) or are_of_nodes(logs):
+        return Source(kind=EVENTS, path=folder, runs={folder.name: logs})
+    runs = {name: paths for file in logs for name, paths in find_runs(file).items()}
+    return Source(kind=EVENTS, path=folder, runs=runs)
+
+
+def are_of_nodes(logs: Sequence[Path]) -> bool:
+    """Whether these are what the nodes of one live run wrote, each into a file of its own."""
+    return len(logs) > 1 and all(processes_file(file).is_file() for file in logs)
+
+
+def is_partitioned(folder: Path) -> bool:
+    """Whether this is a dataset of runs."""
+    return any(below.is_dir() for below in folder.glob(f"{PARTITION}*"))
+
+
+def first_parts(folder: Path) -> Iterable[Path]:
+    """Data files of a dataset; some folders may have none."""
+    for below in sorted(folder.glob(f"{PARTITION}*")):
+        yield from sorted(file for file in below.iterdir() if is_part(file))
+
+
+def has_columns(file: Path, columns: Sequence[str]) -> bool:
+    """Whether a data file has these columns, at least."""
+    if suffix_of(file) == ".parquet":
+        pq = load("pyarrow.parquet")
+        with reading(file):
+            names = pq.read_schema(file).names
+        return set(columns) <= set(names)
+    try:
+        first = next(iter(read_objects(file)), (0, {}))[1]
+    except LocalError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        return False
+    return set(columns) <= set(first)
+
+
+def objects_in(value: object, what: str) -> list[dict[str, object]]:
+    """The value, which must be a list of objects; `TypeError` says what is not."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise TypeError(f"{what} is not a list of objects")
+    return value
+
+
+def read_json(file: Path) -> dict[str, object]:
+    """The object in a file; `LocalError` if it is none."""
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LocalError(f"cannot read {file}: {error}") from error
+    if not isinstance(value, dict):
+        raise LocalError(f"cannot read {file}: expected a JSON object")
+    return value

@@ -1,0 +1,262 @@
+"""The first stage: parts of files in, records out. Python workers open the files themselves."""
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from antecede_audit.columns.arrow_rows import (
+    BATCH_ROWS,
+    Batch,
+    arrow_schema,
+    batch_of_columns,
+    batch_of_rows,
+    rows_of,
+    shaped,
+)
+from antecede_audit.jobs import trace_files as sources
+from antecede_audit.spans.formats import parquet_tables
+from antecede_audit.spans.formats.catalogue import (
+    AUTO,
+    MESSAGES,
+    PARQUET,
+    SPANS_OF_DOCUMENT,
+    FoundTogether,
+    can_be_cut,
+    detected,
+    read_content,
+    read_documents,
+    read_lines,
+    unknown_content,
+)
+from antecede_audit.spans.formats.containers import Damage, contents, damage_of
+from antecede_audit.spans.formats.otlp_columns import SpanColumns
+from antecede_audit.spans.formats.records import KEEP_NOTHING, Copy, Reject, Span
+from antecede_audit.spans.partitioning import packing
+from antecede_audit.spans.schemas import COPY, FILE, PARTS, RECORDS, REJECT, SPAN
+
+NOTHING_KNOWN: Final[frozenset[str]] = frozenset()
+KNOWN: Final = "known already"
+"""The format of a file that an earlier batch had."""
+DAMAGED: Final = "damaged"
+"""The format of a row that says how much was read of a file before its damage."""
+UNREADABLE: Final = "unreadable"
+"""The format of a row that says why nothing of a file can be used: the ingest fails."""
+
+
+class FileRead(NamedTuple):
+    """A file, or a stretch of one, that was read to its end; or, once more, why it was not."""
+
+    format: str
+    records: int
+    fingerprint: str | None
+    """Null in all stretches of a file but the first."""
+    damage: str | None = None
+
+
+Numbered: TypeAlias = tuple[int, int, str, Span | Copy | Reject | FileRead]
+NumberedTogether: TypeAlias = tuple[int, int, str, FoundTogether | FileRead]
+"""A record, or many spans, of which the first has this number."""
+
+FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[FoundTogether]]]
+"""Each file: its name, its format, and what is found in it."""
+
+SORTS: Final[dict[type, tuple[str, StructType]]] = {
+    Span: ("span", SPAN),
+    Copy: ("copy", COPY),
+    Reject: ("reject", REJECT),
+    FileRead: ("file", FILE),
+}
+"""Where in `RECORDS` each sort of record stands, and its columns there."""
+
+PLACED: Final = StructType(RECORDS.fields[:3])
+UNRECOGNISED: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How files are to be read."""
+
+    format_name: str = AUTO
+    unit: str | None = None
+    """Of times in message tables that do not say."""
+    keep: frozenset[str] = KEEP_NOTHING
+    """The attributes of spans that come along."""
+    known: frozenset[str] = NOTHING_KNOWN
+    """The fingerprints of files that are passed over."""
+
+    def format_of(self, head: bytes) -> str | None:
+        """The format of a file that begins like this."""
+        return detected(head, self.unit) if self.format_name == AUTO else self.format_name
+
+
+def packed_parts(batches: Iterable[Batch], manner: Manner, buckets: int) -> Iterator[Batch]:
+    """Every record of every part, packed.
+
+    In:  number, path, start, end.
+    Out: parcels of `packing`.
+    """
+    parts = (sources.Part(*row) for row in rows_of(batches, PARTS.names))
+    records = (record for part in parts for record in read_together(part, manner))
+    return packing(record_batches(records), buckets)
+
+
+def packed_contents(
+    batches: Iterable[Batch], numbers: Mapping[str, int], manner: Manner, buckets: int
+) -> Iterator[Batch]:
+    """Every record of files that Spark has read; `numbers` says which part each of them is.
+
+    In:  path, content.
+    Out: parcels of `packing`.
+    """
+    records = (
+        record
+        for path, data in rows_of(batches, ("path", "content"))
+        for record in numbered(
+            sources.Part(numbers[path], path, 0, sources.WHOLE),
+            partial(sources.fingerprint_of, data),
+            manner,
+            partial(found_in_stream, path, io.BytesIO(data), manner),
+        )
+    )
+    return packing(record_batches(records), buckets)
+
+
+def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:
+    """Records as batches, those of one sort together."""
+    chunk: list[Numbered] = []
+    for number, ordinal, source, record in records:
+        if not isinstance(record, SpanColumns):
+            chunk.append((number, ordinal, source, record))
+        elif len(record):
+            yield columns_batch(number, ordinal, source, record)
+        if len(chunk) == BATCH_ROWS:
+            yield from alike_batches(chunk)
+            chunk = []
+    yield from alike_batches(chunk)
+
+
+def alike_batches(chunk: list[Numbered]) -> Iterator[Batch]:
+    """A batch for every sort of records in the chunk, in which all other columns are null."""
+    for kind, (name, fields) in SORTS.items():
+        alike = [record for record in chunk if type(record[3]) is kind]
+        if alike:
+            part, ordinal, source, values = zip(*alike, strict=True)
+            places = batch_of_columns([part, ordinal, source], PLACED)
+            yield shaped(RECORDS, {name: batch_of_rows(values, fields).to_struct_array()}, places)
+
+
+def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) -> Batch:
+    """Many spans as a batch."""
+    count = len(spans)
+    known = {
+        "part": np.full(count, number),
+        "ordinal": np.arange(ordinal, ordinal + count),
+        "source": pa.repeat(source, count),
+        "span": pa.record_batch([*spans.columns], schema=arrow_schema(SPAN)).to_struct_array(),
+    }
+    return shaped(RECORDS, known)
+
+
+def read_part(part: sources.Part, manner: Manner) -> Iterator[Numbered]:
+    """The records of a part, numbered, and at the end of each file in it a count of them."""
+    for number, ordinal, source, record in read_together(part, manner):
+        if isinstance(record, SpanColumns):
+            for place, span in enumerate(record.spans(), start=ordinal):
+                yield number, place, source, span
+        else:
+            yield number, ordinal, source, record
+
+
+def read_together(part: sources.Part, manner: Manner) -> Iterator[NumberedTogether]:
+    """The same, with many spans at a time where they come like that."""
+    fingerprinted = partial(sources.file_fingerprint, part.path)
+    return numbered(part, fingerprinted, manner, partial(found_in_part, part, manner))
+
+
+def numbered(
+    part: sources.Part,
+    fingerprinted: Callable[[], str],
+    manner: Manner,
+    opened: Callable[[list[Damage]], FilesFound],
+) -> Iterator[NumberedTogether]:
+    """The records of a part, which is opened with a list for damages; nothing if it is known."""
+    ordinal, used = 0, 0
+    damages: list[Damage] = []
+    broken: list[Damage] = []
+    try:
+        # The whole file is hashed once, by whoever reads its first part.
+        fingerprint = None if part.start else fingerprinted()
+        if fingerprint in manner.known:
+            yield part.number, 0, part.path, FileRead(KNOWN, 0, fingerprint)
+            return
+        for source, kind, found in opened(damages):
+            before = ordinal
+            for record in found:
+                yield part.number, ordinal, source, record
+                count = len(record) if isinstance(record, SpanColumns) else 1
+                ordinal += count
+                if not isinstance(record, Reject):
+                    used += count
+                elif record.reason == parquet_tables.DAMAGED:
+                    broken.append(Damage(source, record.reason))
+            yield part.number, ordinal, source, FileRead(kind, ordinal - before, fingerprint)
+            ordinal += 1
+    except OSError as error:
+        damages.append(damage_of(part.path, error))
+    for damage in dict.fromkeys(damages):
+        yield part.number, ordinal, damage.name, Reject("", damage.reason, "")
+        ordinal += 1
+    for damage in [*damages, *broken][:1]:
+        kind = UNREADABLE if any(one.is_unreadable for one in damages) else DAMAGED
+        read = FileRead(kind, used, None, damage.reason)
+        yield part.number, ordinal, part.path, read
+
+
+def found_in_part(part: sources.Part, manner: Manner, damages: list[Damage]) -> FilesFound:
+    """Each file in a part: its name, its format, and what is found in it."""
+    head = sources.head_of(part.path)
+    is_cut = part.start > 0 or part.end != sources.WHOLE
+    with sources.open_file(part.path) as file:
+        if head.startswith(PARQUET):
+            stretch = (part.start, part.end) if is_cut else None
+            yield part.path, MESSAGES, parquet_tables.copies_in(file, manner.unit, stretch)
+        elif is_cut and can_be_cut(head, manner.format_name, manner.unit):
+            format_name = manner.format_of(head) or UNRECOGNISED
+            with closing(sources.Stretch(part)) as lines:
+                yield (
+                    part.path,
+                    format_name,
+                    found_in_stretch(lines, part, head, format_name, manner),
+                )
+        elif part.start == 0:
+            yield from found_in_stream(part.path, file, manner, damages)
+
+
+def found_in_stream(
+    name: str, stream: IO[bytes], manner: Manner, damages: list[Damage]
+) -> FilesFound:
+    """Each file in a stream, packed or not: its name, its format, and what is found in it."""
+    for content in contents(name, stream, damages):
+        kind = manner.format_of(content.head)
+        if kind is not None:
+            yield content.name, kind, read_content(content, kind, manner.unit, manner.keep)
+        elif content.head or not damages:
+            reject = unknown_content(content.head)
+            yield content.name, UNRECOGNISED, iter([reject])
+
+
+def found_in_stretch(
+    stretch: sources.Stretch, part: sources.Part, head: bytes, format_name: str, manner: Manner
+) -> Iterator[FoundTogether]:
+    """What is found in a stretch of a file of lines."""
+    first_byte = stretch.offset if part.start else None
+    if format_name in SPANS_OF_DOCUMENT:
+        return read_documents(stretch, format_name, first_byte, manner.keep)
+    return read_lines(head, stretch, format_name, manner.unit, first_byte)

@@ -1,0 +1,350 @@
+"""The steps of an ingest between reading and writing, wherever its parcels are.
+
+Records become messages, which clocks are found by; then messages and events are put in order; and
+then all is written. `job` has that done by Spark, `small_job` in this process.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, shaped
+from antecede_audit.columns.clock_offsets import Clocks
+from antecede_audit.jobs.append import Earlier
+from antecede_audit.jobs.outputs import Outputs
+from antecede_audit.jobs.trace_files import Found
+from antecede_audit.parcels import unpacked
+from antecede_audit.shuffle import SUM, Moving, Stage
+from antecede_audit.spans import order, ties
+from antecede_audit.spans import partitioning as packing
+from antecede_audit.spans.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
+from antecede_audit.spans.clocks import MESSAGE, instants, repaired
+from antecede_audit.spans.damage import NOT_READ, check_readable, damaged_files
+from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, found_messages
+from antecede_audit.spans.names import names_of
+from antecede_audit.spans.reading import KNOWN
+from antecede_audit.spans.schemas import FILES, REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
+from antecede_audit.spans.summary import (
+    BACKWARDS,
+    CLAMPED,
+    MUTUAL,
+    FormatCount,
+    Known,
+    Placing,
+    Reading,
+    Summary,
+    summary_of,
+)
+from antecede_audit.spark.schemas import EVENTS, WORKLOAD
+
+SAMPLE_OF_A_TASK: Final = 1 << 11
+"""So many copies are looked at for every task, to find out where to cut."""
+
+SAMPLE_MAX: Final = 1 << 22
+"""And no more than so many in all: they come to the driver, 40 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be ingested, and how."""
+
+    found: Found
+    earlier: Earlier | None
+    run: str
+    repair: bool
+    tell: Callable[[str], None]
+    """Hears what is being done."""
+
+
+def carried_out(
+    asked: Asked,
+    records: Moving,
+    buckets: int,
+    outputs: AbstractContextManager[Outputs],
+    stack: ExitStack,
+) -> tuple[Summary, "Ordered | None"]:
+    """What records come to, written; and the events, unless nothing of it is new.
+
+    In: parcels of `packing`, in so many buckets.
+    """
+    reading, files = counted_reading(records)
+    earlier = None if asked.earlier is None else asked.earlier.summary
+    if earlier is not None and asked.found.count == len(reading.skipped):
+        skipped = sorted({*asked.found.skipped, *reading.skipped})
+        return replace(earlier, skipped=skipped, changed=[]), None
+    records.weighed(stack)
+    asked.tell("finding messages")
+    traffic = understood(records, buckets, reading, asked.repair, stack)
+    known = traffic.known
+    # Whatever is not needed any more goes at once: the disk has to hold all that is left.
+    asked.tell("writing what was read")
+    tables = stack.enter_context(outputs)
+    write_records(tables, records, known)
+    tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
+    records.dropped()
+    asked.tell("putting events in order")
+    events = ordered(traffic, stack)
+    asked.tell("writing")
+    tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
+    tables.write_processes(known.names.values())
+    waiting = write_workload(tables, events)
+    changed = changed_files(asked.found, asked.earlier)
+    summary = summary_of(
+        asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier, changed
+    )
+    tables.write_summary(summary.as_object())
+    return summary, events
+
+
+def write_records(tables: Outputs, records: Moving, known: Known) -> None:
+    """Write what was read: it has names that findings lead back to, and later batches need it."""
+    if known.reading.spans:
+        stage = partial(stored_spans, keys=list(known.names))
+        tables.write_stage(
+            tables.of_run("spans"), records.only(packing.SPAN_SORT), stage, STORED_SPANS
+        )
+    if known.reading.copies:
+        stage = partial(unpacked, schema=STORED_LINES)
+        tables.write_stage(tables.of_run("lines"), records.only(packing.LINE), stage, STORED_LINES)
+    if known.reading.rejects_by_reason:
+        stage = partial(unpacked, schema=REJECTS)
+        tables.write_stage("rejects", records.only(packing.REJECTED), stage, REJECTS)
+    else:
+        tables.write_few("rejects", arrow_schema(REJECTS).empty_table())
+
+
+def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batch]:
+    """What each span is called, for findings to lead back to it, and all else that is known of it.
+
+    In:  parcels of `ALL_OF_A_SPAN`; what processes are called, by their numbers.
+    Out: `STORED_SPANS`.
+    """
+    names = pa.array(keys, pa.string())
+    for spans in unpacked(batches, packing.ALL_OF_A_SPAN):
+        renamed = {outside: spans[inside] for inside, outside in STORED_AS.items()}
+        number = pc.index_in(spans["process"], names)
+        yield shaped(
+            STORED_SPANS, renamed | {"process": number, "process_key": spans["process"]}, spans
+        )
+
+
+def write_workload(tables: Outputs, events: "Ordered") -> dict[str, int]:
+    """Write what each message waits for, and count what could not be kept of it."""
+    tasks = events.by_process.tasks
+    work = partial(work_parcels, numbering=events.numbering, tasks=tasks)
+    moved = events.copies.through(work).moved([WORK_SORT], tasks)
+    stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
+    return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Messages, and what the clocks say about them."""
+
+    messages: Moving
+    """Parcels of `found_messages`."""
+    sample: Batch
+    """Some of them."""
+    known: Known
+
+
+def understood(
+    records: Moving, buckets: int, reading: Reading, repair: bool, stack: ExitStack
+) -> Traffic:
+    """The messages in records, and clocks that suit them.
+
+    In: parcels of `packing`, in so many buckets.
+    """
+    names = names_of(reading.processes)
+    keys = list(names)
+    count = reading.spans + reading.copies
+    tasks = min(records.tasks_for(count), buckets)
+    sampled = min(1.0, min(2 * tasks * SAMPLE_OF_A_TASK, SAMPLE_MAX) / max(count, 1))
+    stage = partial(found_messages, keys=keys, sampled=sampled)
+    moved = records.moved((packing.SPAN_SORT, packing.EFFECT, packing.LINE), tasks, buckets)
+    messages = moved.through(stage).kept(stack)
+    tallies, sample = counted_messages(messages)
+    gaps, clocks = repaired(messages, keys) if repair else ([], Clocks(offsets_ns={}, basis={}))
+    known = Known(
+        reading=reading,
+        rows=tallies.pop(FOUND, 0),
+        tallies=dict(tallies),
+        names=names,
+        gaps=gaps,
+        clocks=clocks,
+    )
+    return Traffic(messages=messages, sample=sample, known=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The copies of all messages with their numbers, and how to put their events in order."""
+
+    copies: Moving
+    """Parcels for `order.numbered`."""
+    numbering: order.Numbering | None
+    by_process: order.Stretches
+    positions: order.Offsets
+    placing: Placing
+
+    def moved(self) -> Moving:
+        """What `stage` makes the event log of."""
+        ends = partial(order.end_parcels, numbering=self.numbering, by_process=self.by_process)
+        return self.copies.through(ends).moved([order.END], self.by_process.tasks)
+
+    def stage(self) -> Stage:
+        """How a task does that."""
+        return partial(order.event_batches, offsets=self.positions)
+
+
+def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
+    """The events of every process in order."""
+    known, messages = traffic.known, traffic.messages
+    offsets = known.clocks.by_number(list(known.names))
+    tasks = messages.tasks_for(known.rows), messages.tasks_for(2 * known.rows)
+    by_sender, by_process = stretches_of(traffic.sample, offsets, *tasks)
+    stage = partial(order.placing, offsets=offsets, by_sender=by_sender)
+    copies = messages.only(MESSAGE).through(stage)
+    found = in_order(copies, by_sender.tasks, by_process, stack)
+    messages.dropped()
+    return found
+
+
+def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: ExitStack) -> Ordered:
+    """The copies with the numbers of their messages, and where their events belong.
+
+    In: parcels of `PLACED`, for so many tasks.
+    """
+    stage = partial(order.sequencing, by_process=by_process)
+    sent = copies.moved([order.PLACED_SORT], tasks).through(stage).kept(stack)
+    counts, sequences, positions, at_once = counted_sending(sent)
+    numbering = order.Numbering(sequences, counts.first_ids())
+    found = Ordered(
+        copies=sent.only(order.SENT_SORT),
+        numbering=numbering,
+        by_process=by_process,
+        positions=positions,
+        placing=counts,
+    )
+    if not at_once or (
+        at_once <= ties.EDGES_MAX
+        and not ties.is_tied(sent.collected({order.EDGE: order.EDGES})[order.EDGE])
+    ):
+        return found
+    timed = found.copies.through(partial(ties.timed_parcels, numbering=numbering, tasks=tasks))
+    tied = timed.moved([ties.NUMBERED_SORT], tasks).through(ties.ranked_parcels).kept(stack)
+    mutual = pc.sum(tied.gathered(ties.mutual_counts, ties.MUTUALS)["mutual"]).as_py() or 0
+    sent.dropped()
+    counts = replace(counts, counts=counts.counts | {MUTUAL: mutual})
+    return replace(found, copies=tied, numbering=None, placing=counts)
+
+
+def stretches_of(
+    sample: Batch, offsets: Integers, sending: int, having: int
+) -> tuple[order.Stretches, order.Stretches]:
+    """Where copies are cut by their senders, and their events by their processes, into so many
+    tasks each."""
+    times = instants(sample, offsets)
+    submitted, delivered = (times[name].to_numpy() for name in ("submitted_ns", "delivered_ns"))
+    sender, receiver = (sample[name].to_numpy() for name in ("sender", "receiver"))
+    process, time_ns = np.append(sender, receiver), np.append(submitted, delivered)
+    return order.stretches(sender, submitted, sending), order.stretches(process, time_ns, having)
+
+
+def counted_reading(records: Moving) -> tuple[Reading, Batch]:
+    """The counts of what was read, and the files; this is what makes Spark read them.
+
+    In:  parcels of `packing`.
+    Out: also `FILES`.
+    """
+    found = records.collected({packing.FACT: packing.FACTS, packing.READ: FILES})
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in found[packing.FACT].to_pylist():
+        counts[row["fact"], row["name"]] += row["count"]
+    files = found[packing.READ].to_pylist()
+    check_readable(files)
+    reasons = {name: count for (fact, name), count in counts.items() if fact == packing.WHY_NOT}
+    reading = Reading(
+        formats=format_counts([file for file in files if file["format"] not in NOT_READ]),
+        rejects_by_reason=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+        spans=sum(count for (fact, _), count in counts.items() if fact == packing.RAN),
+        copies=counts[packing.COPIED, ""],
+        skipped=sorted(file["source"] for file in files if file["format"] == KNOWN),
+        damaged=damaged_files(files),
+        processes=frozenset(
+            name for fact, name in counts if fact in (packing.RAN, packing.INVOLVED)
+        ),
+    )
+    return reading, found[packing.READ]
+
+
+def changed_files(found: Found, earlier: Earlier | None) -> list[str]:
+    """The files that an earlier batch has read with other content."""
+    before = frozenset[str]() if earlier is None else earlier.sources
+    return sorted(path for path, _ in (*found.files, *found.elsewhere) if path in before)
+
+
+def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
+    """How many files and records there are of each format, from rows of `FILES`."""
+    records: Counter[str] = Counter()
+    whole: Counter[str] = Counter()
+    for file in files:
+        records[file["format"]] += file["records"]
+        whole[file["format"]] += file["fingerprint"] is not None
+    return [
+        FormatCount(format=name, files=whole[name], records=records[name])
+        for name in sorted(records)
+    ]
+
+
+def counted_messages(messages: Moving) -> tuple[Counter[str], Batch]:
+    """The counts of what spans and lines came to, and a sample.
+
+    In:  parcels of `found_messages`.
+    Out: also `SAMPLED`.
+    """
+    found = messages.collected({TALLY: TALLIES, SAMPLE: SAMPLED})
+    tallies: Counter[str] = Counter()
+    for row in found[TALLY].to_pylist():
+        tallies[row["tally"]] += row["count"]
+    return tallies, found[SAMPLE]
+
+
+def counted_sending(sent: Moving) -> tuple[Placing, order.Offsets, order.Offsets, int]:
+    """The counts of copies, the offsets of the sequences of messages and of the positions of
+    events, and how many copies take no time.
+
+    This is what makes Spark put them in order. In: parcels of `order.sequencing`.
+    """
+    rows = sent.collected({order.SENDING_SORT: order.SENDINGS})[order.SENDING_SORT].to_pylist()
+    copies: Counter[int] = Counter()
+    for row in rows:
+        copies[row["sender"]] += row["copies"]
+    counts = Placing(
+        messages=sum(row["messages"] for row in rows),
+        copies=dict(copies),
+        first_ns=min((row["first_ns"] for row in rows), default=None),
+        last_ns=max((row["last_ns"] for row in rows), default=None),
+        counts={
+            BACKWARDS: sum(row["backwards"] for row in rows),
+            CLAMPED: sum(row["clamped"] for row in rows),
+            MUTUAL: 0,
+        },
+    )
+    havings = partial(unpacked, schema=order.HAVINGS)
+    having = sent.only(order.HAVING).grouped(
+        havings, order.HAVINGS, order.HAVINGS.names[:2], {"count": SUM}
+    )
+    return (
+        counts,
+        order.offsets_of((row["task"], row["sender"], row["copies"]) for row in rows),
+        order.offsets_of((row["task"], row["process"], row["count"]) for row in having),
+        sum(row["at_once"] for row in rows),
+    )

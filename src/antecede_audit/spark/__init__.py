@@ -1,0 +1,1 @@
+"""The same steps on any number of machines, with Spark."""

@@ -1,0 +1,116 @@
+"""Cuts a log into slices: the rows of each piece, packed for the slices that see them.
+
+Spark moves parcels, not rows: turning columns into rows, and these back into columns for Python,
+would cost more than everything that is done with them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from antecede_audit.judging.copies import (
+    ArrowBatch,
+    Integers,
+    Rows,
+    moves_of,
+    stable_order,
+    stretches_of,
+)
+from antecede_audit.judging.log_columns import LogColumns, RunKey
+from antecede_audit.judging.slice_plan import SlicePlan
+from antecede_audit.spark.audit_stages import spread
+from antecede_audit.spark.clocks import Offsets
+from antecede_audit.spark.job_names import named
+from antecede_audit.spark.pieces import Pieces, Reader
+
+PARCELS: Final = StructType(
+    [
+        StructField("slice", LongType(), nullable=False),
+        StructField("content", BinaryType(), nullable=False),
+    ]
+)
+"""Rows for one slice; what is in a parcel, `Rows.packed` says."""
+
+PARCEL_ROWS: Final = 1 << 16
+"""No parcel has more rows."""
+
+
+def into_slices(
+    pieces: Pieces, numbers: Mapping[RunKey, int], offsets: Offsets, plan: SlicePlan, parts: int
+) -> DataFrame:
+    """Each row of the plan's runs once for each slice that sees it, those of one slice together.
+
+    `numbers` are those of the runs, `offsets` what is added to their clocks. Out: `PARCELS`.
+    """
+    whole = pieces.counted()
+    cut = partial(cut_pieces, read=whole.read, numbers=numbers, offsets=offsets, plan=plan)
+    even = spread(whole.table.mapInArrow(named(cut), PARCELS), parts, "slice")
+    return even.sortWithinPartitions("slice") if plan.count > parts else even
+
+
+def cut_pieces(
+    batches: Iterator[ArrowBatch],
+    read: Reader,
+    numbers: Mapping[RunKey, int],
+    offsets: Offsets,
+    plan: SlicePlan,
+) -> Iterator[ArrowBatch]:
+    """The rows of pieces in parcels."""
+    for batch in batches:
+        for table in read(batch):
+            rows = with_offsets(LogColumns(table).rows(numbers), offsets)
+            yield from parcels_of(rows, plan)
+
+
+def with_offsets(rows: Rows, offsets: Offsets) -> Rows:
+    """The rows with the time that they are judged by."""
+    if not offsets:
+        return rows
+    clock_ns = rows.clock_ns.copy()
+    place = np.where(rows.delivered, rows.process, rows.sender)
+    for run, of_run in offsets.items():
+        ours = np.flatnonzero(rows.run == run)
+        clock_ns[ours] += moves_of(place[ours], of_run)
+    return replace(rows, clock_ns=clock_ns)
+
+
+def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
+    """Rows, packed for the slices that see them."""
+    placed, first, last = plan.slices_of(rows.run, rows.clock_ns)
+    index, number = seen_by(first, last)
+    if plan.wanted is not None:
+        is_wanted = np.isin(number, list(plan.wanted))
+        index, number = index[is_wanted], number[is_wanted]
+    order = stable_order(number)
+    index, number = placed[index[order]], number[order]
+    for start, end in stretches_of(number):
+        contents = [
+            rows.chosen(as_range(index[begin : min(begin + PARCEL_ROWS, end)])).packed()
+            for begin in range(start, end, PARCEL_ROWS)
+        ]
+        slices = pa.repeat(int(number[start]), len(contents)).cast(pa.int64())
+        yield pa.record_batch([slices, pa.array(contents, pa.binary())], names=PARCELS.names)
+
+
+def seen_by(first: Integers, last: Integers) -> tuple[Integers, Integers]:
+    """A row's number and a slice's for each that sees it: from its first to its last."""
+    index = [np.arange(len(first))]
+    number = [first]
+    # Hardly any row is seen by more than two.
+    while len(more := index[-1][last[index[-1]] > number[-1]]):
+        number.append(first[more] + len(number))
+        index.append(more)
+    return np.concatenate(index), np.concatenate(number)
+
+
+def as_range(index: Integers) -> Integers | slice:
+    """The same rows; if they follow each other, as a slice, which copies nothing."""
+    begin, end = int(index[0]), int(index[-1]) + 1
+    follows = end - begin == len(index) and bool(np.all(np.diff(index) == 1))
+    return slice(begin, end) if follows else index

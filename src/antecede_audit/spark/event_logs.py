@@ -1,0 +1,493 @@
+"""Where event logs come from: files and datasets, several at a time, all read as one table."""
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from typing import Final, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from antecede.core.errors import LocalError
+from antecede.eventlog.layout import (
+    PARTITION,
+    find_settled,
+    partition_folder,
+    run_folders,
+    run_id_of,
+    suffix_of,
+)
+from antecede.eventlog.parquet import is_number, is_text, reading
+from antecede.eventlog.processes import FOLDER as PROCESSES_FOLDER
+from antecede.eventlog.processes import processes_file, read_files, read_processes
+from antecede.eventlog.rules import INT64_MAX, INTEGERS, JUDGED
+from antecede.eventlog.schema import TRACE_COLUMNS
+from antecede_audit.eventlog.event_lines import REASON, parse_lines, table_of_lines
+from antecede_audit.eventlog.leftovers import Leftover, find_leftovers, torn_file
+from antecede_audit.judging.verdict_summary import SUMMARY
+from antecede_audit.spans.schemas import SPANS
+from antecede_audit.spark.job_names import named
+from antecede_audit.spark.schemas import EVENTS, with_run_id
+from antecede_audit.spark.session import first_line
+from antecede_audit.spark.storage import Places, literal, path_here
+
+WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
+"""What an audit reads of a log: all that it says about a violation."""
+
+COMPARED_FILES: Final = 1_000
+"""Whether the files of a log have the same types is looked at if they are not more than this."""
+
+ONLY_RUN: Final = "run"
+"""What a run is called in a table that names none."""
+
+EVENTS_FOLDER: Final = "events"
+"""What ingest and sweep call the log among their results."""
+
+SPANS_FOLDER: Final = "spans"
+"""What ingest calls the table of spans beside it."""
+
+
+class RunKey(Protocol):
+    """Which run of which source."""
+
+    @property
+    def source(self) -> int:
+        """The number of the source."""
+
+    @property
+    def run_id(self) -> str:
+        """What it is called there."""
+
+
+PARQUET: Final = "parquet"
+JSON: Final = "json"
+FORMATS: Final = {".parquet": PARQUET, ".jsonl": JSON, ".jsonl.gz": JSON}
+FILES_OF: Final = {PARQUET: "*.parquet", JSON: "*.{jsonl,jsonl.gz}"}
+"""Which files of a folder with both are in one format, as Spark has it told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file or folder with event logs."""
+
+    path: str
+    run_id: str | None
+    """The name of its only run; None if its folders, or a column, name the runs."""
+    formats: tuple[str, ...] = (PARQUET,)
+    """How it is written; a folder may hold Parquet files and JSON lines."""
+    files: tuple[Path, ...] = ()
+    """The files of a folder that is one run; Spark looks into folders of runs itself."""
+    leftovers: tuple[tuple[str, Leftover], ...] = ()
+    """What recorders left unfinished, and in which run."""
+    beside: Path | None = None
+    """For a log elsewhere: where on this machine there is a copy of what lies beside it."""
+    is_table: bool = False
+    """Whether the path is the name of a table in a catalogue."""
+    spans: frozenset[str] = frozenset()
+    """For a log elsewhere: the folders of runs with spans beside it."""
+
+    @property
+    def place(self) -> Path:
+        """The log on this machine or, if it is elsewhere, the copy of what lies beside it."""
+        return Path(self.path) if self.beside is None else self.beside
+
+    @property
+    def is_file(self) -> bool:
+        """Whether this is a file, not a folder."""
+        return suffix_of(Path(self.path)) != "" and not Path(self.path).is_dir()
+
+
+def find_source(path: str, places: Places | None = None) -> Source:
+    """What is at this path; `LocalError` if there are no event logs.
+
+    Without `places` the path is one of this machine.
+    """
+    here = path_here(path) if places is None else places.local(path)
+    if here is None:
+        assert places is not None, "only Spark knows other places"
+        return find_elsewhere(path.rstrip("/"), places)
+    place = here
+    if (place / EVENTS_FOLDER).is_dir():
+        place = place / EVENTS_FOLDER
+    place = place.absolute()
+    by_run = runs_at(place)
+    unfinished = [(run, one) for run in by_run for one in leftovers_of(place, run)]
+    torn = {one.path for _, one in unfinished}
+    files = [file for files in by_run.values() for file in files if file not in torn]
+    return Source(
+        path=str(place),
+        run_id=only_run(place),
+        formats=tuple(sorted({FORMATS[suffix_of(file)] for file in files})),
+        files=tuple(files) if place.is_dir() and not has_folders_of_runs(place) else (),
+        leftovers=tuple(unfinished),
+    )
+
+
+def find_elsewhere(path: str, places: Places) -> Source:
+    """What is at a path that only Spark can read; unfinished logs are not looked for there."""
+    top = f"{path}/{EVENTS_FOLDER}" if places.exists(f"{path}/{EVENTS_FOLDER}") else path
+    files = [name for name, _ in places.files(top) if suffix_of(Path(name))]
+    if not files:
+        raise LocalError(f"cannot read {path}: there is no event log")
+    suffixes = {suffix_of(Path(name)) for name in files}
+    inner = top.partition("://")[2].partition("/")[2] or top
+    in_folders = any(f"{inner}/{PARTITION}" in name for name in files)
+    by_row = suffixes == {".parquet"} and places.has_column(top, "run_id")
+    name = top.rpartition("/")[2]
+    is_folder = not suffix_of(Path(name)) or len(files) > 1
+    parent = top.rpartition("/")[0]
+    spans = {one.rpartition("/")[0] for one, _ in places.files(f"{parent}/{SPANS_FOLDER}")}
+    return Source(
+        path=top,
+        run_id=None if in_folders or by_row else run_id_of(Path(name)),
+        formats=tuple(sorted({FORMATS[suffix] for suffix in suffixes})),
+        beside=copied_beside(top, places),
+        spans=frozenset(one.rpartition("/")[2] for one in spans) if is_folder else frozenset(),
+    )
+
+
+def copied_beside(top: str, places: Places) -> Path:
+    """Copies of the small files beside a log elsewhere: names of processes, the summary."""
+    place = places.scratch() / EVENTS_FOLDER
+    for name, data in places.contents(f"{top}/{PROCESSES_FOLDER}").items():
+        inner = name.rpartition(f"/{PROCESSES_FOLDER}/")[2]
+        file = place / PROCESSES_FOLDER / inner
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    if top.endswith(f"/{EVENTS_FOLDER}"):
+        told = places.contents(f"{top.rpartition('/')[0]}/{SUMMARY}")
+        for data in told.values():
+            (place.parent / SUMMARY).write_bytes(data)
+    return place
+
+
+def leftovers_of(place: Path, run: str) -> list[Leftover]:
+    """What was left unfinished beside the files of a run, or among them."""
+    if not place.is_dir():
+        torn = torn_file(place)
+        return [] if torn is None else [torn]
+    return find_leftovers(run_folders(place)[run])
+
+
+def runs_at(place: Path) -> dict[str, list[Path]]:
+    """The files of every run at this place, without the tables of names that lie beside logs.
+
+    There are none where recorders left only unfinished ones.
+    """
+    runs = find_settled(place)
+    names = {processes_file(file) for files in runs.values() for file in files}
+    return {run: [file for file in files if file not in names] for run, files in runs.items()}
+
+
+def has_folders_of_runs(place: Path) -> bool:
+    """Whether this is a dataset with a folder for each run."""
+    return any(place.glob(f"{PARTITION}*"))
+
+
+def only_run(place: Path) -> str | None:
+    """The name of the only run at this place; None if the rows say which run they belong to."""
+    (name, files), *others = runs_at(place).items()
+    if others or (place.is_dir() and has_folders_of_runs(place)):
+        return None
+    if files and suffix_of(files[0]) == ".parquet":
+        with reading(files[0]):
+            if "run_id" in pq.read_schema(files[0]).names:
+                return None
+    return run_id_of(place) if place.name.startswith(PARTITION) else name
+
+
+def read_logs(
+    session: SparkSession, sources: Sequence[Source], columns: Sequence[str] = WITNESSED
+) -> DataFrame:
+    """All logs below each other, as they were written: no row has been checked yet.
+
+    Out: these columns, in types that hold whatever a file may say; run_id, source: which of the
+    sources a row is from, and `REASON` of what cannot be read.
+    """
+    if not sources:
+        raise LocalError("there is nothing to audit: no path was given")
+    logs = [read_log(session, source, number, columns) for number, source in enumerate(sources)]
+    return reduce(DataFrame.unionByName, logs)
+
+
+def narrowed(events: DataFrame) -> DataFrame:
+    """The same log, once all its rows are known to be right, in the types of the event log."""
+    types = {field.name: field.dataType for field in EVENTS.fields if field.name in events.columns}
+    cut = {name: F.col(name).cast(of) for name, of in types.items()}
+    return events.withColumns(cut).drop(REASON)
+
+
+def with_all_columns(events: DataFrame, number: int = 0) -> DataFrame:
+    """The log with every column that it may have and no others, and source, which is this number.
+
+    `LocalError` if it lacks one that it must have.
+    """
+    missing = sorted(set(JUDGED) - set(events.columns))
+    if missing:
+        raise LocalError(f"this is no event log: it has no column {', '.join(missing)}")
+    added = {
+        field.name: F.lit(None).cast(field.dataType)
+        for field in EVENTS.fields
+        if field.name not in events.columns
+    }
+    if "run_id" not in events.columns:
+        added["run_id"] = F.lit(ONLY_RUN)
+    whole = events.withColumns({**added, "source": F.lit(number)})
+    return whole.select(*EVENTS.names, "run_id", "source")
+
+
+def read_log(
+    session: SparkSession, source: Source, number: int, columns: Sequence[str]
+) -> DataFrame:
+    """The logs of one source, as `read_logs` has them."""
+    if source.is_table:
+        rows = with_all_columns(table_of(session, source.path), number)
+        return rows.select(*columns, "run_id", "source", F.lit(None).cast("string").alias(REASON))
+    parts = []
+    for format_name in source.formats:
+        reader = session.read
+        if len(source.formats) > 1:
+            reader = reader.option("pathGlobFilter", FILES_OF[format_name])
+        read = read_columns if format_name == PARQUET else read_lines
+        rows = read(reader, source, columns)
+        if source.run_id is not None:
+            rows = rows.withColumn("run_id", F.lit(source.run_id))
+        parts.append(rows)
+    for run_id, one in source.leftovers:
+        if one.lines:
+            rows = session.createDataFrame(table_of_lines(one.lines, columns))
+            parts.append(rows.withColumn("run_id", F.lit(source.run_id or run_id)))
+    if not parts:  # Of no recorder's file there is more than its name.
+        parts = [session.createDataFrame([], with_run_id(lines_schema(columns)))]
+    ordered = [part.select(*columns, REASON, "run_id") for part in parts]
+    return reduce(DataFrame.unionByName, ordered).withColumn("source", F.lit(number))
+
+
+def read_columns(reader: DataFrameReader, source: Source, columns: Sequence[str]) -> DataFrame:
+    """These columns of a source's Parquet files, in the widest types; and `REASON`."""
+    groups = files_alike(source, columns)
+    if len(groups) > 1 and source.run_id is None and not source.is_file:
+        reader = reader.option("basePath", source.path)
+    parts = [
+        read_alike(reader, paths, stored, columns, in_rows=source.run_id is None)
+        for stored, paths in groups
+    ]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def read_alike(
+    reader: DataFrameReader,
+    paths: Sequence[str],
+    stored: Mapping[str, DataType],
+    columns: Sequence[str],
+    *,
+    in_rows: bool,
+) -> DataFrame:
+    """The same of files that have these types; run_id, if rows or folders say it."""
+    schema = StructType([StructField(name, of) for name, of in stored.items()])
+    rows = reader.schema(with_run_id(schema) if in_rows else schema).parquet(*paths)
+    reasons = [reason_against(name, of) for name, of in stored.items() if name in INTEGERS]
+    rows = rows.withColumn(REASON, F.coalesce(F.lit(None).cast("string"), *reasons))
+    wide = {
+        name: F.when(F.col(REASON).isNull(), F.col(name)).cast("long")
+        for name, of in stored.items()
+        if isinstance(of, DoubleType | DecimalType)
+    }
+    nothing = {
+        name: F.lit(None).cast(EVENTS[name].dataType) for name in columns if name not in stored
+    }
+    whole = rows.withColumns({**nothing, **wide})
+    return whole.select(*columns, REASON, *(["run_id"] if in_rows else []))
+
+
+def reason_against(name: str, of: DataType) -> Column:
+    """Why a number of this type is no integer of 64 bits; null if it is one."""
+    column, text = F.col(name), F.col(name).cast("string")
+    if isinstance(of, DoubleType):
+        whole = (column == F.floor(column)) & (F.abs(column) <= INT64_MAX // 2)
+        said = F.concat(F.lit(f"column {name!r} must be an integer, not "), text)
+        return F.when(column.isNotNull() & ~whole, said)
+    if isinstance(of, DecimalType):
+        low, high, _ = INTEGERS[name]
+        said = F.concat(F.lit(f"column {name!r} is "), text, F.lit(f", outside {low} to {high}"))
+        return F.when(column > INT64_MAX, said)
+    return F.lit(None).cast("string")
+
+
+def files_alike(
+    source: Source, columns: Sequence[str]
+) -> list[tuple[dict[str, DataType], list[str]]]:
+    """The Parquet files of a source, as Spark is told their paths, by the types of these columns.
+
+    Those of a source elsewhere, or of very many files, are taken to be all alike.
+    """
+    here = [] if source.beside is not None else runs_at(Path(source.path)).values()
+    files = [file for files in here for file in files if suffix_of(file) == ".parquet"]
+    groups: dict[str, tuple[dict[str, DataType], list[str]]] = {}
+    for file in files if len(files) <= COMPARED_FILES else files[:1]:
+        stored = stored_types(file, columns)
+        groups.setdefault(str(stored), (stored, []))[1].append(literal(str(file)))
+    if len(groups) > 1:
+        return list(groups.values())
+    types = next(iter(groups.values()))[0] if groups else stored_types(None, columns)
+    return [(types, paths_of(source, PARQUET))]
+
+
+def stored_types(first: Path | None, columns: Sequence[str]) -> dict[str, DataType]:
+    """The widest types that a Parquet file may have these columns in; without one, the usual ones.
+
+    What has another kind of values there is left out; whoever looks at the rows says what is wrong
+    with it.
+    """
+    wide: dict[str, DataType] = {
+        name: LongType() if name in INTEGERS else StringType() for name in columns
+    }
+    if first is None:
+        return wide
+    with reading(first):
+        stored = pq.read_schema(first)
+    for name in columns:
+        if name not in stored.names:
+            continue
+        kind = stored.field(name).type
+        if pa.types.is_floating(kind) and name in INTEGERS:
+            wide[name] = DoubleType()
+        elif pa.types.is_uint64(kind) and name in INTEGERS:
+            wide[name] = DecimalType(20, 0)
+        elif not (is_number(kind) if name in INTEGERS else is_text(kind)) or pa.types.is_null(kind):
+            del wide[name]
+    return wide
+
+
+def read_lines(reader: DataFrameReader, source: Source, columns: Sequence[str]) -> DataFrame:
+    """These columns of a source's JSON lines, and `REASON`; run_id, if folders say it."""
+    folders = ["run_id"] if source.run_id is None else []
+    schema = StructType([StructField(name, StringType()) for name in ("value", *folders)])
+    lines = reader.schema(schema).format("text").load(paths_of(source, JSON))
+    parse = partial(parse_lines, columns=list(columns), more=folders)
+    types = StructType([*lines_schema(columns).fields, *schema.fields[1:]])
+    return lines.select("value", *folders).mapInArrow(named(parse), types)
+
+
+def lines_schema(columns: Sequence[str]) -> StructType:
+    """What `parse_lines` makes of lines: these columns and `REASON`."""
+    fields = [StructField(name, EVENTS[name].dataType) for name in columns]
+    return StructType([*fields, StructField(REASON, StringType())])
+
+
+def table_of(session: SparkSession, name: str) -> DataFrame:
+    """The table of this name; `LocalError` if there is none."""
+    try:
+        return session.table(name)
+    except PySparkException as error:
+        raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
+
+
+def cut_off(sources: Sequence[Source], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
+    """By run: the processes whose logs break off; also runs of which nothing can be read."""
+    found: dict[str, set[int]] = {}
+    names = {(run.source, run.run_id): name for name, run in runs.items()}
+    for number, source in enumerate(sources):
+        for run_id, one in source.leftovers:
+            key = number, source.run_id or run_id
+            name = names.setdefault(key, name_apart(key[1], source, set(names.values())))
+            if one.process is not None:
+                found.setdefault(name, set()).add(one.process)
+    return found
+
+
+def name_apart(run_id: str, source: Source, taken: Set[str]) -> str:
+    """What to call a run of which nothing can be read."""
+    return run_id if run_id not in taken else f"{source.path}: {run_id}"
+
+
+def names_cut_off(name: str, sources: Sequence[Source]) -> dict[int, str]:
+    """The names of the processes of a run of which nothing can be read."""
+    for source in sources:
+        for run_id, _ in source.leftovers:
+            run_id = source.run_id or run_id
+            if name in (run_id, f"{source.path}: {run_id}"):
+                return names_beside(source, run_id)
+    return {}
+
+
+def read_spans(
+    session: SparkSession, sources: Sequence[Source], runs: Mapping[str, RunKey]
+) -> DataFrame | None:
+    """What the spans of these runs are called, where ingest has written it beside the events.
+
+    Out: run_id, trace_id, span_id, operation, attributes; None if there is nothing.
+    """
+    tables = []
+    for name, run in runs.items():
+        folder = spans_folder(sources[run.source], run.run_id)
+        if folder is not None:
+            spans = session.read.schema(SPANS).parquet(literal(folder))
+            tables.append(spans.withColumn("run_id", F.lit(name)).drop("process"))
+    return reduce(DataFrame.unionByName, tables) if tables else None
+
+
+def moved_clocks(
+    sources: Sequence[Source], runs: Mapping[str, RunKey]
+) -> dict[str, dict[int, int]]:
+    """By run and process: what ingest added to its clock, as far as it has written that down."""
+    moved: dict[str, dict[int, int]] = {}
+    for name, run in runs.items():
+        place = sources[run.source].place
+        if sources[run.source].is_table:
+            continue
+        told = place.parent / SUMMARY
+        if place.name != EVENTS_FOLDER or not told.is_file():
+            continue
+        with suppress(ValueError, OSError):
+            summary = json.loads(told.read_text(encoding="utf-8"))
+            offsets = summary.get("clock_offsets_ns", {})
+            people = names_beside(sources[run.source], run.run_id)
+            ours = {process: int(offsets.get(who, 0)) for process, who in people.items()}
+            if summary.get("run_id") == run.run_id and any(ours.values()):
+                moved[name] = {process: ns for process, ns in ours.items() if ns}
+    return moved
+
+
+def spans_folder(source: Source, run_id: str) -> str | None:
+    """Where ingest has written what the spans of a run are called; None if it has not."""
+    name = partition_folder(Path(), run_id).name
+    parent, _, last = source.path.rpartition("/")
+    folder = f"{parent}/{SPANS_FOLDER}/{name}"
+    if last != EVENTS_FOLDER or source.is_table:
+        return None
+    there = name in source.spans if source.beside is not None else Path(folder).is_dir()
+    return folder if there else None
+
+
+def paths_of(source: Source, format_name: str) -> list[str]:
+    """What Spark has to load for the logs of this source that are in one format."""
+    files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == format_name]
+    return [literal(path) for path in files or [source.path]]
+
+
+def names_beside(source: Source, run_id: str) -> dict[int, str]:
+    """The names of a run's processes, if they are beside its log; audits do without, if need be."""
+    if source.is_table:
+        return {}
+    with suppress(LocalError):
+        tables = [processes_file(file) for file in source.files]
+        if names := read_files([table for table in tables if table.exists()]):
+            return names
+        return read_processes(source.place, None if source.is_file else run_id)
+    return {}

@@ -1,0 +1,175 @@
+"""The ingest job: joins the stages, and owns all reading and writing.
+
+It leaves `events/`, `workload/`, `processes/`, `spans/` (datasets by run), `rejects/` and, last of
+all, `summary.json`: while that is missing, the rest is unfinished.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial, reduce
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.types import StructType
+
+from antecede.eventlog.layout import partition_folder
+from antecede.units import counted
+from antecede_audit.jobs.append import (
+    Earlier,
+    earlier_anywhere,
+    known_files,
+    nothing_new,
+    records_anywhere,
+    run_after,
+    without_known_anywhere,
+)
+from antecede_audit.jobs.outputs import REPLACED, Outputs, check_apart
+from antecede_audit.jobs.trace_files import Found, find_files, tasks_of, weight_of_file
+from antecede_audit.parcels import PARCELS
+from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, OnSpark, at_rest, tasks_wanted
+from antecede_audit.spans.formats.catalogue import AUTO
+from antecede_audit.spans.names import run_named
+from antecede_audit.spans.partitioning import packing
+from antecede_audit.spans.reading import Manner, packed_contents, packed_parts
+from antecede_audit.spans.schemas import LONG, PARTS, table
+from antecede_audit.spans.steps import Asked, Ordered, carried_out
+from antecede_audit.spans.summary import Summary
+from antecede_audit.spark.job_names import named, named_jobs
+from antecede_audit.spark.schemas import EVENTS
+from antecede_audit.spark.settings import UNWEIGHED, configured
+from antecede_audit.spark.storage import Places, literal
+from antecede_audit.spark.table_formats import (
+    PARQUET,
+    check_format,
+    check_new_run,
+    check_run,
+    write_run,
+)
+
+BUCKET_BYTES: Final = 32 << 20
+"""What is read is spread over buckets before anybody knows how much it is; a task then has as many
+of these as make up its rows."""
+
+BUCKET_BYTES_MIN: Final = 1 << 20
+"""A bucket with less is not worth it, however many tasks the session likes to have."""
+
+BUCKETS_MAX: Final = 1 << 12
+
+
+def ingest(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: str,
+    *,
+    format_name: str = AUTO,
+    repair: bool = True,
+    run_id: str | None = "ingested",
+    unit: str | None = None,
+    keep: Sequence[str] = (),
+    append: bool = False,
+    table_name: str | None = None,
+    table_format: str = PARQUET,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Summary:
+    """Read the traces at `paths` and write what they come to into the folder `out`.
+
+    What was there of an earlier ingest is replaced. If this is to `append` to it, the result is as
+    if all files had been ingested at once; those that were read before are skipped.
+    `run_id` is by default that of the run in the folder, or else called after the first path.
+    `unit` is that of times in message tables that do not say; `keep` names attributes of spans that
+    come along; `tell` hears what is being done. The events go into the table of a catalogue too, if
+    one is named, in the format `table_form`.
+    """
+    check_format(spark, table_format)
+    places = Places(spark)
+    found = find_files(paths, places)
+    target = places.address(out)
+    check_apart(target, [path for path, _ in found.files])
+    earlier = earlier_anywhere(spark, places, target) if append else None
+    places.check_replaceable(out, REPLACED, known=earlier is not None)
+    places.make_folder(out)
+    run = run_after(earlier, run_id, run_named(paths[0]))
+    if table_name is not None and earlier is None:
+        check_new_run(spark, table_name, run)
+    with ExitStack() as stack:
+        tell = stack.enter_context(named_jobs(spark, "ingest", tell))
+        stack.enter_context(configured(spark, UNWEIGHED))
+        found = without_known_anywhere(spark, found, earlier)
+        if (unchanged := nothing_new(earlier, found)) is not None:
+            return unchanged
+        tell(f"reading {counted(found.count, 'file')}")
+        known = known_files(earlier)
+        manner = Manner(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
+        buckets = buckets_for(found, earlier, spark)
+        tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
+        if earlier is not None:
+            packed = partial(packing, buckets=buckets)
+            stored = records_anywhere(spark, places, earlier)
+            tables = [*(one.mapInArrow(named(packed), PARCELS) for one in stored), *tables]
+        records = OnSpark(reduce(DataFrame.unionByName, tables)).kept(stack)
+        asked = Asked(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
+        summary, events = carried_out(
+            asked, records, buckets, outputs_at(spark, places, target, run, earlier), stack
+        )
+        if table_name is not None and events is not None:
+            log = event_log(events).withColumn("run_id", F.lit(run))
+            write_run(log, table_name, run, table_format)
+    if table_name is not None and events is not None:
+        rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
+        check_run(spark, table_name, run, rows)
+    return summary
+
+
+@contextmanager
+def outputs_at(
+    spark: SparkSession, places: Places, target: str, run: str, earlier: Earlier | None
+) -> Iterator[Outputs]:
+    """Where tables go that appear at their place together."""
+    with places.replacing(target, REPLACED, known=earlier is not None) as stage:
+        yield Outputs(spark, stage, run)
+
+
+def event_log(events: Ordered) -> DataFrame:
+    """The event log that Spark makes of events."""
+    moved = events.moved()
+    assert isinstance(moved, OnSpark), "what was read by Spark stays there"
+    return moved.rows(events.stage(), EVENTS)
+
+
+def buckets_for(found: Found, earlier: Earlier | None, spark: SparkSession) -> int:
+    """Over how many buckets spans are spread, by the size of what is going to be read."""
+    size = sum(weight_of_file(*file) for file in (*found.files, *found.elsewhere))
+    records = 0 if earlier is None else sum(one.records for one in earlier.summary.read)
+    few = min(4 * tasks_wanted(spark), size // BUCKET_BYTES_MIN + records // ROWS_WORTH_A_TASK + 1)
+    return min(max(size // BUCKET_BYTES, records // ROWS_OF_A_TASK * 4, few), BUCKETS_MAX)
+
+
+def read_found(
+    spark: SparkSession, found: Found, manner: Manner, first_part: int, buckets: int
+) -> list[DataFrame]:
+    """The records in all files: Python opens those of this machine, Spark those elsewhere.
+
+    Out: parcels of `packing`.
+    """
+    tables = []
+    rows = [
+        (task, first_part + part.number, part.path, part.start, part.end)
+        for task, part in tasks_of(found.files)
+    ]
+    if rows:
+        tasks = rows[-1][0] + 1
+        parts = spark.createDataFrame(rows, StructType([*table(task=LONG).fields, *PARTS.fields]))
+        # A row for each task, so that none has more than it should.
+        each = spark.range(0, tasks, 1, tasks).withColumnRenamed("id", "task")
+        joined = each.join(F.broadcast(parts), on="task", how="inner").select(*PARTS.names)
+        tables.append((joined, partial(packed_parts, manner=manner, buckets=buckets)))
+    if found.elsewhere:
+        first = first_part + len(rows)
+        numbers = {path: number for number, (path, _) in enumerate(found.elsewhere, start=first)}
+        files = spark.read.format("binaryFile").load([literal(path) for path in numbers])
+        contents = files.select("path", "content")
+        reading = partial(packed_contents, numbers=numbers, manner=manner, buckets=buckets)
+        tables.append((contents, reading))
+    return [one.mapInArrow(named(partial(at_rest, stage=stage)), PARCELS) for one, stage in tables]

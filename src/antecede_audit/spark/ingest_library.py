@@ -1,0 +1,121 @@
+"""Spans as an event log, for those who have them in a DataFrame already."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+
+from antecede.core.errors import LocalError
+from antecede_audit.columns.clock_offsets import Clocks
+from antecede_audit.parcels import PARCELS
+from antecede_audit.shuffle import OnSpark, tasks_by_size, tasks_wanted
+from antecede_audit.spans.partitioning import packing
+from antecede_audit.spans.schemas import RECORDS, SPAN, STORED_AS
+from antecede_audit.spans.steps import counted_reading, ordered, understood
+from antecede_audit.spark.ingest import event_log
+from antecede_audit.spark.job_names import named, named_jobs
+from antecede_audit.spark.persisting import PersistedTables, persisted
+from antecede_audit.spark.schemas import PROCESSES
+from antecede_audit.spark.settings import UNWEIGHED, WEIGHED, configured
+
+REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
+NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
+"""What the columns of spans are called inside."""
+
+BUCKETS_OF_A_TASK: Final = 16
+"""Nobody knows how many spans there are: if they are many, there are that many more tasks."""
+
+COUNTED_FIRST: Final = 1 << 16
+"""Whether there are more spans than this is looked up first. If not, a few tasks will do, however
+many the session has for everything else."""
+
+SHUFFLED: Final = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic(PersistedTables):
+    """What spans come to, as tables."""
+
+    events: DataFrame
+    """The event log."""
+    processes: DataFrame
+    """What its processes are called."""
+    clocks: Clocks
+    """What was added to the clock of each process, and where no offset helps."""
+
+
+def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
+    """The messages that spans stand for, as an event log with repaired clocks.
+
+    In: trace_id, span_id, process (a name), start_ns; parent_id, end_ns, kind (client, server,
+    producer, consumer or internal), operation, links (of "trace/span") as far as they are known.
+    """
+    missing = [name for name in REQUIRED if name not in spans.columns]
+    if missing:
+        raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
+    session = spans.sparkSession
+    with (
+        named_jobs(session, "spans_to_events") as describe,
+        ExitStack() as stack,
+        configured(session, WEIGHED | tasks_for(spans, describe)),
+    ):
+        buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
+        describe("reading spans")
+        with configured(session, UNWEIGHED):
+            pack = partial(packing, buckets=buckets)
+            packed = as_records(spans).mapInArrow(named(pack), PARCELS)
+            records = OnSpark(packed).kept(stack)
+            reading, _ = counted_reading(records)
+        describe("finding messages")
+        traffic = understood(records, buckets, reading, repair, stack)
+        records.dropped()
+        known = traffic.known
+        describe("putting events in order")
+        log = event_log(ordered(traffic, stack))
+        rows = list(enumerate(known.names.values()))
+        return Traffic(
+            events=persisted(log, stack, StorageLevel.DISK_ONLY),
+            processes=session.createDataFrame(rows, PROCESSES),
+            clocks=known.clocks,
+            _stack=stack.pop_all(),
+        )
+
+
+def tasks_for(spans: DataFrame, describe: Callable[[str], None]) -> dict[str, str]:
+    """A setting for a few spans: no more tasks than they are worth; nothing if they are many."""
+    describe("looking how many spans there are")
+    count = len(spans.select(F.lit(True)).take(COUNTED_FIRST + 1))
+    usual = tasks_wanted(spans.sparkSession)
+    return {} if count > COUNTED_FIRST else {SHUFFLED: str(tasks_by_size(usual, count))}
+
+
+def as_records(spans: DataFrame) -> DataFrame:
+    """Spans as reading files yields them.
+
+    Out: `RECORDS`.
+    """
+    named = spans.where(F.col("trace_id").isNotNull() & F.col("span_id").isNotNull())
+    columns = {NAMES.get(name, name): F.col(name) for name in spans.columns}
+    defaults = {"follows": F.lit(False), "kind": F.lit(""), "links": F.array()}
+    fields = []
+    for one in SPAN.fields:
+        value = columns.get(one.name, F.lit(None)).cast(one.dataType)
+        if one.name in defaults:
+            value = F.coalesce(value, defaults[one.name].cast(one.dataType))
+        fields.append(value.alias(one.name))
+    known = {
+        "part": F.lit(0),
+        "ordinal": F.monotonically_increasing_id(),
+        "span": F.struct(*fields),
+    }
+    return named.select(
+        *(
+            known.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name)
+            for one in RECORDS.fields
+        )
+    )

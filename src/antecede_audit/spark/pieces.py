@@ -1,0 +1,137 @@
+"""Logs in pieces, which the workers of Spark look at one after the other.
+
+Files of this machine's disk are read by the workers themselves, as columns: that takes a tenth of
+what Spark needs to read them as rows and to turn these into columns for Python. Everything else
+Spark reads.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from antecede.eventlog.parquet import event_schema, reading
+from antecede_audit.eventlog.event_lines import REASON
+from antecede_audit.judging.log_columns import FILE, READ, ROW, TRACE_ID
+from antecede_audit.spark.audit_stages import counted, spread
+from antecede_audit.spark.event_logs import PARQUET, Source, find_source, runs_at
+from antecede_audit.spark.session import PLANS_ONLY
+
+ArrowTable: TypeAlias = Any
+"""pyarrow has no type stubs; the name says at least what is meant."""
+
+Reader: TypeAlias = Callable[[ArrowTable], Iterator[ArrowTable]]
+"""From what Spark hands over to rows of a log: `READ`, trace_id, source, run_id."""
+
+PIECE_BYTES: Final = 16 << 20
+"""A task reads so much of files: smaller ones would cost more than they spread."""
+
+PIECE_ROWS: Final = 1 << 19
+"""So many rows are looked at at a time."""
+
+WORDS: Final = ("kind", "run_id")
+"""Columns that have few different texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """A log, and how workers get at its rows."""
+
+    table: DataFrame
+    read: Reader
+    is_rows: bool
+    """Whether the table has the rows themselves."""
+
+    def counted(self) -> "Pieces":
+        """No more of it than the definition of causal delivery looks at, if Spark can tell."""
+        return of_rows(counted(self.table)) if self.is_rows else self
+
+
+def of_rows(events: DataFrame, more: Sequence[str] = ()) -> Pieces:
+    """A log that Spark reads. In: the event log, source and run_id; more columns are checked."""
+    also = [name for name in (TRACE_ID, *more, REASON) if name in events.columns]
+    columns = [*READ, *also]
+    return Pieces(table=events.select("source", "run_id", *columns), read=handed_over, is_rows=True)
+
+
+def handed_over(batch: ArrowTable) -> Iterator[ArrowTable]:
+    """Rows as Spark hands them over."""
+    yield pa.Table.from_batches([batch])
+
+
+def of_files(session: SparkSession, sources: Sequence[Source]) -> Pieces | None:
+    """The log that all these sources are; None if there is one that only Spark can read."""
+    if not all(is_readable(source) for source in sources):
+        return None
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("source", "run_id", "file", "part", "of")
+    }
+    task, room, tasks = 0, PIECE_BYTES, []
+    for number, source in enumerate(sources):
+        for run_id, files in runs_at(Path(source.path)).items():
+            for file in files:
+                size = file.stat().st_size
+                of = max(1, round(size / PIECE_BYTES))
+                for part in range(of):
+                    if room <= 0:
+                        task, room = task + 1, PIECE_BYTES
+                    room -= size // of
+                    tasks.append(task)
+                    values = (number, source.run_id or run_id, str(file), part, of)
+                    for column, value in zip(columns.values(), values, strict=True):
+                        column.append(value)
+    table = session.createDataFrame(pa.table({**columns, "task": pa.array(tasks, pa.int64())}))
+    return Pieces(table=spread(table, task + 1, "task"), read=read_here, is_rows=False)
+
+
+def is_readable(source: Source) -> bool:
+    """Whether these are Parquet files here, all of them complete."""
+    here = source.beside is None and not source.is_table
+    return here and source.formats == (PARQUET,) and not source.leftovers
+
+
+def session_settings(paths: Sequence[str]) -> dict[str, str]:
+    """How Spark is started for an audit of these logs of this machine.
+
+    If workers read all of them, Java has little to do with rows.
+    """
+    return PLANS_ONLY if all(is_readable(find_source(path)) for path in paths) else {}
+
+
+def read_here(batch: ArrowTable) -> Iterator[ArrowTable]:
+    """The rows in some parts of files."""
+    for row in batch.to_pylist():
+        path = Path(row["file"])
+        with reading(path):
+            known = pq.read_metadata(path)
+            there = [name for name in (*READ, TRACE_ID, "run_id") if name in known.schema.names]
+            words = [name for name in there if name in WORDS]
+            with pq.ParquetFile(path, metadata=known, read_dictionary=words) as file:
+                groups = file.num_row_groups
+                first, end = (groups * part // row["of"] for part in (row["part"], row["part"] + 1))
+                before = sum(known.row_group(group).num_rows for group in range(first))
+                for rows in file.iter_batches(PIECE_ROWS, range(first, end), columns=there):
+                    table = completed(rows, row["source"], row["run_id"])
+                    place = {FILE: row["file"].encode(), ROW: str(before).encode()}
+                    yield table.replace_schema_metadata(place)
+                    before += len(rows)
+
+
+def completed(rows: ArrowTable, source: int, run_id: str) -> ArrowTable:
+    """Rows of a file as those of a log: columns that it lacks are null, if they may be."""
+    table = pa.Table.from_batches([rows])
+    for field in event_schema():
+        if field.name in READ and field.nullable and field.name not in table.column_names:
+            table = table.append_column(field.name, pa.nulls(len(table), field.type))
+    if "run_id" not in table.column_names:
+        table = table.append_column("run_id", repeated(run_id, len(table)))
+    return table.append_column("source", pa.repeat(source, len(table)))
+
+
+def repeated(text: str, count: int) -> Any:  # noqa: ANN401 pyarrow has no types
+    """The same text many times, which takes no more room than to say so."""
+    return pa.DictionaryArray.from_arrays(pa.repeat(0, count).cast(pa.int32()), pa.array([text]))

@@ -1,0 +1,155 @@
+"""Why the worst violations are violations: for each, a shortest path from the late to the early.
+
+All of a path lies between the submission of the late message and the delivery of the early one, so
+only that part of the log is looked at, on the driver. It is left alone where it is too long, and
+when as much as the driver takes has been looked at for worse ones.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+
+from antecede.eventlog.schema import Event
+from antecede_audit.judging.definition import History, Order, message_of
+from antecede_audit.judging.findings import IDENTITY_COLUMNS, MessageId, Violation
+from antecede_audit.judging.raw_findings import ArrowTable
+from antecede_audit.judging.verdict_summary import Found
+from antecede_audit.judging.witness import first_deliveries
+from antecede_audit.spark.event_logs import WITNESSED
+
+EVENTS_MAX: Final = 500_000
+"""A path is not looked for among more events than this."""
+
+TOTAL_MAX: Final = 2_000_000
+"""So many events are brought to the driver for all paths together: some 300 MB."""
+
+
+def with_witnesses(
+    rows: DataFrame,
+    found: Sequence[Found],
+    clockless: Sequence[str],
+    order: Order,
+    *,
+    events_max: int = EVENTS_MAX,
+    total_max: int = TOTAL_MAX,
+) -> list[Found]:
+    """The same violations, worst first, with their witnesses; without, where that is too much.
+
+    In: counted rows, and run_id. The runs named in `clockless` are looked at as a whole.
+    """
+    if not found:
+        return []
+    spans = spans_of(rows, found, clockless)
+    counts = spans.groupBy("number").agg(F.count(F.lit(1)).alias("events")).collect()
+    chosen = affordable({row["number"]: row["events"] for row in counts}, events_max, total_max)
+    table = spans.where(F.col("number").isin(chosen)).toArrow()
+    told = list(found)
+    for number in chosen:
+        run_id, violation = found[number]
+        history = History(events_of(table, number), order)
+        told[number] = (run_id, witnessed(violation, history))
+    return told
+
+
+def affordable(events: Mapping[int, int], events_max: int, total_max: int) -> list[int]:
+    """The violations that are looked into, by number: from the first on, as long as there is room.
+
+    `events` says how many there are to look at for each.
+    """
+    chosen = []
+    for number, count in sorted(events.items()):
+        if count <= min(events_max, total_max):
+            chosen.append(number)
+            total_max -= count
+    return chosen
+
+
+def events_of(table: ArrowTable, number: int) -> list[Event]:
+    """The events for one of the violations, as values: few at a time, since they are large."""
+    rows = table.filter(pc.equal(table["number"], number)).drop_columns("number")
+    return [Event(**row) for row in rows.to_pylist()]
+
+
+def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) -> DataFrame:
+    """The part of the log that each violation is about.
+
+    Out: number: which of them; and `WITNESSED`.
+    """
+    session = rows.sparkSession
+    ends = session.createDataFrame(
+        [
+            (number, run_id, *violation.late, violation.early_delivered_ns, run_id in clockless)
+            for number, (run_id, violation) in enumerate(found)
+        ],
+        "number int, run_id string, sender int, sequence long, end_ns long, whole boolean",
+    )
+    submissions = rows.where(F.col("kind") == "submitted")
+    begun = (
+        submissions.select("run_id", "sender", "sequence", "time_ns")
+        .join(F.broadcast(ends), on=["run_id", "sender", "sequence"], how="inner")
+        .groupBy("number", "run_id", "end_ns", "whole")
+        .agg(F.min("time_ns").alias("begin_ns"))
+    )
+    joined = rows.join(F.broadcast(begun), on="run_id", how="inner")
+    within = F.col("time_ns").between(F.col("begin_ns"), F.col("end_ns"))
+    return joined.where(F.col("whole") | within).select("number", *WITNESSED)
+
+
+def witnessed(violation: Violation, history: History) -> Violation:
+    """The violation with its witness, if these events have it."""
+    if violation.late not in history.submitted or violation.early not in history.submitted:
+        return violation
+    return replace(violation, witness=shortest_path(history, violation))
+
+
+def shortest_path(history: History, violation: Violation) -> tuple[Event, ...]:
+    """The events that lead from the late submission to the early one; empty if none do."""
+    reasons = reasons_after(history, violation.late, violation.early)
+    message = violation.early
+    if message not in reasons:
+        return ()
+    path = [history.submission_to(message, violation.process)]
+    while message != violation.late:
+        reason = reasons[message]
+        message = message_of(reason)
+        if reason.kind == "delivered":
+            path += [reason, history.submission_to(message, reason.process)]
+        else:
+            path.append(history.submission_to(message, violation.process))
+    return tuple(reversed(path))
+
+
+def reasons_after(history: History, late: MessageId, early: MessageId) -> Mapping[MessageId, Event]:
+    """For each message that follows from `late`, breadth first up to `early`, what it follows from.
+
+    If one submission of a strand has been reached, so have all later ones.
+    """
+    reasons: dict[MessageId, Event] = {}
+    queue = deque([history.submitted[late], *first_deliveries(history, late)])
+    while queue and early not in reasons:
+        reason = queue.popleft()
+        for submission in history.sent_after(reason):
+            message = message_of(submission)
+            if message in reasons:
+                break
+            reasons[message] = reason
+            queue += first_deliveries(history, message)
+    return reasons
+
+
+def violation_of(row: Mapping[str, Any]) -> Found:
+    """A row of the violations table as a value."""
+    return row["run_id"], Violation(
+        process=row["process"],
+        early=MessageId(row["early_sender"], row["early_sequence"]),
+        early_delivered_ns=row["early_delivered_ns"],
+        late=MessageId(row["late_sender"], row["late_sequence"]),
+        late_delivered_ns=row["late_delivered_ns"],
+        witness=(),
+        **{name: row.get(name) for name in IDENTITY_COLUMNS},
+    )

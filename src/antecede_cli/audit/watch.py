@@ -1,0 +1,195 @@
+"""`antecede watch`: event logs judged while they grow, on Spark."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from antecede.core.errors import LocalError
+from antecede.eventlog.atomic_files import replacing
+from antecede.units import counted
+from antecede_cli.console import Console
+from antecede_cli.options import DURATION, defaulted
+from antecede_cli.spark import check_readable, check_writable, need_spark, spark_session
+
+if TYPE_CHECKING:
+    from antecede_audit.judging.definition import Order
+    from antecede_audit.spark.watch.progress import Channel, Progress
+    from antecede_audit.spark.watch.watch import Format
+
+NS_PER_S: Final = 1_000_000_000
+PAGE: Final = "index.html"
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede watch events --out watched               until Ctrl-C; look at watched/index.html
+  antecede watch events --out watched --once        what is there now, and stop
+  antecede watch events --out watched --once --finish    nothing more will come: judge it all
+  antecede watch traces --format otlp --out watched      what a collector writes into a folder
+
+\b
+EVENTS is a folder into which files of an event log are put: by live nodes (trace=), by
+`antecede ingest`, by anybody; those below a folder run_id=NAME are a run of their own. Or it
+has spans, as collectors write them. DIR gets
+  violations/ duplicates/ inventions/   as `antecede audit` has them, a folder for each batch
+  losses/ retracted/                    what did not come in time, and what then came after all
+  rejects/                              rows and spans that could not be used, and why
+  progress/                             what each batch came to, a row each
+  index.html                            the same to look at; it loads itself again
+  checkpoint/ state/                    where to go on: a watch that is killed and started again
+                                        on the same DIR loses no finding and has none twice
+
+A message may be found too early more than once, each time with a later one that it should
+have awaited; the latest row counts.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Judge event logs while they grow.")
+@click.argument("source", metavar="EVENTS")
+@click.option("--out", required=True, metavar="DIR", help="Where findings go.")
+@defaulted(
+    "--format",
+    "format_name",
+    type=click.Choice(["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]),
+    default="parquet",
+    help="What the files are: events (json means JSON lines), or spans.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["process", "trace"]),
+    help="What counts as a cause, as for `antecede audit`.",
+)
+@defaulted("--every", type=DURATION, default="10s", help="Look that often.")
+@defaulted(
+    "--patience",
+    type=DURATION,
+    default="30s",
+    help="A process that is silent for longer no longer holds up the judgement of the others.",
+)
+@defaulted("--lost-after", type=DURATION, default="60s", help="What takes longer is reported lost.")
+@defaulted(
+    "--horizon",
+    type=DURATION,
+    default="600s",
+    help="What takes longer no longer keeps everything since then in memory.",
+)
+@defaulted(
+    "--longest",
+    type=DURATION,
+    default="60s",
+    help="Of spans: one that takes longer may be told too late to be judged.",
+)
+@click.option("--once", is_flag=True, help="Judge what is there, and stop.")
+@click.option("--finish", is_flag=True, help="Nothing more will come: judge everything.")
+@click.option("--master", help="A Spark master URL.  [default: this machine]")
+@click.pass_context
+def command(
+    context: click.Context,
+    source: str,
+    out: str,
+    format_name: "Format",
+    order: "Order | None",
+    every: int,
+    patience: int,
+    lost_after: int,
+    horizon: int,
+    longest: int,
+    once: bool,
+    finish: bool,
+    master: str | None,
+) -> None:
+    """Judge causal order while an event log grows, and show it on a page.
+
+    The log is judged up to the time up to which all processes have told what they did. What was
+    delivered before its cause or twice is found when that shows; what is lost is found after a
+    while, and taken back if it comes after all.
+    """
+    need_spark()
+    if finish and not once:
+        raise click.UsageError("--finish goes with --once: nothing more will come")
+    from antecede_audit.spark.watch.state import Settings
+    from antecede_audit.spark.watch.watch import WRITTEN, is_watch, wait_for, watch
+    from antecede_audit.spark.watch.watch import finish as judge_the_rest
+
+    check_readable(source)
+    check_writable(out, names=() if is_watch(out) else WRITTEN)
+    settings = Settings(
+        order=order,
+        patience_ns=patience,
+        lost_after_ns=lost_after,
+        horizon_ns=horizon,
+        longest_ns=longest,
+    )
+    page = Page(source, out, every / NS_PER_S)
+    with spark_session(context, master) as session:
+        query = watch(
+            session,
+            source,
+            out,
+            settings,
+            format_name=format_name,
+            every_s=every / NS_PER_S,
+            once=once,
+            tell=page.tell,
+        )
+        try:
+            if wait_for(query):
+                return
+            if finish:
+                judge_the_rest(session, out, settings, format_name, page.tell)
+        finally:
+            query.stop()
+
+
+class Page:
+    """Says on the terminal and on the page what each batch came to."""
+
+    def __init__(self, source: str, out: str, every_s: float) -> None:
+        self._source: Final = source
+        self._out: Final = out
+        self._every_s: Final = every_s
+        self._console: Final = Console(highlight=False)
+
+    def tell(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
+        """A batch is done."""
+        from antecede_audit.report.watch_page import lag_text
+
+        last = progress[-1]
+        rejected = self._rejected(last.batch)
+        self._console.print(
+            f"batch {last.batch}: {counted(last.events, 'event')}, {last.violations:,} too early, "
+            f"{last.duplicates:,} twice, {last.losses:,} lost, {last.retracted:,} came after all, "
+            f"{last.open_copies:,} under way{rejected}; judged up to {lag_text(progress)}",
+            soft_wrap=True,
+        )
+        self._write(progress, channels)
+
+    def _rejected(self, batch: int) -> str:
+        """How many rows of a batch could not be used, if there are any."""
+        from antecede_audit.spark.watch.reading import rejected_in
+
+        count = rejected_in(f"{self._out}/rejects/batch={batch}")
+        return f", {count:,} rejected (rejects/ says why)" if count else ""
+
+    def _write(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
+        from antecede_audit.report.watch_page import watch_page
+        from antecede_audit.spark.storage import is_plain, path_here
+
+        if not is_plain(self._out):
+            return
+        text = watch_page(progress, channels, self._names(), self._source, self._every_s)
+        with replacing(path_here(self._out) / PAGE) as partial:
+            partial.write_text(text, encoding="utf-8")
+
+    def _names(self) -> Mapping[int, str]:
+        """What the processes are called, if the log says so."""
+        from antecede.eventlog.processes import read_processes
+        from antecede_audit.spark.storage import is_plain, path_here
+
+        for place in filter(is_plain, (self._source, self._out)):
+            with suppress(OSError, LocalError):
+                if names := read_processes(path_here(place)):
+                    return names
+        return {}

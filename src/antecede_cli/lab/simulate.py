@@ -1,0 +1,595 @@
+"""`antecede simulate`: one run, from the command line to a summary, an event log, or both."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Final
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+from antecede.core.catalogue import ProtocolInfo
+from antecede.core.errors import LocalError
+from antecede.eventlog.log import EventLog
+from antecede.eventlog.writers import record_events
+from antecede.network_model.faults import DelayJump, Faults, Partition, SlowLink
+from antecede.network_model.latency import Latency
+from antecede.units import counted, duration_text, three_digits
+from antecede_audit.eventlog.reader import read_events
+from antecede_audit.judging.departures import Judgement, judge
+from antecede_audit.judging.explain import explain_verdict
+from antecede_audit.judging.findings import Verdict
+from antecede_audit.judging.oracle import check_log
+from antecede_cli import options as units
+from antecede_cli.console import progress_bar
+from antecede_lab.catalogue import PROTOCOLS, find_protocol
+from antecede_lab.simulator.engine import Progress
+from antecede_lab.simulator.fit import needs_link
+from antecede_lab.simulator.histogram import Histogram
+from antecede_lab.simulator.measures import Measures, PacketTotals, per
+from antecede_lab.simulator.networks import (
+    LATENCY_FORMS,
+    NETWORKS,
+    build_network,
+    find_network,
+    parse_delay_jump,
+    parse_latency,
+    parse_partition,
+    parse_slow_link,
+)
+from antecede_lab.simulator.nodes.faults import FORMS, NodeFault, parse_node_fault
+from antecede_lab.simulator.nodes.policy import SilencePolicy, parse_policy
+from antecede_lab.simulator.run import CORE, NODE, Leftovers, RunResult, fitted, option_of, simulate
+from antecede_lab.simulator.workloads.catalogue import WORKLOADS, Traffic, build_workload
+from antecede_lab.simulator.workloads.workload import Workload
+
+SECOND_NS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run that is ready to begin."""
+
+    title: str
+    """Which workload, over which network."""
+    info: ProtocolInfo
+    seed: int
+    run: "partial[RunResult]"
+    """Asks only whether to record, and whom to tell how far it is."""
+
+
+def performed(
+    plan: Plan, out: str | None, judged: bool, progress: Progress | None
+) -> tuple[RunResult, EventLog | None]:
+    """What came of the plan, and the log if it is to be judged; `out` gets it as it grows."""
+    if out is None:
+        result = plan.run(record=judged, progress=progress)
+        return result, result.log
+    with record_events(out) as log:
+        result = plan.run(record=log, progress=progress)
+    return result, read_events(out) if judged else None
+
+
+@contextmanager
+def simulating(messages: int) -> Iterator[Progress | None]:
+    """A bar on standard error if that is a terminal; it shows only when a run takes long."""
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("messages, {task.fields[events]:,} events"),
+        TimeRemainingColumn(),
+    )
+    with progress_bar(*columns) as bar:
+        task = bar.add_task("run", total=messages, events=0)
+
+        def show(events: int, submissions: int) -> None:
+            bar.update(task, completed=min(submissions, messages), events=events)
+
+        yield None if bar.disable else show
+
+
+def interval_of(rate: float | None, interval_ns: int | None) -> int:
+    """The mean time between two messages of a process, however it was given."""
+    if rate is not None and interval_ns is not None:
+        raise LocalError("give --rate or --interval, not both")
+    if interval_ns is not None:
+        return interval_ns
+    if rate is None:
+        return Traffic().interval_ns
+    if rate <= 0:
+        raise LocalError("the rate must be more than 0 messages per second")
+    return max(1, round(SECOND_NS / rate))
+
+
+def check_places(processes: int, faults: Faults) -> None:
+    """`LocalError` if a partition or a slow link names a process that is not there."""
+    named = [process for partition in faults.partitions for process in partition.island]
+    for slow in faults.slow_links:
+        named += [slow.source, slow.target]
+    for process in named:
+        if process >= processes:
+            raise LocalError(f"there is no process {process}: they are 0 to {processes - 1}")
+
+
+def linked(protocol: str, workload: Workload, faults: Faults, link: bool | None) -> ProtocolInfo:
+    """The protocol, over a link if it needs one; that it got one unasked is said.
+
+    `LocalError` if they do not fit each other.
+    """
+    check_places(workload.processes, faults)
+    info = find_protocol(protocol)
+    if link is None and needs_link(info, faults):
+        better = "FIFO channels" if info.network == "fifo" else "a network that loses nothing"
+        click.echo(f"{info.name} needs {better}: it runs over the reliable link.", err=True)
+    return fitted(info, workload, faults, link=link is not False)
+
+
+def limits(
+    info: ProtocolInfo, send_limit: int | None, receive_limit: int | None
+) -> dict[str, object]:
+    """The bounds of buffers as options of the protocol."""
+    options: dict[str, object] = {}
+    if send_limit is not None:
+        options |= option_of(info, "send_limit", send_limit)
+    if receive_limit is not None:
+        options |= option_of(info, "receive_limit", receive_limit)
+    return options
+
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+COUNTED = (
+    "protocol", "processes", "seed", "messages", "copies", "deliveries", "packets", "datagrams",
+    "events", "refused", "blocked", "end_ns",
+)  # fmt: skip
+"""What a program is told of a run's result as it stands there."""
+
+
+def summary_text(result: RunResult, title: str, promised: str | None) -> str:
+    """The page for people; `promised` is what the audit said, or None if there was none."""
+    measures = measured(result)
+    lines = [
+        title,
+        f"{counted(result.messages, 'message')} in {duration_text(measures.makespan_ns)} "
+        "of simulated time, "
+        f"{three_digits(measures.throughput)} deliveries/s",
+        "",
+        *delay_lines(measures),
+        "",
+        *packet_lines(measures),
+        "",
+        *buffer_lines(result, measures),
+        row("left over", left_text(result.leftovers)),
+    ]
+    if result.datagrams:
+        per_message = three_digits(per(result.datagrams, result.messages))
+        lines.append(row("datagrams", f"{result.datagrams:,}, {per_message} for each message"))
+    if result.left_out:
+        lines.append(
+            row("left out", f"{counted(result.left_out, 'copy', 'copies')}, to who was away")
+        )
+    if result.refused:
+        lines.append(row("refused", f"{counted(result.refused, 'packet')}, as a peer's fault"))
+    if promised is not None:
+        lines.append(row("audit", promised.replace("\n", "\n" + " " * 15)))
+    return "\n".join(lines)
+
+
+def measured(result: RunResult) -> Measures:
+    """The measures of a run that was measured."""
+    assert result.measures is not None, "this command always measures"
+    return result.measures
+
+
+def row(name: str, text: str) -> str:
+    """A line with its name in front."""
+    return f"{name:<15}{text}"
+
+
+def delay_lines(measures: Measures) -> list[str]:
+    """Where the time went, as a table."""
+    heading = ("mean", *(f"p{100 * share:g}" for share in QUANTILES), "max")
+    lines = [row("", "".join(f"{name:>11}" for name in heading))]
+    for name, histogram in delays_of(measures).items():
+        figures = [histogram.mean(), *map(histogram.quantile, QUANTILES), int(histogram.greatest)]
+        lines.append(row(name, "".join(f"{duration_text(figure):>11}" for figure in figures)))
+    return lines
+
+
+def delays_of(measures: Measures) -> dict[str, Histogram]:
+    """The parts of a latency, and all of it."""
+    delays = measures.delays
+    return {
+        "sender wait": delays.sender_wait,
+        "channel": delays.channel,
+        "receiver wait": delays.receiver_wait,
+        "latency": delays.latency,
+    }
+
+
+def packet_lines(measures: Measures) -> list[str]:
+    """What was sent, by kind and for one message."""
+    lines = [
+        row(
+            "per message",
+            f"{three_digits(measures.packets_per_message)} packets, of them "
+            f"{three_digits(measures.control_per_message)} control; "
+            f"{three_digits(measures.metadata_bytes_per_message)} bytes of metadata",
+        )
+    ]
+    name = "packets"
+    for totals in sorted(measures.packets, key=lambda totals: (-totals.packets, totals.kind)):
+        metadata = three_digits(per(totals.metadata_bytes, totals.packets))
+        lines.append(
+            row(name, f"{totals.packets:>9,} {totals.kind} with {metadata} bytes of metadata each")
+        )
+        name = ""
+    return lines
+
+
+def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
+    """How full the buffers of the fullest process were."""
+    occupancy = measures.occupancy
+    mean = sum(occupancy.in_transit_mean) / len(occupancy.in_transit_mean)
+    lines = [
+        row(
+            "buffers",
+            f"at most {counted(max(occupancy.sender_buffer_max), 'copy', 'copies')} at a sender, "
+            f"{max(occupancy.receiver_buffer_max):,} at a receiver",
+        ),
+        row(
+            "in transit",
+            f"at most {counted(max(occupancy.in_transit_max), 'copy', 'copies')} of one sender, "
+            f"{three_digits(mean)} on average",
+        ),
+    ]
+    if result.blocked:
+        lines.append(row("no room", f"{counted(result.blocked, 'submission')} had to wait for it"))
+    return lines
+
+
+def left_text(leftovers: Leftovers) -> str:
+    """What was not finished, in words."""
+    if leftovers.empty:
+        return "nothing: everything was delivered, all buffers are empty"
+    counts = {
+        "messages not yet sent": leftovers.unsent,
+        "submissions without room": leftovers.blocked,
+        "copies undelivered": leftovers.undelivered,
+        "unhandled": leftovers.unhandled,
+        "processes still waiting for an answer": leftovers.timers,
+        "events cut off by the end": leftovers.pending,
+    }
+    text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if leftovers.oldest:
+        sender, sequence, target = leftovers.oldest[0]
+        text += f"; the oldest is message {sequence} of P{sender} to P{target}"
+    return text
+
+
+def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, object]:
+    """The same for programs; times are in nanoseconds."""
+    measures = measured(result)
+    return {
+        **{name: getattr(result, name) for name in COUNTED},
+        "makespan_ns": measures.makespan_ns,
+        "throughput": measures.throughput,
+        "delays_ns": {
+            name.replace(" ", "_"): histogram_object(histogram)
+            for name, histogram in delays_of(measures).items()
+        },
+        "per_message": {
+            "packets": measures.packets_per_message,
+            "control": measures.control_per_message,
+            "metadata_bytes": measures.metadata_bytes_per_message,
+        },
+        "packet_kinds": {totals.kind: without(totals, "kind") for totals in measures.packets},
+        "occupancy": asdict(measures.occupancy),
+        "left_over": without(result.leftovers, "oldest"),
+        "audit": None if verdict is None else verdict_object(verdict),
+    }
+
+
+def histogram_object(histogram: Histogram) -> dict[str, float]:
+    """The figures of a distribution."""
+    return {
+        "count": int(histogram.count),
+        "mean": histogram.mean(),
+        **{f"p{100 * share:g}": histogram.quantile(share) for share in QUANTILES},
+        "max": int(histogram.greatest),
+    }
+
+
+def without(figures: PacketTotals | Leftovers, name: str) -> dict[str, object]:
+    """All fields but one."""
+    return {key: value for key, value in asdict(figures).items() if key != name}
+
+
+def verdict_object(verdict: Verdict) -> dict[str, object]:
+    """How many findings of each sort there are."""
+    sorts = ("violations", "fifo_breaks", "duplicates", "losses", "inventions")
+    return {"ok": verdict.ok, **{sort: len(getattr(verdict, sort)) for sort in sorts}}
+
+
+def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:
+    """What the audit found, and whether that was to be expected."""
+    text = explain_verdict(verdict, shown=2)
+    if verdict.violations and info.ordering != "causal":
+        promise = "per pair only" if info.ordering == "fifo" else "of no kind"
+        text += f"\n{info.name} promises order {promise}, so this is no fault of it"
+    return text
+
+
+def departures_text(judgement: Judgement, gone: int, finished: bool) -> str:
+    """What those who are gone have left behind."""
+    blamed = departures_blamed(judgement, finished)
+    who = f"{gone} nodes are gone" if gone > 1 else "1 node is gone"
+    if not blamed:
+        return f"{who}, and nothing is missing that may not be" if finished else who
+    return f"{who}; " + ", ".join(f"{count} {kind}" for kind, count in blamed.items())
+
+
+def departures_blamed(judgement: Judgement, finished: bool) -> dict[str, int]:
+    """What crashes and expulsions do not excuse; before the end messages may still be under way."""
+    found = {"stale": len(judgement.stale)}
+    if finished:
+        found |= {"lost": len(judgement.lost), "unreported": len(judgement.unreported)}
+    return {kind: count for kind, count in found.items() if count}
+
+
+def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool:
+    """Whether something was found that this protocol rules out."""
+    if verdict.duplicates or verdict.inventions or verdict.self_causes:
+        return True
+    if verdict.losses and finished:
+        return True
+    if info.ordering == "causal" and verdict.violations:
+        return True
+    return info.ordering != "none" and bool(verdict.fifo_breaks)
+
+
+LATENCY: Final = units.Written("latency", parse_latency)
+PARTITION: Final = units.Written("start:end:p,p,…", parse_partition)
+SLOW_LINK: Final = units.Written("from:to:extra", parse_slow_link)
+DELAY_JUMP: Final = units.Written("start:end:extra", parse_delay_jump)
+NODE_FAULT: Final = units.Written("fault", parse_node_fault)
+POLICY: Final = units.Written("policy", parse_policy)
+
+AUDITED_MESSAGES: Final = 5_000
+AUDITED_DELIVERIES: Final = 50_000
+"""Runs of up to so many are judged without being asked: the oracle is slow and thorough."""
+
+
+def epilog() -> str:
+    """Examples, and the workloads and networks there are."""
+    workloads = [
+        f"  {info.name:<14} {info.purpose}"
+        + "".join(f"\n      {f'{p.name}={p.default}':<16} {p.meaning}" for p in info.parameters)
+        for info in WORKLOADS.values()
+    ]
+    networks = [f"  {info.name:<14} {info.purpose}" for info in NETWORKS.values()]
+    return "\n".join(
+        [
+            "\b\nExamples:",
+            "  antecede simulate",
+            "  antecede simulate -p rst --network lossy --loss 20%",
+            "  antecede simulate -p hybrid -n 100 -m 200k --rate 500 --latency exponential:1ms",
+            "  antecede simulate -w groups --set groups=6 --set reply=70% -p ks",
+            "  antecede simulate --partition 50ms:150ms:0,1 --slow 2:3:20ms",
+            "  antecede simulate -w replay --set file=trace.jsonl --out run.parquet",
+            "  antecede simulate --host node --fault pause:50ms:400ms:2 --seed 7",
+            "  antecede simulate --host node --fault crash:50ms:2 --fault expel:900ms:0:2",
+            "  antecede simulate --host node --fault crash:50ms:2 --expel majority:200ms",
+            "\n\b\nWorkloads (--workload) and what --set can change in them:",
+            *workloads,
+            "\n\b\nNetworks (--network):",
+            *networks,
+            "\n\b\nLatencies (--latency):",
+            f"  {' '.join(LATENCY_FORMS[:3])}",
+            f"  {' '.join(LATENCY_FORMS[3:])}",
+            "  Files hold durations such as 1.2ms; a matrix has a line per sending site, and",
+            "  process p is at site p modulo the number of lines.",
+            "\n\b\nFaults of nodes (--fault, with --host node), from the first message on:",
+            f"  {'  '.join(FORMS.values())}",
+        ]
+    )
+
+
+@click.command(epilog=epilog(), short_help="Run one simulation.")
+@units.defaulted(
+    "-p",
+    "--protocol",
+    default="hybrid",
+    help=f"One of {', '.join(PROTOCOLS)}, or module:INFO for your own.",
+)
+@units.defaulted("-n", "--processes", type=units.COUNT, default=8)
+@units.defaulted("-m", "--messages", type=units.COUNT, default=2000, help="In all.")
+@click.option("--rate", type=units.NUMBER, help="Messages per second of each process.")
+@click.option(
+    "--interval", type=units.DURATION, help="The same as a mean time between two.  [default: 10ms]"
+)
+@units.defaulted("--payload", type=units.COUNT, default=64, help="Bytes in a message.")
+@units.defaulted(
+    "-w",
+    "--workload",
+    "workload_name",
+    default="poisson",
+    help="Who sends what to whom; listed below.",
+)
+@click.option(
+    "--set", "settings", type=units.SETTING, multiple=True, help="A setting of the workload."
+)
+@units.defaulted(
+    "--network", "network_name", default="lossy", help="What lies between them; listed below."
+)
+@click.option("--latency", type=LATENCY, help="One-way delays instead of the network's own.")
+@click.option("--loss", type=units.SHARE, help="Share of packets lost.")
+@click.option("--duplicate", type=units.SHARE, help="Share of packets that come twice.")
+@click.option("--reorder", type=units.SHARE, help="Share of packets that come up to 5 ms late.")
+@click.option(
+    "--partition",
+    "partitions",
+    type=PARTITION,
+    multiple=True,
+    help="Cut these processes off from START to END.",
+)
+@click.option(
+    "--slow", "slow_links", type=SLOW_LINK, multiple=True, help="Make one direction slower."
+)
+@click.option(
+    "--delay-jump",
+    "delay_jumps",
+    type=DELAY_JUMP,
+    multiple=True,
+    help="Make everything slower from START to END.",
+)
+@units.defaulted(
+    "--host",
+    type=click.Choice([CORE, NODE]),
+    default=CORE,
+    help="Run protocols alone, or whole nodes: sessions, congestion and flow control, datagrams.",
+)
+@click.option(
+    "--fault",
+    "node_faults",
+    type=NODE_FAULT,
+    multiple=True,
+    help="What befalls a node; listed below.",
+)
+@click.option(
+    "--expel",
+    "policy",
+    type=POLICY,
+    help="Let nodes expel who is silent: majority:200ms or after:200ms.  [default: nobody]",
+)
+@units.defaulted(
+    "--handling",
+    type=units.DURATION,
+    default="0",
+    help="Time an application takes per message; what arrives meanwhile waits.",
+)
+@click.option(
+    "--patience",
+    type=units.DURATION,
+    help="Wait so long before transmitting again.  [default: the network's]",
+)
+@click.option(
+    "--send-limit", type=units.COUNT, help="Messages that may be unacknowledged at a process."
+)
+@click.option("--receive-limit", type=units.COUNT, help="Messages held back at a process.")
+@units.defaulted("--seed", type=units.COUNT, default=1)
+@units.defaulted("--until", type=units.DURATION, default="1h", help="Simulated time at most.")
+@click.option(
+    "--link/--no-link",
+    default=None,
+    help="Put a reliable link below a protocol that needs one.  [default: if needed]",
+)
+@click.option("--out", type=click.Path(dir_okay=False), help="Event log: .parquet, .jsonl[.gz].")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option(
+    "--audit/--no-audit",
+    default=None,
+    help="Judge causal order by definition.  [default: small runs]",
+)
+def command(
+    protocol: str,
+    processes: int,
+    messages: int,
+    rate: float | None,
+    interval: int | None,
+    payload: int,
+    workload_name: str,
+    settings: tuple[tuple[str, str], ...],
+    network_name: str,
+    latency: Latency | None,
+    loss: float | None,
+    duplicate: float | None,
+    reorder: float | None,
+    partitions: tuple[Partition, ...],
+    slow_links: tuple[SlowLink, ...],
+    delay_jumps: tuple[DelayJump, ...],
+    host: str,
+    node_faults: tuple[NodeFault, ...],
+    policy: SilencePolicy | None,
+    handling: int,
+    patience: int | None,
+    send_limit: int | None,
+    receive_limit: int | None,
+    seed: int,
+    until: int,
+    link: bool | None,
+    out: str | None,
+    as_json: bool,
+    audit: bool | None,
+) -> None:
+    """Run one simulation and say where the time went; all follows from the options and the seed."""
+    faults = build_network(
+        network_name,
+        latency=latency,
+        loss=loss,
+        duplication=duplicate,
+        reordering=reorder,
+        partitions=partitions,
+        slow_links=slow_links,
+        delay_jumps=delay_jumps,
+    )
+    traffic = Traffic(
+        processes=processes,
+        messages=messages,
+        interval_ns=interval_of(rate, interval),
+        payload_bytes=payload,
+        seed=seed,
+    )
+    workload = build_workload(workload_name, traffic, dict(settings))
+    expected = workload.remaining() if workload_name == "replay" else messages
+    title = f"{workload_name} over {network_name}"
+    info = linked(protocol, workload, faults, link)
+    run = partial(
+        simulate,
+        info,
+        workload,
+        faults=faults,
+        seed=seed,
+        handling_ns=handling,
+        patience_ns=find_network(network_name).patience_ns if patience is None else patience,
+        until_ns=until,
+        options=limits(info, send_limit, receive_limit),
+        host=host,
+        node_faults=node_faults,
+        policy=policy,
+    )
+    carry_out(Plan(title=title, info=info, seed=seed, run=run), expected, out, as_json, audit)
+
+
+def carry_out(
+    plan: Plan, expected: int, out: str | None, as_json: bool, audit: bool | None
+) -> None:
+    """Run the plan, print its summary, and exit with 1 if the protocol broke a promise."""
+    judged = expected <= AUDITED_MESSAGES if audit is None else audit
+    with simulating(expected) as progress:
+        result, log = performed(plan, out, judged, progress)
+    if audit is None and result.deliveries > AUDITED_DELIVERIES:
+        log = None
+    verdict = None if log is None else check_log(log)
+    gone = len(result.departures.gone)
+    judgement = judge(log, result.departures) if log is not None and gone else None
+    at_rest = result.leftovers.pending == 0
+    if as_json:
+        click.echo(json.dumps(summary_object(result, verdict), indent=2))
+    else:
+        members = counted(result.processes, "process", "processes")
+        heading = f"{result.protocol}, {members}, {plan.title}, seed {plan.seed}"
+        told = None if verdict is None else audit_text(verdict, plan.info)
+        if judgement is not None:
+            told = f"{told}\n{departures_text(judgement, gone, at_rest)}"
+        click.echo(summary_text(result, heading, told))
+    if out is not None:
+        click.echo(f"The event log is in {out}.", err=True)
+    if verdict is not None and promise_broken(verdict, plan.info, result.leftovers.empty):
+        sys.exit(1)
+    if judgement is not None and departures_blamed(judgement, at_rest):
+        sys.exit(1)

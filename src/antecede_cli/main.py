@@ -1,0 +1,219 @@
+"""The `antecede` command: finds the subcommand asked for, and turns errors into one clear sentence.
+
+A subcommand's module is imported when the subcommand is used, so that `antecede --help` is quick
+and a subcommand that needs an extra which is not installed does not trouble the others.
+"""
+
+import errno
+import io
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from antecede import __version__, compiled
+from antecede.build_mode import why_interpreted
+from antecede.core.errors import LocalError, near_miss
+from antecede.installing import missing_sentence
+from antecede_cli.output import INTERRUPTED, READER_GONE, finish_output, status_of
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """Where a subcommand lives, and the line that `antecede --help` shows for it."""
+
+    module: str
+    purpose: str
+
+
+SUBCOMMANDS: Final = {
+    "demo": Subcommand("antecede_cli.lab.demo", "See it all at work, on a bad network."),
+    "node": Subcommand(
+        "antecede_cli.messaging.node", "Run one node: JSON lines in, JSON lines out."
+    ),
+    "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes."),
+    "journal": Subcommand("antecede_cli.messaging.journal", "Look into the journal of a node."),
+    "chat": Subcommand(
+        "antecede_cli.messaging.chat", "Chat in a group, and see what causal order is."
+    ),
+    "simulate": Subcommand(
+        "antecede_cli.lab.simulate", "Run one simulation and say where the time went."
+    ),
+    "check": Subcommand("antecede_cli.lab.check", "Explore every interleaving of a small program."),
+    "chaos": Subcommand(
+        "antecede_cli.lab.chaos", "Kill nodes, cut them off, and judge what is left."
+    ),
+    "compare": Subcommand("antecede_cli.lab.compare", "Measure the protocols side by side."),
+    "scenario": Subcommand("antecede_cli.lab.scenario", "Tell one instructive run as a story."),
+    "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems."),
+    "quality": Subcommand(
+        "antecede_cli.audit.quality", "Say what traces are like, before any verdict."
+    ),
+    "rejects": Subcommand("antecede_cli.audit.rejects", "Show what an ingest could not read."),
+    "audit": Subcommand(
+        "antecede_cli.audit.audit", "Judge causal order in event logs of any size."
+    ),
+    "watch": Subcommand("antecede_cli.audit.watch", "Judge event logs while they grow."),
+    "sweep": Subcommand("antecede_cli.lab.sweep", "Run many simulations on Spark."),
+    "metrics": Subcommand("antecede_cli.audit.metrics", "Say what recorded runs cost."),
+    "evaluate": Subcommand("antecede_cli.lab.evaluate", "From traces to the answer."),
+    "data": Subcommand("antecede_cli.lab.data", "Get the public traces that results rest on."),
+    "profile": Subcommand("antecede_cli.audit.profile", "Say what a workload is like."),
+    "grow": Subcommand("antecede_cli.lab.grow", "Make a recorded workload larger."),
+    "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results."),
+    "bench": Subcommand(
+        "antecede_cli.lab.bench", "Measure the live runtime against other libraries."
+    ),
+    "completion": Subcommand("antecede_cli.completion", "Print the completion script of a shell."),
+}
+
+EPILOG: Final = """
+\b
+Examples:
+  antecede demo --quick                        see it all at work, in less than a minute
+  antecede simulate -p hybrid --loss 20%       one simulated run
+  antecede scenario triangle                   a story, step by step
+  antecede chat --demo --order none            what happens without causal order
+  antecede audit events --out found            did effects overtake causes?
+  eval "$(antecede completion bash)"           complete with the tabulator key
+
+Every command has examples and its defaults in its own --help.
+"""
+
+
+class UserError(click.ClickException):
+    """Shown as `Error: ...`, without a traceback."""
+
+    exit_code = 2
+
+
+class SubcommandGroup(click.Group):
+    """Knows the table of subcommands by heart, and each subcommand only when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click passes it
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 click passes it
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        return cast(click.Command, import_module(SUBCOMMANDS[cmd_name].module).command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click passes it
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.purpose) for name, entry in SUBCOMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names and purposes from the table, so that no subcommand has to be imported."""
+        names = [name for name in SUBCOMMANDS if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=SUBCOMMANDS[name].purpose) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as click has it
+        """Click's; before the process ends, what it prints is written, or given up."""
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as ended:
+            sys.exit(finish_output(status_of(ended)))
+        except BrokenPipeError:  # Not even standard error is read any more.
+            sys.exit(finish_output(READER_GONE))
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
+        with told_in_one_sentence():
+            return super().make_context(*args, **extra)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = near_miss(args[0], list(SUBCOMMANDS))
+            raise click.UsageError(f"{error.message.rstrip('.')}{meant}.", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> object:
+        with told_in_one_sentence():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def told_in_one_sentence() -> Iterator[None]:
+    """Turn what users and their systems do into a sentence and an exit status; bugs stay bugs."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except LocalError as error:
+        raise UserError(str(error)) from error
+    except ModuleNotFoundError as error:
+        advice = missing_package(error)
+        if advice is None:
+            raise
+        raise UserError(advice) from error
+    except MemoryError as error:
+        raise UserError(
+            "there is not enough memory for this: ask for less (fewer processes or messages, a "
+            "shorter log), or give it more"
+        ) from error
+    except BrokenPipeError:
+        raise click.exceptions.Exit(READER_GONE) from None
+    except OSError as error:
+        if error.filename is not None:
+            raise UserError(f"{error.strerror}: {error.filename}") from error
+        if error.errno == errno.ENOSPC:
+            raise UserError(f"{error.strerror}") from error
+        raise
+
+
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """One sentence that says what to install, or None if no extra of ours would help."""
+    return missing_sentence((error.name or "").partition(".")[0])
+
+
+def version_line() -> str:
+    """What `antecede --version` prints."""
+    mode = "compiled" if compiled() else f"interpreted: {why_interpreted()}"
+    return f"antecede {__version__} ({mode})"
+
+
+def start_logging(verbosity: int) -> None:
+    """Send log records to standard error: warnings, with -v information, with -vv everything."""
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+
+
+def print_anything() -> None:
+    """Let standard output show what its encoding lacks as an escape, instead of failing over it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def find_modules_here() -> None:
+    """Let `module:INFO` name a file in the working folder; whatever is installed comes first."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+
+
+@click.group(
+    cls=SubcommandGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(message=version_line().replace("%", "%%"), version=__version__)
+@click.option("-v", "--verbose", count=True, help="Say more on standard error; -vv says most.")
+def main(verbose: int) -> None:
+    """Causal-order messaging: no process ever sees an effect before its cause."""
+    start_logging(verbose)
+    print_anything()
+    find_modules_here()
+
+
+if __name__ == "__main__":
+    main(prog_name="antecede")

@@ -1,0 +1,218 @@
+"""`antecede node`: one node for scripts and other languages, JSON lines in and out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from antecede.core.errors import Fenced, LocalError
+from antecede.durability.errors import JournalFailed, JournalFull
+from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
+from antecede.runtime.config.settings import SETTING_NAMES, Settings, gather_settings
+from antecede.runtime.errors import BadConfiguration, Stranded, TraceFailed
+from antecede.runtime.opening import Opening
+from antecede_cli.json_lines import OutputFailed, run_json_lines
+from antecede_cli.output import Failed
+
+LINGER: Final = "30s"
+"""The scripts of a group end one after the other: longer than a node has by itself."""
+
+CONFIRM: Final = "done"
+"""A delivery is confirmed when its line is written."""
+
+OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
+"""Options that are called otherwise than the settings that they give."""
+
+JOURNAL_SETTINGS: Final = ("durable", "journal_limit")
+TRACE_SETTINGS: Final = ("trace_format", "trace_run", "trace_rotate")
+UDP_SETTINGS: Final = ("gso", "stay_awake")
+"""What is of use only with something else."""
+
+EXAMPLES = """\b
+Examples:
+  antecede node --name alice --bind 127.0.0.1:9001 --peer bob=127.0.0.1:9002
+  antecede node --config node.toml --trace events/
+  printf '%s\\n' '{"to": ["bob"], "text": "hello", "id": "a1"}' | antecede node --name alice ...
+
+\b
+Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
+            {"expel": "bob", "reason": "disk died"}    go on without bob, for good; done at once,
+                                                    also if a line before it waits
+Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
+            {"sent": "a1", "sequence": 7}           the message is buffered; with a journal: on disk
+            {"sent": "a1", "sequence": 7, "left_out": ["carol"]}    not sent to carol, who is away
+            {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order; with a
+                                                    journal and after a crash perhaps "again": true
+            {"error": "...", "id": "a1"}            that line could not be done; the node goes on
+            {"event": "restarted", "peer": "bob"}   something to know about a peer
+            {"event": "undeliverable", "peer": "bob", "sequences": [7], "why": "gone"}
+                                                    perhaps not delivered; "why" may also be
+                                                    "left out", "too large": certainly not
+            {"event": "fenced", "by": "carol", ...} this node was expelled itself, and ends with 1
+Bytes that are not text go as "base64" instead of "text".
+
+\b
+Who is away: a line waits for peers that are not met yet, at most 10 s from the start
+(--set meet_within=1min), and the lines after it wait, too. Who has left, was expelled or did
+not come is left out and misses the message; if nobody is left, the line is an error. With
+--set away=wait the line waits until they are here, with --set away=refuse it is an error.
+Who is silent for 10 s while others wait for it is expelled; a restart that takes longer
+needs --expel majority:2min at all nodes. Who was expelled is started again by
+  while antecede node --name alice ...; [ $? -eq 1 ]; do sleep 1; done
+"""
+
+
+@click.command("node", epilog=EXAMPLES)
+@click.option("--name", help="What the node is called; unique among all that talk.")
+@click.option("--bind", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:0]")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="A peer, and where it is; NAME alone lets it say hello first. May be repeated.",
+)
+@click.option("--key", metavar="FILE", help="This node's secret key (antecede key new FILE).")
+@click.option(
+    "--peer-key",
+    "peer_keys",
+    multiple=True,
+    metavar="NAME=PUBLIC",
+    help="The public key of a peer. May be repeated, also for one peer while it changes its key.",
+)
+@click.option("--cluster-key", metavar="FILE", help="One secret key for all nodes, instead.")
+@click.option("--insecure", is_flag=True, help="Talk beyond this machine without any key.")
+@click.option(
+    "--order",
+    metavar="ORDER",
+    help="The protocol: causal, hybrid-sps, fifo, ... The same at all nodes.  [default: causal]",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
+@click.option(
+    "--journal",
+    metavar="DIR",
+    help="Keep there what a crash must not lose, and go on from it after one.",
+)
+@click.option("--trace", metavar="DIR", help="Write the event log there.")
+@click.option(
+    "--linger",
+    metavar="SECONDS",
+    help="At the end of input: how long to wait for everything to be delivered and for the "
+    f"peers to say bye.  [default: {LINGER}]",
+)
+@click.option(
+    "--expel",
+    metavar="POLICY",
+    help="Who is expelled by itself while others wait for it: majority:10s, whoever is silent for "
+    "so long, by a node that more than half of all answer; after:30s, by any one node (both "
+    "halves of a split network go on apart); manual, nobody.  [default: majority:10s; with order "
+    "fifo or none manual]",
+)
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help=f"Any other setting: {', '.join(SETTING_NAMES[7:])}.",
+)
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve Prometheus /metrics, /healthz, /readyz and /explain there, over HTTP.",
+)
+def command(
+    name: str | None,
+    bind: str | None,
+    peers: tuple[str, ...],
+    key: str | None,
+    peer_keys: tuple[str, ...],
+    cluster_key: str | None,
+    insecure: bool,
+    order: str | None,
+    config: Path | None,
+    journal: str | None,
+    trace: str | None,
+    linger: str | None,
+    expel: str | None,
+    assignments: tuple[str, ...],
+    metrics: str | None,
+) -> None:
+    """Run one node: reads JSON lines, sends them, and writes what is delivered.
+
+    Messages are delivered exactly once and in causal order. At the end of input the node waits
+    until everything it sent is delivered, says bye, and goes on receiving until its peers have
+    said bye too; after SIGTERM or Ctrl-C it does not wait for those, and a second signal ends the
+    wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0,
+    with 1 and the names of the peers that it leaves stranded, or with 1 if it was expelled.
+    """
+    options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}
+    options |= {"linger": linger, "expel": expel, "order": order}
+    options |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
+    options |= {"peers": [checked_peer(peer) for peer in peers] or None}
+    options |= {"peer_keys": list(peer_keys) or None}
+    given = {option: value for option, value in options.items() if value is not None}
+    set_ones = read_assignments(assignments, given)
+
+    def read() -> Settings:
+        settings = gather_settings(
+            {**given, **set_ones, "confirm": CONFIRM},
+            config=config,
+            fallback={"linger": LINGER},
+            how="with --name",
+        )
+        check_used(set_ones, settings)
+        return settings
+
+    at = None if metrics is None else metrics_at(metrics)
+    try:
+        run_json_lines(Opening(read(), None), at, read)
+    except (Stranded, OutputFailed, TraceFailed, Fenced, JournalFailed, JournalFull) as error:
+        raise Failed(str(error)) from None
+
+
+def checked_peer(text: str) -> str:
+    """`bob=10.0.0.2:9000` or a name alone, if it is one of these."""
+    name, equals, address = text.partition("=")
+    if not name or (equals and not address):
+        raise BadConfiguration(f"--peer {text!r} is not of the form NAME=HOST:PORT")
+    return text
+
+
+def metrics_at(text: str) -> Address:
+    """Where to serve metrics."""
+    try:
+        return parse_address(text)
+    except LocalError as error:
+        raise BadConfiguration(f"--metrics: {error}; write HOST:PORT") from None
+
+
+def read_assignments(assignments: Sequence[str], given: Mapping[str, object]) -> dict[str, str]:
+    """What `--set` says; `BadConfiguration` if an option, or another `--set`, says it already."""
+    found: dict[str, str] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        name = name.replace("-", "_")
+        if not equals:
+            raise BadConfiguration(f"--set {text!r} is not of the form KEY=VALUE")
+        if name in given or name in found:
+            other = OPTIONS.get(name, "--" + name.replace("_", "-")) if name in given else "--set"
+            raise BadConfiguration(f"--set {text} and {other} say the same twice: give one of them")
+        found[name] = value
+    return found
+
+
+def check_used(names: Iterable[str], settings: Settings) -> None:
+    """Refuse settings that this node would make no use of: somebody expects that it does."""
+    for name in names:
+        if name == "confirm":
+            why = "this command confirms a delivery when its line is written"
+        elif name in JOURNAL_SETTINGS and settings.journal is None:
+            why = "it is for nodes with a journal (--journal DIR)"
+        elif name in TRACE_SETTINGS and settings.trace is None:
+            why = "it is for nodes with a trace (--trace DIR)"
+        elif name in UDP_SETTINGS and isinstance(settings.bind, CarriedAddress):
+            why = f"it is for UDP, and this node listens at {settings.bind}"
+        else:
+            continue
+        raise BadConfiguration(f"--set {name}: {why}; leave it out")

@@ -1,0 +1,60 @@
+"""Options of commands: those with a default, and those written as people write: `1.5ms`, `5%`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from antecede.core.errors import LocalError
+from antecede.units import parse_count, parse_duration, parse_number, parse_share
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[object]
+else:
+    ParamType = click.ParamType  # It became generic in click 8.4 only.
+
+
+def defaulted(*names: str, **how: Any) -> Callable[[Command], Command]:  # noqa: ANN401 as click has it
+    """An option, as `click.option` makes it, whose default the help shows."""
+    return click.option(*names, show_default=True, **how)
+
+
+class Written(ParamType):
+    """An option whose text a function understands, or explains why it does not."""
+
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
+        """What the text means; a default that is no text means itself."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except LocalError as error:
+            self.fail(str(error), param, ctx)
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise LocalError(f"{text!r} is not a setting; write KEY=VALUE")
+    return key.strip().replace("-", "_"), value.strip()
+
+
+def parse_names(text: str) -> list[str]:
+    """What stands between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+DURATION: Final = Written("duration", parse_duration)
+SHARE: Final = Written("share", parse_share)
+COUNT: Final = Written("count", parse_count)
+NUMBER: Final = Written("number", parse_number)
+SETTING: Final = Written("key=value", parse_setting)

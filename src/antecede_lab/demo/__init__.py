@@ -1,0 +1,1 @@
+"""See it all at work."""

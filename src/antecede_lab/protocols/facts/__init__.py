@@ -1,0 +1,1 @@
+"""`hybrid-facts`: messages that say what they depend on, within a budget."""

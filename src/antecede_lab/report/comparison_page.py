@@ -1,0 +1,298 @@
+"""The comparison table: what the paper says, what was seen, and the figures behind every word."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from antecede.units import counted
+from antecede_audit.report.charts.scale import plain
+from antecede_audit.report.page.markup import Markup, element, joined
+from antecede_audit.report.page.section import Section, code, folded, paragraph, table
+from antecede_lab.comparison import claims
+from antecede_lab.comparison import measurements as measured
+from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
+from antecede_lab.comparison.documents import omission_table, series_tables
+from antecede_lab.comparison.long_runs import STREAM
+from antecede_lab.comparison.measurements import Quantity, Readings
+from antecede_lab.comparison.traffic import BROADCASTS, UNIFORM
+from antecede_lab.comparison.trials import LOSING, LOSSY, REORDERING
+from antecede_lab.comparison.verdicts import (
+    CONFIRMED,
+    QUALIFIED,
+    REFUTED,
+    Observation,
+    Verdict,
+    is_starved,
+)
+from antecede_lab.report.comparison_results import Comparison
+
+Figure: TypeAlias = Callable[[str, Readings], str]
+"""The figures behind a word of the table, in a few letters; empty if there are none."""
+
+
+def clean_in(trouble: str) -> Figure:
+    """How many runs were clean in spite of this trouble."""
+
+    def figure(protocol: str, readings: Readings) -> str:
+        clean, runs = readings.tally(protocol, measured.CLEAN, trouble)
+        return f"{clean} of {runs} runs clean" if runs else ""
+
+    return figure
+
+
+def at_largest(quantity: Quantity, unit: str, also: Quantity | None = None) -> Figure:
+    """A quantity where there are most processes, everybody talking to everybody."""
+
+    def figure(protocol: str, readings: Readings) -> str:
+        situations = readings.situations(protocol, quantity)
+        dense = BROADCASTS if BROADCASTS in situations else UNIFORM
+        points = readings.series(protocol, quantity, dense)
+        if not points:
+            return ""
+        size, value = points[-1]
+        text = f"{plain(value)} {unit}"
+        others = [] if also is None else readings.series(protocol, also, dense)
+        if others:
+            text += f", {plain(others[-1][1])} {also.unit if also else ''}"
+        return f"{text} at n = {plain(size)}"
+
+    return figure
+
+
+def at_highest_load(quantity: Quantity, unit: str) -> Figure:
+    """A quantity where the load was highest."""
+
+    def figure(protocol: str, readings: Readings) -> str:
+        points = readings.series(protocol, quantity, "")
+        if not points:
+            return ""
+        load, value = points[-1]
+        return f"{plain(max(value, 0.0))} {unit} at load {plain(load)}"
+
+    return figure
+
+
+def share_at_sender(protocol: str, readings: Readings) -> str:
+    """How much of the waiting that causal order does not ask for is at the sender."""
+    total = sum(late for _, late in readings.series(protocol, measured.LATE, ""))
+    sender = sum(late for _, late in readings.series(protocol, measured.LATE_SENDER, ""))
+    return f"{100 * sender / total:.0f} % at the sender" if total > 1e-9 else ""
+
+
+def left_at_distance(protocol: str, readings: Readings) -> str:
+    """How much of the throughput is left where the way is longest."""
+    points = readings.series(protocol, measured.RATE, STREAM)
+    if len(points) < 2 or points[0][1] <= 0:
+        return ""
+    (near, fast), (far, slow) = points[0], points[-1]
+    return f"{100 * slow / fast:.0f} % left at {plain(far / near)} times the distance"
+
+
+def most_in_transit(protocol: str, readings: Readings) -> str:
+    """The most messages of one sender under way at once."""
+    points = readings.series(protocol, measured.FLYING, STREAM)
+    return f"{plain(max(count for _, count in points))} under way" if points else ""
+
+
+def finished(protocol: str, readings: Readings) -> str:
+    """How many runs on a bad network came to an end, unless a message was starved."""
+    starved = readings.series(protocol, measured.STARVED, "")
+    if is_starved(starved):
+        turns, waited = starved[-1]
+        return f"starved for {plain(waited)} of {plain(turns)} turns"
+    points = readings.series(protocol, measured.FINISHED, LOSSY)
+    return f"{100 * points[0][1]:.0f} % of lossy runs ended" if points else ""
+
+
+def control_packets(protocol: str, readings: Readings) -> str:
+    """Packets without a message, for each message."""
+    situations = readings.situations(protocol, measured.CONTROL_PACKETS)
+    counts = [
+        readings.series(protocol, measured.CONTROL_PACKETS, situation)[-1][1]
+        for situation in situations
+        if not situation.startswith(LOSSY)
+    ]
+    return f"{plain(sum(counts))} per message" if counts else ""
+
+
+FIGURES: Final[dict[str, Figure]] = {
+    claims.FAILURES: clean_in(LOSING),
+    claims.ORDER: clean_in(REORDERING),
+    claims.MESSAGE_SPACE: at_largest(measured.INTEGERS, "integers", measured.BYTES),
+    claims.PROCESS_SPACE: at_largest(measured.STATE, "integers"),
+    claims.SENDER_STEPS: at_largest(measured.SENDER, "steps"),
+    claims.RECEIVER_STEPS: at_largest(measured.RECEIVER, "steps"),
+    claims.OPTIMAL: at_highest_load(measured.LATENCY, "delays"),
+    claims.SIDE: share_at_sender,
+    claims.MAGNITUDE: at_highest_load(measured.LATEST, "RTT"),
+    claims.SCALABLE: left_at_distance,
+    claims.IN_TRANSIT: most_in_transit,
+    claims.LIVENESS: finished,
+    claims.CONTROL: control_packets,
+}
+"""By aspect of the table."""
+
+MEANINGS: Final = {
+    claims.FAILURES: "May the network lose and repeat packets?",
+    claims.ORDER: "May packets overtake each other, or must channels be first in, first out?",
+    claims.MESSAGE_SPACE: "How much a message carries besides its payload, as n grows.",
+    claims.PROCESS_SPACE: "How much every process keeps, as n grows.",
+    claims.SENDER_STEPS: "Work at the sender for one copy of a message.",
+    claims.RECEIVER_STEPS: "Work at the receiver for one copy of a message.",
+    claims.OPTIMAL: "Is everything delivered as soon as causal order allows?",
+    claims.SIDE: "Where messages wait for longer than causal order asks.",
+    claims.MAGNITUDE: "How much longer, at worst. r: a round trip, b: messages in the buffer.",
+    claims.SCALABLE: "Does throughput survive a longer way?",
+    claims.IN_TRANSIT: "How many messages of one sender may be on their way at once.",
+    claims.LIVENESS: "Is everything delivered in the end?",
+    claims.CONTROL: "Packets that carry no message.",
+}
+"""What each row of the table is about, for somebody who has not read the paper."""
+
+
+MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
+
+
+def comparison_section(comparison: Comparison, number: int) -> Section:
+    """The table, its legend, and every figure that was measured."""
+    ours = [protocol for protocol in COLUMNS if protocol in comparison.protocols]
+    others = [protocol for protocol in comparison.protocols if protocol not in COLUMNS]
+    cells = Cells(comparison, f"cell-{number}")
+    tables = [cells.table(names) for names in (ours, others) if names]
+    body = joined(
+        [
+            paragraph(tally(comparison), class_="tally"),
+            *tables,
+            footnotes(),
+            folded("All figures, with what each of them means", *figure_tables(comparison)),
+            left_out(comparison),
+        ]
+    )
+    seeds = counted(comparison.seeds, "seed")
+    return Section(
+        identity=f"comparison-{number}",
+        title="Comparison",
+        lead="Every cell of the paper's Table 1 against runs of the protocols themselves. "
+        f"Click a cell for its figures and the command that shows them. "
+        f"Measured by {comparison.command} ({seeds}).",
+        body=body,
+    )
+
+
+def tally(comparison: Comparison) -> Markup:
+    """How many claims fared how."""
+    outcomes = [
+        verdict.outcome
+        for protocol in comparison.protocols
+        for verdict in comparison.verdicts(protocol).values()
+    ]
+    counts = [
+        element("span", f"{MARKS[outcome]} {outcomes.count(outcome)} {outcome}", class_=outcome)
+        for outcome in (CONFIRMED, QUALIFIED, REFUTED)
+    ]
+    return joined([f"{len(outcomes)} claims: ", *counts])
+
+
+class Cells:
+    """Makes the tables; every cell has a place of its own where its figures are told."""
+
+    def __init__(self, comparison: Comparison, prefix: str) -> None:
+        self._comparison: Final = comparison
+        self._prefix: Final = prefix
+        self._count = 0
+        self._verdicts: Final = {name: comparison.verdicts(name) for name in comparison.protocols}
+        self._seen: Final = {name: comparison.observations(name) for name in comparison.protocols}
+
+    def table(self, protocols: Sequence[str]) -> Markup:
+        """One row per aspect, one column per protocol."""
+        return table(["", *protocols], self._rows(protocols), class_="compared")
+
+    def _rows(self, protocols: Sequence[str]) -> Iterator[list[Markup]]:
+        for aspect in TABLE:
+            cells = [self._cell(aspect, protocol) for protocol in protocols]
+            if any(cells):
+                title = element("strong", aspect)
+                yield [joined([title, element("small", MEANINGS[aspect])]), *cells]
+
+    def _cell(self, aspect: str, protocol: str) -> Markup:
+        observation = self._seen[protocol].get(aspect)
+        if observation is None:
+            return Markup()
+        verdict = self._verdicts[protocol].get(aspect)
+        self._count += 1
+        identity = f"{self._prefix}-{self._count}"
+        figure = FIGURES[aspect](protocol, self._comparison.readings)
+        button = element(
+            "button",
+            *self._words(observation, verdict),
+            element("small", figure),
+            type="button",
+            popovertarget=identity,
+            class_=verdict.outcome if verdict else None,
+        )
+        return joined([button, self._story(identity, aspect, protocol, observation, verdict)])
+
+    def _words(self, observation: Observation, verdict: Verdict | None) -> list[Markup | str]:
+        if verdict is None:
+            return [element("b", observation.word)]
+        words: list[Markup | str] = [element("b", f"{MARKS[verdict.outcome]} {verdict.claim.cell}")]
+        if observation.word != verdict.claim.says:
+            words.append(element("span", f"→ {observation.word}"))
+        return words
+
+    def _story(
+        self,
+        identity: str,
+        aspect: str,
+        protocol: str,
+        observation: Observation,
+        verdict: Verdict | None,
+    ) -> Markup:
+        lines = [element("h4", f"{protocol}: {aspect}")]
+        if verdict is not None:
+            seen = f"seen here: {observation.word}"
+            lines.append(
+                paragraph(f"The paper says {verdict.claim.cell}; {seen}: {verdict.outcome}.")
+            )
+            if verdict.reason:
+                lines.append(paragraph(f"Why: {verdict.reason}."))
+        lines.append(paragraph(f"{observation.detail}."))
+        command = self._comparison.commands.get((protocol, aspect))
+        if command:
+            lines.append(paragraph(code(command)))
+        return element("div", *lines, id=identity, popover=True, class_="story")
+
+
+def footnotes() -> Markup:
+    """What the raised figures mean."""
+    notes = [f"{mark} {text} " for mark, text in FOOTNOTES.items()]
+    return paragraph(
+        *notes,
+        "Behind an arrow stands what was seen; "
+        "n: processes, i and o: senders to and receivers from a process, b: messages buffered, "
+        "p: permits missing, u: messages unacknowledged, r: round trips.",
+        class_="quiet",
+    )
+
+
+def figure_tables(comparison: Comparison) -> list[Markup]:
+    """A table for every quantity."""
+    meanings = {row.quantity.name: row.quantity.meaning for row in comparison.readings.rows}
+    pieces: list[Markup] = [
+        paragraph("± is half of a 95 % interval (Student's t, over seeds).", class_="quiet")
+    ]
+    for one in series_tables(comparison.readings):
+        name = one.title.partition(" (")[0]
+        pieces += [
+            element("h4", one.title),
+            paragraph(f"{meanings.get(name, '')}.", class_="quiet"),
+            table(one.head, one.rows, texts=2),
+        ]
+    return pieces
+
+
+def left_out(comparison: Comparison) -> Markup:
+    """What was not measured, and why."""
+    omissions = omission_table(comparison.readings)
+    if omissions is None:
+        return Markup()
+    return folded(omissions.title, table(omissions.head, omissions.rows, texts=3))

@@ -1,0 +1,212 @@
+"""The runs of a sweep as a table, and the answers of an evaluation: means over seeds."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from antecede_audit.report.charts.scale import percent_text, plain, time_text
+from antecede_audit.report.charts.spec import Axis, LineChart, Series, look_of
+from antecede_audit.report.page.markup import Markup, element, joined
+from antecede_audit.report.page.section import Section, chart_grid, code, folded, paragraph, table
+from antecede_lab.comparison.measurements import Estimate
+from antecede_lab.report.comparison_results import Evaluation, ReplayedTrace
+from antecede_lab.report.growth_page import protocols_legend
+from antecede_lab.report.sweep_results import Setting, Sweep
+
+ROWS_OPEN: Final = 60
+"""Longer tables are folded away."""
+
+COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
+    ("latency", "latency_mean_ns", time_text),
+    ("p99", "latency_p99_ns", time_text),
+    ("added", "non_causal_mean_ns", time_text),
+    ("metadata, bytes", "metadata_bytes_per_message", plain),
+    ("control packets", "control_per_message", plain),
+    ("send buffer", "sender_buffer_max", plain),
+    ("receive buffer", "receiver_buffer_max", plain),
+    ("deliveries/s", "throughput", plain),
+)
+"""Heading, figure, and how it is written."""
+
+
+def sweep_section(sweep: Sweep, name: str, number: int) -> Section:
+    """All settings and protocols of a sweep."""
+    counts = ", ".join(f"{count} {status}" for status, count in sweep.by_status.items())
+    head = ["scenario", "network", "n", "protocol", "seeds", *(column[0] for column in COLUMNS)]
+    figures = table(head, rows_of(sweep), texts=4)
+    if len(sweep.groups) > ROWS_OPEN:
+        figures = folded(f"{len(sweep.groups)} rows", figures)
+    return Section(
+        identity=f"sweep-{number}",
+        title=f"Runs of {name}",
+        lead=f"{counts}. Means over seeds, ± half of a 95 % interval where there are several. "
+        "Added: how much later than causal order demands; metadata and control packets: for one "
+        "message; buffers: the most copies at one process.",
+        body=joined([figures, unfinished(sweep)]),
+    )
+
+
+def rows_of(sweep: Sweep) -> Iterator[list[str | int]]:
+    """A row for each protocol in each setting; what is the same as above is left out."""
+    for setting in sweep.settings():
+        where: list[str | int] = list(setting)
+        for group in sweep.of_setting(setting):
+            figures = [figure_text(group.figure(name), write) for _, name, write in COLUMNS]
+            yield [*where, group.protocol, group.seeds, *figures]
+            where = ["", "", ""]
+
+
+def figure_text(figure: Estimate | None, write: Callable[[float], str]) -> str:
+    """A mean with its interval; a dash if nothing was measured."""
+    if figure is None:
+        return "-"
+    if not figure.half_width:
+        return write(figure.mean)
+    return f"{write(figure.mean)} ± {write(figure.half_width)}"
+
+
+def unfinished(sweep: Sweep) -> Markup:
+    """Which runs did not finish, and why."""
+    if not sweep.reasons:
+        return Markup()
+    rows = [[status, reason, str(count)] for status, reason, count in sweep.reasons]
+    return folded(
+        "Runs that did not finish",
+        paragraph("What could not be run, or did not come to an end, and why.", class_="quiet"),
+        table(["", "why", "runs"], rows, texts=2),
+    )
+
+
+SETTINGS_OPEN: Final = 6
+
+HEADROOM: Final = 1.15
+"""Room for the name of the highest point."""
+
+LEAST_NS: Final = 1e6
+"""An axis of latencies that are nothing still shows a millisecond."""
+
+ANSWER_COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
+    ("latency", "latency_ns", time_text),
+    ("p99", "latency_p99_ns", time_text),
+    ("added by ordering", "added_ns", time_text),
+    ("share", "added_share", percent_text),
+    ("p99 added", "added_p99_ns", time_text),
+    ("metadata, bytes", "metadata_bytes", plain),
+    ("times hybrid", "metadata_times", plain),
+    ("control packets", "control_packets", plain),
+    ("request", "request_ns", time_text),
+    ("longer than unordered", "request_share", percent_text),
+)
+"""Heading, figure, and how it is written."""
+
+
+def evaluation_section(evaluation: Evaluation, number: int) -> Section:
+    """Latency against metadata in every setting, in charts and in figures."""
+    charts = [
+        chart
+        for setting in evaluation.settings()
+        if (chart := trade_chart(evaluation, setting)) is not None
+    ]
+    names = [answer.protocol for answer in evaluation.answers]
+    shown: list[Markup] = [protocols_legend(names, charts), chart_grid(charts[:SETTINGS_OPEN])]
+    if len(charts) > SETTINGS_OPEN:
+        rest = charts[SETTINGS_OPEN:]
+        shown.append(folded(f"{len(rest)} more settings", chart_grid(rest)))
+    return Section(
+        identity=f"evaluation-{number}",
+        title=evaluation.title,
+        lead="What ordering adds to the mean latency of a message, beyond what causal order itself "
+        "demands, against the metadata that a message costs. The nearer to the corner, the better.",
+        body=joined(
+            [
+                *shown,
+                folded(
+                    "All figures",
+                    paragraph(
+                        "Means over seeds, ± half of a 95 % interval. Metadata and control "
+                        "packets: for one message.",
+                        class_="quiet",
+                    ),
+                    table(
+                        [
+                            "scenario",
+                            "network",
+                            "n",
+                            "protocol",
+                            *(one[0] for one in ANSWER_COLUMNS),
+                        ],
+                        answer_rows(evaluation),
+                        texts=4,
+                    ),
+                ),
+                traces_table(evaluation.traces),
+                paragraph(code(evaluation.command)) if evaluation.command else Markup(),
+            ]
+        ),
+    )
+
+
+def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
+    """A point for each protocol: bytes of metadata, and what ordering adds to latency."""
+    points: list[Series] = []
+    for number, answer in enumerate(evaluation.of_setting(setting)):
+        added, metadata = answer.figures.get("added_ns"), answer.figures.get("metadata_bytes")
+        if added is None or metadata is None or metadata.mean <= 0:
+            continue
+        points.append(
+            Series(
+                name=answer.protocol,
+                points=((metadata.mean, max(added.mean, 0.0)),),
+                spread=(added.half_width or 0.0,),
+                look=look_of(answer.protocol, number),
+                label=answer.protocol,
+            )
+        )
+    if not points:
+        return None
+    highest = max(height + line.spread[0] for line in points for _, height in line.points)
+    return LineChart(
+        title=f"{setting.scenario}, {setting.network}, n = {setting.processes:,}",
+        x=Axis(title="metadata for one message, bytes", log=True),
+        y=Axis(
+            title="added to the mean latency",
+            unit="time",
+            low=0.0,
+            high=max(highest * HEADROOM, LEAST_NS),
+        ),
+        series=tuple(points),
+    )
+
+
+def answer_rows(evaluation: Evaluation) -> Iterator[list[str]]:
+    """A row for each protocol in each setting; what is the same as above is left out."""
+    for setting in evaluation.settings():
+        where = [setting.scenario, setting.network, f"{setting.processes:,}"]
+        for answer in evaluation.of_setting(setting):
+            name = answer.protocol if answer.finished else f"{answer.protocol} (unfinished)"
+            figures = [
+                figure_text(answer.figures.get(key), write) for _, key, write in ANSWER_COLUMNS
+            ]
+            yield [*where, name, *figures]
+            where = ["", "", ""]
+
+
+def traces_table(traces: list[ReplayedTrace]) -> Markup:
+    """What was replayed, and what of it is real."""
+    if not traces:
+        return Markup()
+    head = ["trace", "from", "what is real", "what is grown"]
+    head += ["processes", "messages", "copies", "lasted"]
+    rows = [
+        [
+            one.name,
+            one.origin,
+            "; ".join(one.real),
+            "; ".join(one.grown) or "nothing",
+            f"{one.processes:,}",
+            f"{one.messages:,}",
+            f"{one.copies:,}",
+            time_text(one.span_ns),
+        ]
+        for one in traces
+    ]
+    return joined([element("h3", "What was replayed"), table(head, rows, texts=4)])

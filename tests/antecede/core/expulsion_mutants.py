@@ -1,0 +1,95 @@
+"""The hybrid process with one rule of expulsion left out: for those who must notice."""
+
+from typing import cast
+
+from antecede.core.hybrid.rule import HybridProcess
+from tests.antecede.core.patched import patched_together
+
+FENCE, EXPELLING, NODE = (
+    "antecede/core/fence",
+    "antecede/core/expelling",
+    "antecede/core/hybrid/node",
+)
+FILES = [FENCE, "antecede/core/hybrid/state", EXPELLING, NODE, "antecede/core/hybrid/rule"]
+"""In the order in which they import each other."""
+
+CARRYING = "        if self.unnoted is not None:\n            packet = Notice("
+MUTANTS: dict[str, tuple[str, str, str]] = {
+    "messages do not carry notices": (
+        FENCE,
+        CARRYING,
+        CARRYING.replace("None:", "None and packet.kind != 'message':"),
+    ),
+    "permits do not carry notices": (
+        FENCE,
+        CARRYING,
+        CARRYING.replace("None:", "None and packet.kind != 'permit':"),
+    ),
+    "a notice is carried once": (
+        FENCE,
+        "            packet = Notice(sorted(self.unnoted), packet)\n",
+        "            packet = Notice(sorted(self.unnoted), packet)\n"
+        "            self.unnoted = None\n",
+    ),
+    "the packet is taken before its notices": (
+        EXPELLING,
+        "        if peer.id in packet.processes:\n            return\n",
+        "        if peer.id in packet.processes:\n            return\n"
+        "        if packet.inner is not None:\n"
+        "            self._take_inner(peer.id, packet.inner, now_ns, outbox)\n",
+    ),
+    "the expelled are listened to": (
+        FENCE,
+        "        if source not in self.expelled:\n",
+        "        if source >= 0:\n",
+    ),
+    "acks of the expelled are waited for": (
+        NODE,
+        "        given_up = peer.abandon()\n        for entry in given_up:\n"
+        "            self._acknowledged(entry, peer)\n        unconfirmed",
+        "        given_up = [*peer.copies][:0]\n        unconfirmed",
+    ),
+    "permits of the expelled are waited for": (
+        NODE,
+        "            self._missing.grant(peer.owed_permits, NEVER_NS)\n",
+        "",
+    ),
+    "what was learned is not passed on": (
+        EXPELLING,
+        "if peer is not told_by and",
+        "if told_by is None and",
+    ),
+    "those met later are not told": (
+        EXPELLING,
+        "        if expelled and peer.id not in",
+        "        if peer.id < 0 and peer.id not in",
+    ),
+    "new copies to the expelled are made": (
+        FENCE,
+        "[target for target in targets if target not in self.expelled]",
+        "targets",
+    ),
+    "nobody is told without a message": (
+        FENCE,
+        "        if self.unnoted is not None:\n            outbox.transmit(",
+        "        if self.unnoted is not None and self.id < 0:\n            outbox.transmit(",
+    ),
+    "nothing is released after a fence": (
+        NODE,
+        "waited behind a copy that is given up.\n        self._release(now_ns, outbox)\n",
+        "waited behind a copy that is given up.\n",
+    ),
+    "whoever says that we are expelled is believed, though we expelled it": (
+        FENCE,
+        "        if not isinstance(packet, Expulsion):\n            outbox",
+        "        if isinstance(packet, Expulsion):\n"
+        "            self.stop(source)\n"
+        "        else:\n            outbox",
+    ),
+}
+
+
+def mutant(name: str) -> type[HybridProcess]:
+    """The process with one rule of expulsion left out."""
+    page = patched_together(FILES, [MUTANTS[name]], "broken_hybrid")
+    return cast("type[HybridProcess]", page.HybridProcess)

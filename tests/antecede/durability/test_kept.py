@@ -1,0 +1,111 @@
+"""What a link keeps, written and read again."""
+
+from antecede import Message
+from antecede.core.ledger import Ledger
+from antecede.core.records import RecordReader, joined, record, split
+from antecede.durability.node_state import Kept
+from antecede.endpoint.inbox import Inbox
+from antecede.endpoint.sender import FLUSH_BYTES
+from antecede.events import Report, TooLarge
+from antecede.transport.session import Session
+from tests.antecede.durability.crashing_group import CrashingGroup, run
+
+ANN = 1
+
+
+def read_again(kept: Kept) -> Kept:
+    """What another process makes of a snapshot."""
+    again = Kept(kept.name, kept.order, 0)
+    assert again.replay(kept.snapshot(1, 0)) == []
+    return again
+
+
+def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None:
+    """One payload is not confirmed and half of the next one is there when a new file is begun."""
+    kept = Kept("bob", "hybrid", 7)
+    kept.deliver(ANN, "ann", b"ann", 1, b"whole", b"whole")
+    kept.piece(ANN, b"half of the")
+    again = read_again(kept)
+    assert [message.payload for message in again.handling.pending()] == [b"whole"]
+    assert again.pieces(ANN) == [b"half of the"]
+
+
+def sessions_inbox(kept: Kept, limit: int) -> tuple[Session, Inbox, list[Report]]:
+    """A peer, and an inbox whose payloads have this limit, as they are after a restart."""
+    reports: list[Report] = []
+    session = Session(ANN, "ann", 1_400, 1 << 20, limit, True, None)
+    for piece in kept.pieces(ANN):
+        session.assembly.keep(piece, limit)
+    return session, Inbox(limit, reports, kept), reports
+
+
+def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_crash_too() -> None:
+    """Its parts have no end; when the last one comes, after a crash, it does not seem whole."""
+    kept = Kept("bob", "hybrid", 7)
+    session, inbox, _ = sessions_inbox(kept, 1_000)
+    for sequence in range(1, 500):
+        session.assembly.note_part(sequence)
+        inbox.put(session, sequence, bytes(100))
+    assert sum(len(piece) for piece in kept.pieces(ANN)) <= 1_100
+    again = read_again(kept)
+    session, inbox, reports = sessions_inbox(again, 1_000)
+    inbox.put(session, 500, b"the end")
+    assert [type(report) for report in reports] == [TooLarge]
+    assert again.pieces(ANN) == []
+    assert again.handling.pending() == []
+
+
+def test_a_ledger_says_what_single_records_say() -> None:
+    ledger = Ledger()
+    ledger.put_end(record(4, [1, 300]))
+    assert not ledger.urgent
+    ledger.three(3, 1, 1 << 40, 0)
+    ledger.four(2, 7, 0, 1, 200, b"name", b"payload" * 50)
+    assert ledger.urgent
+    twin = ledger.clone()
+    expected = [
+        record(4, [1, 300]),
+        record(3, [1, 1 << 40, 0]),
+        record(2, [7, 0, 1, 200], b"name" + b"payload" * 50),
+    ]
+    assert split(ledger.take()) == expected
+    assert (ledger.take(), ledger.urgent) == (b"", False)
+    assert twin.urgent
+    assert twin.take() == joined(expected)
+    assert RecordReader(expected[0]).numbers() == [1, 300]
+
+
+def test_records_that_are_cut_short_are_not_split() -> None:
+    body = joined([b"one", b"three"])
+    assert [split(body[:size]) is None for size in (0, 3, 6, 7, 9, len(body) - 1)] == [
+        False, True, True, False, True, True,
+    ]  # fmt: skip
+    assert split(b"\xff\xff\xff\xff") is None
+
+
+def test_all_that_a_handler_does_is_one_commit_however_much_it_sends() -> None:
+    """Bob answers one message with more than leaves at once; his disk fails at every step."""
+    answers = [bytes([number]) * (2 * FLUSH_BYTES // 40) for number in range(40)]
+
+    def begins_with(name: str) -> list[tuple[list[str], bytes]]:
+        return [(["bob"], b"ask")] if name == "ann" else []
+
+    def passes_on(name: str, message: Message) -> list[tuple[list[str], bytes]]:
+        asked = name == "bob" and message.payload == b"ask"
+        return [(["ann"], answer) for answer in answers] if asked else []
+
+    def story(crash_at: int | None) -> int:
+        group = CrashingGroup(["ann", "bob"], begins_with=begins_with, passes_on=passes_on)
+        group.disks["bob"].crash_at = crash_at
+
+        async def whole() -> None:
+            await group.open_all()
+            await group.settle()
+            assert [entry[2] for entry in group.log("bob")] == ["ask"]
+            assert [entry[1] for entry in group.log("ann")] == list(range(1, 1 + len(answers)))
+
+        run(whole())
+        return group.disks["bob"].steps
+
+    for crash_at in range(6, story(None) + 1):
+        story(crash_at)

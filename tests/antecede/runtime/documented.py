@@ -1,0 +1,118 @@
+"""Tables for docs/live/, made from the code; `python -m tests.antecede.runtime.documented` prints
+them."""
+
+import ast
+import inspect
+from dataclasses import MISSING, fields
+from itertools import pairwise
+from pathlib import Path
+from textwrap import dedent
+
+from antecede import errors, events
+from antecede.runtime.config.settings import RULES, Settings
+from antecede.runtime.observe import prometheus as figures
+from antecede.units import size_text
+
+SOURCE = Path(__file__).parents[3] / "src"
+SIZES = ("send_bytes", "receive_window", "payload_limit", "journal_limit")
+
+
+def field_meanings(kind: type) -> dict[str, str]:
+    """The text that stands below each field of a class."""
+    module = ast.parse(dedent(inspect.getsource(kind)))
+    found: dict[str, str] = {}
+    assert isinstance(module.body[0], ast.ClassDef)
+    body = module.body[0].body
+    for statement, following in pairwise(body):
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and isinstance(following, ast.Expr)
+            and isinstance(following.value, ast.Constant)
+        ):
+            found[statement.target.id] = " ".join(str(following.value.value).split())
+    return found
+
+
+def default_of(name: str) -> str:
+    """The default of a setting as a file would write it."""
+    item = next(item for item in fields(Settings) if item.name == name)
+    if item.default_factory is not MISSING:
+        return "none"
+    if item.default is MISSING:
+        return "(required)"
+    if item.default is None:
+        return "none"
+    if name in SIZES:
+        return f"`{size_text(item.default)}`"
+    if isinstance(item.default, float):
+        return f"`{item.default:g}s`"
+    if isinstance(item.default, bool):
+        return f"`{str(item.default).lower()}`"
+    return f"`{item.default}`"
+
+
+def settings_table() -> str:
+    """Every setting, its default, what it may be and what it means."""
+    meanings = field_meanings(Settings)
+    rows = ["| setting | default | may be | meaning |", "|---|---|---|---|"]
+    for name, rule in RULES.items():
+        rows.append(f"| `{name}` | {default_of(name)} | {rule.allowed} | {meanings[name]} |")
+    return "\n".join(rows) + "\n"
+
+
+def metrics_table() -> str:
+    """Every metric, its kind and its meaning."""
+    rows = ["| metric | kind | meaning |", "|---|---|---|"]
+    for figure in figures.NODE_COUNTERS:
+        rows.append(f"| `{figure.name}_total` | counter | {figure.meaning} |")
+    for figure in figures.NODE_GAUGES:
+        rows.append(f"| `{figure.name}` | gauge | {figure.meaning} |")
+    rows.append("| `antecede_healthy` | gauge | 1 if the node can do its work. |")
+    for peer_figure in figures.PEER_COUNTERS:
+        rows.append(f"| `{peer_figure.name}_total` | counter, per peer | {peer_figure.meaning} |")
+    for peer_figure in figures.PEER_GAUGES:
+        rows.append(f"| `{peer_figure.name}` | gauge, per peer | {peer_figure.meaning} |")
+    return "\n".join(rows) + "\n"
+
+
+def first_sentence(kind: type) -> str:
+    """What a class says of itself before it goes into detail; compiled ones do so in the source."""
+    module = ast.parse(SOURCE.joinpath(*kind.__module__.split(".")).with_suffix(".py").read_text())
+    [found] = [
+        node
+        for node in module.body
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    ]
+    return " ".join((ast.get_docstring(found) or "").partition("\n\n")[0].split())
+
+
+def events_table() -> str:
+    """Every event, what it has, and what has happened."""
+    rows = ["| event | has | what has happened |", "|---|---|---|"]
+    for name in events.__all__:
+        if name != "Event":
+            kind = getattr(events, name)
+            has = ", ".join(f"`{item.name}`" for item in fields(kind))
+            rows.append(f"| `{name}` | {has} | {first_sentence(kind)} |")
+    return "\n".join(rows) + "\n"
+
+
+def errors_table() -> str:
+    """Every error, what it is a kind of, and what has happened."""
+    rows = ["| error | is a | what has happened |", "|---|---|---|"]
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+        said = first_sentence(kind)
+        if kind.__name__ != name:
+            bases, said = f"`{kind.__name__}`", f"The former name of `{kind.__name__}`."
+        rows.append(f"| `{name}` | {bases} | {said} |")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    print(settings_table())
+    print(metrics_table())
+    print(events_table())
+    print(errors_table())

@@ -1,0 +1,329 @@
+"""What stands in a datagram, byte by byte, and what is read from it."""
+
+from collections.abc import Sequence
+from typing import Self
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from librt.strings import BytesWriter
+
+from antecede.core import Effect, Message, Packet, RemoteError
+from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.process import NodeProcess, Outbox
+from antecede.endpoint.inbox import Inbox
+from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.membership.fences import Fences
+from antecede.transport.datagram_reader import ACK_DELAY_LIMIT_US, DatagramReader
+from antecede.transport.numbering import OwnParts
+from antecede.transport.parts import CutFrame
+from antecede.transport.peer_lifecycle import AWAITS_BYE, LEAVE_WHEN_RELEASED, LET_GO
+from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.session import Session
+from antecede.wire.frames import (
+    BYE,
+    CREDIT,
+    DATAGRAM,
+    HEADER_MOST,
+    MEMBERS,
+    NO_KEY,
+    NUMBER_AT,
+    NUMBERS,
+    PADDING,
+    PART,
+    PIECE,
+    PING,
+    RELEASE,
+    STOPPED,
+    TOKEN_AT,
+    WAITING,
+    write_frame,
+    write_header,
+)
+from antecede.wire.hybrid import FLAGGED, FOLLOWS, MESSAGE, MESSAGE_KINDS
+from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
+from antecede_lab.wire.codec import encode, write_packet
+
+PEER = 3
+TOP = VARINT_LIMIT - 1
+
+
+class Recorder(NodeProcess):
+    """A core that remembers what arrives."""
+
+    def __init__(self) -> None:
+        self.arrived: list[Packet] = []
+
+    def submit(self, targets: Sequence[int], payload: bytes, now_ns: int) -> list[Effect]:  # noqa: ARG002 - never called
+        raise AssertionError("nothing is sent here")
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - time means nothing here
+        assert source == PEER
+        self.arrived.append(packet)
+        return []
+
+    def add_process(self, process: int) -> None:
+        raise AssertionError(f"{process} does not join")
+
+    def oldest(self) -> int:
+        return 1
+
+    def owes(self, target: int) -> int:  # noqa: ARG002 - it owes nothing
+        return 0
+
+    def buffered_bytes(self) -> int:
+        return 0
+
+    def forget_into(self, target: int, now_ns: int, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing is known
+        return []
+
+    def clone(self) -> Self:
+        raise AssertionError("no model checker here")
+
+    def fingerprint(self) -> bytes:
+        return repr(self.arrived).encode()
+
+
+def make_session() -> Session:
+    return Session(PEER, "bob", 1_400, 1 << 20, 1 << 20, True, None)
+
+
+def reading(core: Recorder) -> DatagramReader:
+    driver = CoreDriver("ann", core, Inbox(1 << 20, []), OwnParts(), None)
+    return DatagramReader(driver, Fences("ann", 1, driver))
+
+
+def read(data: bytes, session: Session | None = None) -> list[Packet]:
+    """The packets of a datagram's frames."""
+    core = Recorder()
+    reading(core).read(session or make_session(), Reader(data), 1, 0)
+    return core.arrived
+
+
+def frame(kind: int, *values: int) -> bytes:
+    writer = BytesWriter()
+    write_frame(writer, kind, values[0])
+    for value in values[1:]:
+        write_varint(writer, value)
+    return writer.getvalue()
+
+
+def message(
+    sequence: int, previous: int, payload: bytes = b"", flagged: bool = False
+) -> DataPacket:
+    return DataPacket(Message(PEER, sequence, payload), previous, flagged)
+
+
+def written(packets: Sequence[DataPacket], more: Sequence[bool] = ()) -> bytes:
+    """Message frames, one after the other as a datagram has them."""
+    writer = BytesWriter()
+    last = 0
+    for index, packet in enumerate(packets):
+        if index < len(more) and more[index]:
+            writer.append(PART)
+        write_packet(packet, writer, last)
+        last = int(packet.carried.sequence)
+    return writer.getvalue()
+
+
+def test_a_header_is_kind_key_token_and_number() -> None:
+    writer = BytesWriter()
+    write_header(writer, 0x0123456789ABCDEF, 300, NO_KEY)
+    data = writer.getvalue()
+    assert data[:TOKEN_AT] == bytes([DATAGRAM, NO_KEY])
+    assert data[TOKEN_AT:NUMBER_AT] == bytes.fromhex("efcdab8967452301")
+    assert data[NUMBER_AT:] == bytes([0xAC, 0x02])
+
+    writer = BytesWriter()
+    write_header(writer, TOP, TOP, NO_KEY)
+    assert len(writer) <= HEADER_MOST
+
+
+def test_a_message_that_follows_the_one_before_it_names_no_ids() -> None:
+    assert written([message(7, 4, b"ab"), message(8, 7, b"c", flagged=True), message(12, 8)]) == (
+        bytes([MESSAGE, 7, 3, 2])
+        + b"ab"
+        + bytes([MESSAGE | FLAGGED | FOLLOWS, 1])
+        + b"c"
+        + bytes([MESSAGE, 12, 4, 0])
+    )
+
+
+def test_the_very_first_message_follows_none() -> None:
+    assert written([message(1, 0, b"x")]) == bytes([MESSAGE, 1, 1, 1]) + b"x"
+    assert read(written([message(1, 0), message(2, 1)])) == [message(1, 0), message(2, 1)]
+
+
+positives = st.one_of(st.integers(1, 300), st.integers(1, TOP))
+
+
+@st.composite
+def data_packets(draw: st.DrawFn) -> list[DataPacket]:
+    """Messages as one datagram may hold them: repeated ones, gaps, runs."""
+    packets: list[DataPacket] = []
+    for _ in range(draw(st.integers(0, 12))):
+        follows: bool = draw(st.booleans())
+        if packets and follows:
+            previous = int(packets[-1].carried.sequence)
+            sequence = min(TOP, previous + draw(st.sampled_from([1, 1, 1, 2, 200])))
+        else:
+            sequence = draw(positives)
+            previous = draw(st.integers(0, sequence - 1))
+        if sequence > previous:
+            payload = draw(st.binary(max_size=200))
+            packets.append(message(sequence, previous, payload, draw(st.booleans())))
+    return packets
+
+
+@given(data_packets(), st.lists(st.booleans(), max_size=12))
+def test_messages_are_read_as_they_were_written(
+    packets: list[DataPacket], more: list[bool]
+) -> None:
+    session = make_session()
+    assert read(written(packets, more), session) == packets
+
+    parts = [
+        int(packet.carried.sequence)
+        for packet, goes_on in zip(packets, more, strict=False)
+        if goes_on
+    ]
+    for sequence in sorted(dict.fromkeys(parts)):
+        assert session.assembly.is_part(sequence)
+    assert session.assembly.is_empty()
+
+
+@given(data_packets(), st.integers(0, 2_000))
+def test_a_datagram_that_is_cut_short_is_read_as_far_as_it_goes(
+    packets: list[DataPacket], end: int
+) -> None:
+    data = written(packets)[:end]
+    core = Recorder()
+    try:
+        reading(core).read(make_session(), Reader(data), 1, 0)
+    except RemoteError:
+        assert len(core.arrived) < len(packets)
+    assert core.arrived == packets[: len(core.arrived)]
+
+
+@given(data_packets(), st.integers(1, 60))
+def test_frames_in_pieces_are_read_as_if_they_were_whole(
+    packets: list[DataPacket], size: int
+) -> None:
+    data = b""
+    for packet in packets:
+        cut = CutFrame(packet.carried.sequence, encode(packet))
+        while not cut.is_taken():
+            offset = int(cut.offset)
+            piece = cut.take(size)
+            header = (int(cut.sequence), int(cut.size), int(cut.check), offset, len(piece))
+            data += frame(PIECE, *header) + piece
+    assert read(data) == packets
+
+
+def test_control_is_handed_to_the_core() -> None:
+    data = encode(Ack(5)) + encode(Permit(300)) + encode(Ask(4, 6))
+    assert read(data) == [Ack(5), Permit(300), Ask(4, 6)]
+
+
+def test_what_the_peer_says_it_has_is_not_repeated_to_it() -> None:
+    session = make_session()
+    session.credit.extend(1 << 20)
+    for sequence in (1, 2):
+        session.outgoing.put(message(sequence, sequence - 1))
+        session.outgoing.new_left(sequence, 0)
+    for sequence in (1, 2):
+        session.outgoing.put(message(sequence, sequence - 1))
+    for last in (1, 0):
+        read(encode(Ack(last)), session)
+        assert session.outgoing.next_repeat() == message(2, 1)
+
+
+def test_control_of_the_link_changes_the_session() -> None:
+    session = make_session()
+    session.standing.say_bye(LEAVE_WHEN_RELEASED)
+    assert read(frame(CREDIT, 900) + frame(BYE, 1) + bytes([RELEASE, PING]), session) == []
+    assert session.credit.limit == 900
+    assert (session.standing.theirs, session.standing.ours) == (AWAITS_BYE, LET_GO)
+    read(frame(CREDIT, 800), session)
+    assert session.credit.limit == 900, "credit is never taken back"
+
+
+def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
+    session = make_session()
+    sent = Sent(1, 0)
+    sent.size = 100
+    sent.eliciting = True
+    session.path.departed(sent, 0)
+    read(frame(NUMBERS, 0, 1, 1, 0), session)
+    assert session.path.flight.eliciting == 0
+
+
+@pytest.mark.parametrize("data", [b"", bytes([PADDING]), bytes([PADDING]) + b"anything at all"])
+def test_padding_ends_a_datagram(data: bytes) -> None:
+    assert read(encode(Ack(5)) + data) == [Ack(5)]
+
+
+@pytest.mark.parametrize(
+    ("data", "owed"),
+    [
+        (b"", False),
+        (bytes([PADDING, 1]), False),
+        (bytes([PING]), True),
+        (frame(CREDIT, 1), True),
+        (encode(Ack(1)), True),
+        (frame(WAITING, 1) + b"c\x07", False),
+        (bytes([STOPPED]), True),
+        (written([message(1, 0)]), True),
+    ],
+    ids=["nothing", "padding", "ping", "credit", "ack", "advice", "stopped", "message"],
+)
+def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool) -> None:
+    """Otherwise two nodes would acknowledge each other's acknowledgements for ever."""
+    session = make_session()
+    sent = Sent(1, 0)
+    sent.eliciting = True
+    session.path.departed(sent, 0)
+    reader = reading(Recorder())
+    reader.read(session, Reader(frame(NUMBERS, 0, 1, 1, 0) + data), 1, 0)
+    assert reader.owed == owed
+    assert reader.numbers
+
+
+def in_one_piece(whole: bytes) -> bytes:
+    """A frame that comes as if in pieces."""
+    return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
+
+
+NAMES = 0x8B
+"""What nodes of earlier versions called a frame that says whom numbers mean: not used again."""
+
+UNKNOWN_KINDS = (MEMBERS + 1, NAMES, 255)
+UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (bytes([MESSAGE | FOLLOWS, 0]), "follows another that is not there"),
+        (bytes([MESSAGE, 0, 1, 0]), "a zero where an id"),
+        (bytes([MESSAGE, 5, 0, 0]), "a zero where an id"),
+        (bytes([MESSAGE, 5, 6, 0]), "follows one before the first"),
+        (bytes([MESSAGE, 5, 1, 9]), "9 bytes were announced, 0 follow"),
+        (bytes([PART, MESSAGE, 5, 1]), "ends too early"),
+        (in_one_piece(bytes([PIECE, 1, 1, 0, 0, 1])), "a piece in pieces"),
+        (bytes([PIECE, 1, 5, 0, 9, 1, 0]), "a piece of 1 bytes at 9 of 5"),
+        (bytes([PIECE, 1, 1, 0, 0, 1, 7]), "pieces that do not fit together"),
+        (frame(BYE, 2), "a good-bye of unknown kind 2"),
+        (frame(NUMBERS, ACK_DELAY_LIMIT_US + 1, 1, 1, 0), "delayed by"),
+        (frame(NUMBERS, 0, 1, 1, 0), "never sent"),
+        (frame(NUMBERS, 0, 0), "an acknowledgement of 0 ranges"),
+        *((bytes([kind, 1, 1]), f"a frame of unknown kind {kind}") for kind in UNKNOWN_KINDS),
+        *((bytes([kind, 1, 1]), f"no packet is of kind {kind}") for kind in UNKNOWN_PACKETS),
+    ],
+)
+def test_a_frame_that_makes_no_sense_is_refused(data: bytes, reason: str) -> None:
+    core = Recorder()
+    with pytest.raises(RemoteError, match=reason):
+        reading(core).read(make_session(), Reader(encode(Ack(5)) + data), 1, 0)
+    assert core.arrived == [Ack(5)], "what came before it has happened"

@@ -1,0 +1,161 @@
+"""Spark's web page says what is being done, and a few rows are a few tasks."""
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import antecede_audit
+from antecede_audit import audit, spans_to_events
+from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, tasks_by_size
+from antecede_audit.spark.audit_job import audit as audit_job
+from antecede_audit.spark.ingest import ingest
+from antecede_audit.spark.job_names import DESCRIPTION, named
+from antecede_audit.spark.measure import measure_logs
+from antecede_audit.spark.profile import profile
+from antecede_audit.spark.settings import configured
+from antecede_lab.sweep.sweep import run_sweep
+from tests.antecede_audit.spans.samples import as_lines
+from tests.antecede_lab.sweep.grids import grid_of
+
+PLAIN = {"spark.sql.shuffle.partitions": "200", "spark.sql.adaptive.enabled": "true"}
+"""What a session has in which nobody has set anything."""
+
+SPAN = (
+    "trace_id string, span_id string, parent_id string, process string, kind string, "
+    "start_ns long, end_ns long"
+)
+SEVEN = [
+    ("a1", "order", None, "shop", "server", 1_000, 61_000),
+    ("a1", "announce", "order", "shop", "producer", 2_000, 2_500),
+    ("a1", "note", "announce", "stock", "consumer", 51_000, 52_000),
+    ("a1", "tell", "order", "shop", "client", 3_000, 41_000),
+    ("a1", "told", "tell", "mail", "server", 6_000, 39_000),
+    ("a1", "ask", "told", "mail", "client", 7_000, 21_000),
+    ("a1", "answer", "ask", "stock", "server", 10_000, 18_000),
+]
+"""The guide's: mail asks stock about an order that stock has not heard of."""
+
+
+def descriptions(spark: SparkSession, since: int) -> list[str]:
+    """What all jobs from a number on are called; nothing if they have no name."""
+    assert spark.sparkContext._jsc is not None
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    found = [jobs.apply(place) for place in range(jobs.size())]
+    return [
+        one.description().get() if one.description().isDefined() else ""
+        for one in found
+        if one.jobId() >= since
+    ]
+
+
+def next_job(spark: SparkSession) -> int:
+    """The number of the next job."""
+    spark.range(1).collect()
+    assert spark.sparkContext._jsc is not None
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    return 1 + max(int(jobs.apply(place).jobId()) for place in range(jobs.size()))
+
+
+def stages_of(spark: SparkSession, group: str) -> list[int]:
+    """How many tasks each stage of a group of jobs has."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return [stage.numTasks for stage in stages if stage is not None]
+
+
+RUN_FUNCTIONS = ("mapInArrow", "applyInArrow", "mapInPandas")
+
+
+def calls_with_functions() -> Iterator[tuple[str, ast.Call]]:
+    """Every place where Spark is given a Python function to run."""
+    for file in sorted(Path(antecede_audit.__file__).parents[1].glob("antecede_*/**/*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr in RUN_FUNCTIONS:
+                assert isinstance(node, ast.Call), "it has arguments"
+                yield f"{file.name}:{node.lineno}", node
+
+
+def test_every_function_that_spark_is_given_has_its_name() -> None:
+    calls = list(calls_with_functions())
+
+    assert len(calls) > 10
+    for place, call in calls:
+        said = ast.unparse(call.args[0])
+        assert said.startswith("named("), f"{place}: {said} may be called partial in Spark's plans"
+
+
+def test_a_stage_is_called_after_the_innermost_function() -> None:
+    def doing(batches: int, more: int) -> int:
+        return batches + more
+
+    def around(batches: int, stage: partial[int]) -> int:
+        return stage(batches)
+
+    stage = named(partial(around, stage=partial(doing, more=2)))
+    assert (stage.__name__, stage(1)) == ("doing", 3)
+    assert named(doing) is doing
+
+
+def test_tasks_go_by_size() -> None:
+    wanted = 200
+
+    assert tasks_by_size(wanted, 7) == 1
+    assert tasks_by_size(wanted, 10 * ROWS_WORTH_A_TASK) == 10
+    assert tasks_by_size(wanted, 500 * ROWS_WORTH_A_TASK) == wanted
+    assert tasks_by_size(wanted, 300 * ROWS_OF_A_TASK) == 300
+
+
+def test_seven_spans_in_a_plain_session_are_a_few_tasks_with_names(spark: SparkSession) -> None:
+    context = spark.sparkContext
+    first = next_job(spark)
+    spans = spark.createDataFrame(SEVEN, SPAN)
+    with configured(spark, PLAIN):
+        context.setJobGroup("seven spans", "somebody's own words")
+        try:
+            with spans_to_events(spans) as traffic, audit(traffic.events) as found:
+                assert context.getLocalProperty(DESCRIPTION) == "somebody's own words"
+                assert spark.conf.get("spark.sql.shuffle.partitions") == "200"
+                made = stages_of(spark, "seven spans")
+                called = descriptions(spark, first)
+                assert traffic.events.count() == 10
+                assert found.violations.count() == 1
+                plan = traffic.events._jdf.queryExecution().toString()
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+            context.setLocalProperty(DESCRIPTION, None)  # type: ignore[arg-type]
+
+    assert made
+    assert max(made) <= 2, "the partitions that the rows came in, and no more than one bucket"
+    assert {one.partition(":")[0] for one in called} == {
+        "antecede spans_to_events",
+        "antecede audit",
+    }
+    assert "MapInArrow event_batches" in plan
+    assert "partial" not in plan
+
+
+def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(as_lines("a,b,1", "b,c,2", "c,a,3"))
+    out = str(tmp_path / "out")
+    grid = grid_of(
+        tmp_path, 'protocols = ["fifo"]\nnetworks = ["reliable"]\n[scenario.chatter]\nmessages = 5'
+    )
+    jobs: dict[str, Callable[[], object]] = {
+        "ingest": lambda: ingest(spark, [str(tmp_path / "a.csv")], out),
+        "audit": lambda: audit_job(spark, [f"{out}/events"], str(tmp_path / "found")),
+        "metrics": lambda: measure_logs(spark, [f"{out}/events"]),
+        "profile": lambda: profile(spark, out, str(tmp_path / "profile")),
+        "sweep": lambda: run_sweep(spark, grid, tmp_path / "sweep"),
+    }
+    for work, job in jobs.items():
+        first = next_job(spark)
+        job()
+        called = descriptions(spark, first)
+        assert called, work
+        assert {one.partition(":")[0] for one in called} == {f"antecede {work}"}, called
+        assert spark.sparkContext.getLocalProperty(DESCRIPTION) is None
