@@ -34,9 +34,9 @@ TESTED_PYTHON := PYTHONPATH="$(CURDIR)/$(TESTED_TREE)" $(VENV)/bin/python
 PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-min=5
 CHECKED := setup.py $(wildcard src tests bench examples)
 CHECKED_BEFORE := --ignore=tests/test_tidy.py
-# What the build changes is in these folders: layers that are compiled, and whoever drives them. Of the
-# audit and the event log only the kernel and the log are. They run on both builds; everything else runs once, on the compiled one (mutants of protocols are not
-# compiled anyway). `test-full` runs all twice.
+# The tests of what `setup.py` compiles (messaging without I/O, the audit's kernel, protocols, simulator and checker
+# of the laboratory), and of what drives it. They run on both builds. Everything else runs once, on the compiled one
+# (mutants of protocols are not compiled anyway). `test-full` runs all twice.
 SPARK_TESTS := $(addprefix tests/,antecede_audit/measure antecede_audit/spans antecede_audit/spark \
     antecede_lab/evaluate antecede_lab/grow antecede_lab/sweep)
 NO_SPARK := $(addprefix --ignore=,$(SPARK_TESTS))

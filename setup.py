@@ -1,6 +1,14 @@
-"""Compiles the hot layers with mypyc where that is possible, and installs pure Python where not.
+"""Compiles the parts without I/O with mypyc, where there is a C compiler; otherwise pure Python.
 
-Everything about the package that does not concern compilation is in pyproject.toml.
+Compiled are, as one group in one shared library (`COMPILED` below is the list):
+
+- of `antecede`: core, wire, transport, membership, endpoint, network model, the records of the
+  journal, the event log in memory, and units. None of it does I/O.
+- of `antecede_audit`: the kernel that judges event logs.
+- of `antecede_lab`: protocols, their bytes, simulator and model checker.
+
+They do the same several times faster. The runtime, Spark's stages and the command line stay
+interpreted. Everything that does not concern compilation is in pyproject.toml.
 
 `ANTECEDE_COMPILE` decides: unset or `1` compiles if it can and otherwise says that it did not, `0`
 does not try, `require` makes a failure to compile a failure to install. An editable install is
@@ -100,7 +108,7 @@ def fresh_folder() -> str:
 
 
 def translate() -> list[Extension]:
-    """Type-check the hot layers and translate them to C."""
+    """Type-check the sources to compile and translate them to C."""
     # Late, because it is needed neither for metadata nor for an install that stays interpreted.
     from mypyc.build import mypycify
 
@@ -166,7 +174,7 @@ class FreshBuild(build):
 
 
 class CompileIfPossible(build_ext):
-    """Compiles the hot layers, or explains on standard error why they stay interpreted."""
+    """Compiles these sources, or explains on standard error why they stay interpreted."""
 
     def run(self) -> None:
         if self.editable_mode or self.inplace:

@@ -1,4 +1,4 @@
-"""Which build is running: the hot layers compiled to machine code, or interpreted?
+"""Which build is running: compiled to machine code as far as `setup.py` can, or interpreted?
 
 Both behave alike, effect by effect; the compiled one is several times faster. All compiled modules
 come from one build, so one of them speaks for all.
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 
 def compiled() -> bool:
-    """Whether the hot layers run as machine code."""
+    """Whether the compiled modules run as machine code."""
     return not str(values.__file__).endswith(".py")
 
 
 def why_interpreted() -> str:
-    """Why the hot layers are interpreted, in half a sentence; empty if they are not."""
+    """Why they are interpreted, in half a sentence; empty if they are not."""
     if compiled():
         return ""
     try:

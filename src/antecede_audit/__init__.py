@@ -1,7 +1,7 @@
-"""What runs on Spark: ingesting traces, growing them, sweeps of simulations, the causal audit.
+"""The audit: traces of other systems in; a verdict on causal order, and a page, out.
 
-A stage is a function from DataFrames to DataFrames; jobs join stages and own all reading and
-writing. Only this layer imports pyspark, and nothing here does so before it is used.
+The steps work on Arrow tables. `jobs` runs them on one machine, `spark` on any number; nothing here
+imports pyspark before it is used.
 
     from antecede_audit import audit, register_formats, spans_in_values, spans_to_events
 """

@@ -1,1 +1,1 @@
-"""The laboratory: protocols measured side by side, and runs told as stories."""
+"""The laboratory: protocols to compare with, simulator, model checker, comparisons, sweeps."""

@@ -138,3 +138,20 @@ def test_no_cell_of_the_architecture_names_a_file_twice() -> None:
         for cell in row.split("|"):
             files = [code for code in CODE.findall(cell) if Path(code).suffix == ".py"]
             assert len(files) == len(set(files)), cell
+
+
+def walks() -> list[tuple[str, list[str]]]:
+    """The files of the walks in the architecture, and what each is said to have."""
+    row = re.compile(r"^\| \d+ \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
+    found = row.findall(read("docs/ARCHITECTURE.md"))
+    return [(file, CODE.findall(named)) for file, named in found]
+
+
+def test_a_walk_names_what_its_files_have() -> None:
+    assert len(walks()) > 30
+    for file, named in walks():
+        paths = [f"src/{file}", f"src/antecede/{file}"]
+        source = next(read(path) for path in paths if path in tracked())
+        defined = set(re.findall(r"^ *(?:class|(?:async )?def) (\w+)", source, re.MULTILINE))
+        assert named, file
+        assert {part for name in named for part in name.split(".")} <= defined, file

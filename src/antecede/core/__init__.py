@@ -1,4 +1,4 @@
-"""Sans-I/O protocols: told things by method calls, answering with effects."""
+"""The contract between protocols and their drivers, and the product's protocols, without I/O."""
 
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError

@@ -2,7 +2,11 @@
 
 A journal is a folder with one file: what was known when the file was begun, and everything since.
 
-    blocks.py     how groups of records become bytes with checksums, and back
-    disk.py       the few things that are asked of a file system, so that tests can make them fail
-    journal.py    open, append, make durable, begin anew, look inside: the journal itself
+    log_format.py     how groups of records become blocks with checksums, and back
+    disk.py           what a journal asks of a file system, so that tests can make it fail
+    journal.py        open, append, commit, rewrite, look inside: the journal itself
+    node_state.py     the records of a node, beside those of its core
+    record_kinds.py   the kinds of those records
+    unconfirmed.py    what was delivered and is not confirmed
+    losses.py         what is given up, reported to the application; untold.py remembers it
 """

@@ -1,4 +1,4 @@
-"""What the link of a node finds again after a crash, beside the state of its core.
+"""What a node finds again after a crash, beside the state of its core.
 
 Each thing that happens to this state is a record, as in the core, whose kinds are below `LINK`: who
 this node is, which number each peer has in the core and which incarnation of it was met, who is

@@ -1,4 +1,4 @@
-"""The kinds of records that a link writes; those of a core are below `LINK`."""
+"""The kinds of records that a node writes beside its core, whose own are below `LINK`."""
 
 from typing import Final
 

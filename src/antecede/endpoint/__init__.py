@@ -1,1 +1,1 @@
-"""A node without socket and clock: datagrams in, datagrams and deliveries out."""
+"""A whole node without socket and clock: datagrams in, datagrams and deliveries out."""

@@ -91,7 +91,7 @@ class Endings:
         self.follow_news(now_ns)
 
     def follow_news(self, now_ns: i64) -> None:
-        """Do what the core's reports of expulsions ask of the link."""
+        """Do what the core's reports of expulsions ask of sessions and contacts."""
         unconfirmed: dict[int, list[int]] = {}
         expelled: list[int] = []
         for report in self._process.reports():

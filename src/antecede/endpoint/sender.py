@@ -270,7 +270,7 @@ class Sending:
     # What survives a crash.
 
     def note_changes(self) -> None:
-        """Let what has changed of the link be written down, as far as it is not yet."""
+        """Let what has changed beside the core be written down, as far as it is not yet."""
         assert self._kept is not None, "asked for only where records are kept"
         large = self._large
         if large is not None and large.sequence != self._large_kept:
@@ -287,7 +287,7 @@ class Sending:
         self._kept.note_changes(self._next_sequence - 1)
 
     def snapshot(self) -> list[bytes]:
-        """Everything about the link."""
+        """Everything beside the core."""
         assert self._kept is not None, "asked for only where records are kept"
         self.note_changes()
         return self._kept.snapshot(self._process.oldest(), self._next_sequence - 1)

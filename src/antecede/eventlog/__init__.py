@@ -1,4 +1,4 @@
-"""The event log: its schema, the log in memory, and its files (JSON lines, Parquet)."""
+"""The event log: schema and rules, the log in memory, and writers (JSON lines, Parquet)."""
 
 from antecede.eventlog.log import (
     ARRIVED,

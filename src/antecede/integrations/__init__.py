@@ -1,1 +1,1 @@
-"""Packages of others that a node can work with: NATS, OpenTelemetry."""
+"""Other systems that a node works with, behind extras: NATS, OpenTelemetry."""

@@ -1,1 +1,1 @@
-"""Who the peers are: contacts, handshakes, expulsions, suspicion."""
+"""Who the peers are: names and addresses, handshakes, failure detection, expulsions."""

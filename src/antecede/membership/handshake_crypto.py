@@ -1,6 +1,6 @@
-"""What keeps strangers out, as the link sees it: envelopes for greetings, seals for datagrams.
+"""What keeps strangers out, as an interface: envelopes for greetings, seals for datagrams.
 
-The link knows nothing of ciphers. With a `Guard`, hellos and welcomes travel in envelopes that only
+Nothing here knows ciphers. With a `Guard`, hellos and welcomes travel in envelopes that only
 the one they are for can open, and that prove who wrote them; what an answered hello agrees on is a
 `Seal`, and every datagram of the session is sealed. Without a guard nothing of this happens.
 """

@@ -1,4 +1,4 @@
-"""Between packets and the network: the fault model, and a reliable link for those who need one."""
+"""Networks in memory: faults, latencies, endpoints joined by them; for tests and the simulator."""
 
 from antecede.network_model.faults import CutLink, Faults, FaultyNetwork, Partition, SlowLink
 from antecede.network_model.keyed_random import KeyedRandom

@@ -1,1 +1,1 @@
-"""The live runtime: causal messaging over UDP, and what it takes to try it on a bad network."""
+"""The live node: endpoint, asyncio loop, carrier and files behind the calls of an application."""

@@ -1,1 +1,1 @@
-"""One peer's datagrams: sessions, what waits to leave, writer, reader, seals."""
+"""What lies between packets and datagrams, for one peer: session, queue, writer, reader, seals."""

@@ -1,4 +1,4 @@
-"""Reading the frames of a datagram: control for the link, packets for the core.
+"""Reading the frames of a datagram: control for the transport, packets for the core.
 
 Frames are performed one by one, in order. A frame that makes no sense is a `RemoteError`: what came
 before it in the datagram has happened, the rest has not.

@@ -1,8 +1,8 @@
 """Writing datagrams: everything that may leave for one peer now.
 
-A datagram is a header, the acknowledgement that is owed, control of the link, control of the core,
-then as many messages as fit, repeated ones first. What must precede the packets of a datagram goes
-between the control of the link and that of the core.
+A datagram is a header, the acknowledgement that is owed, control of the transport, control of the
+core, then as many messages as fit, repeated ones first. What must precede the packets of a datagram
+goes between the control of the transport and that of the core.
 """
 
 from typing import Final, final

@@ -2,7 +2,7 @@
 
 A large payload is several messages to the core, each with an id of its own, and one message to
 applications. So from its second part on, ids run ahead of numbers. Receivers are told by how much
-(`NUMBERED` in `wire.frames`): they do not see the parts that are for others.
+(`NUMBERED` in `antecede.wire.frames`): they do not see the parts that are for others.
 """
 
 from bisect import bisect_right

@@ -50,7 +50,7 @@ BYE_SENT: Final = 2
 RELEASE_SENT: Final = 4
 NOTICES_SENT: Final = 8
 RESPONSE_SENT: Final = 32
-"""Control of the link in a datagram that left, as bits; what is lost of it is sent again."""
+"""Control of the transport in a datagram that left, as bits; what is lost of it is sent again."""
 
 
 @final

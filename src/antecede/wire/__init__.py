@@ -1,4 +1,4 @@
-"""Packets to bytes and back; how many of those bytes are not payload."""
+"""Packets and frames to bytes and back; how many bytes of a packet are not payload."""
 
 from antecede.wire.packets import decode, encode, metadata_size
 

@@ -4,8 +4,8 @@ A header: the kind of datagram, the id of the key it is protected with, the rece
 datagram's number. Then, protected where there is a key: how far back the oldest number is that the
 sender still waits for, and frames until the end. A frame is a byte for its kind and its fields.
 
-Kinds below 0x80 are packets of protocols (`wire.codec`), in the very form that `encode` gives them.
-Those from 0x80 on belong to the link, and are listed here. Zero ends a datagram early.
+Kinds below 0x80 are packets of protocols, in the very form that `antecede.wire.encode` gives them.
+Those from 0x80 on belong to the transport, and are listed here. Zero ends a datagram early.
 """
 
 from typing import Final
@@ -52,7 +52,8 @@ CHALLENGE: Final = 0x8D
 RESPONSE: Final = 0x8E
 WAITING: Final = 0x8F
 MEMBERS: Final = 0x90
-"""Frames of the link: datagrams that came, credit granted, a bye, a release, a wish for an answer,
+"""Frames of the transport: datagrams that came, credit granted, a bye, a release, a wish for an
+answer,
 the word that its sender has stopped and delivers nothing more; that the payload of the message in
 the next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
 expelled, which comes before every packet of its datagram; that this has been noted; whom its

@@ -1,14 +1,14 @@
 """The product's packets to bytes and back, and the honest measure of what it adds to a payload.
 
 A packet is a frame: a byte for its kind, then its fields. Nodes put frames one after the other into
-datagrams (`wire.frames`), so a frame says where it ends, and what is measured here is what is sent.
-The sender's id is not in it: whoever decodes knows where the bytes came from. `decode` accepts
-exactly what `encode` makes, and answers anything else with `RemoteError`, so a packet has one form
-only.
+datagrams (`antecede.wire.frames`), so a frame says where it ends, and what is measured here is what
+is sent. The sender's id is not in it: whoever decodes knows where the bytes came from. `decode`
+accepts exactly what `encode` makes, and answers anything else with `RemoteError`, so a packet has
+one form only.
 
-Messages, acks, permits and asks have short forms (`wire.hybrid`). Packets about expulsions are
-rare: after their kind comes the length of their body. The packets of all other protocols, and the
-table of their kinds, are in `antecede_lab.wire`.
+Messages, acks, permits and asks have short forms (`antecede.wire.hybrid`). Packets about expulsions
+are rare: after their kind comes the length of their body. The packets of all other protocols, and
+the table of their kinds, are in `antecede_lab.wire`.
 """
 
 from typing import Final
@@ -38,7 +38,7 @@ from antecede.wire.hybrid import (
 from antecede.wire.varint import Reader, varint_size, write_varint
 
 KIND_LIMIT: Final = 0x80
-"""Kinds of packets are below this; from here on a frame belongs to the link."""
+"""Kinds of packets are below this; from here on a frame belongs to the transport."""
 
 NOTHING: Final = 0
 """Inside a notice: no packet."""

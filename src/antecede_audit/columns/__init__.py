@@ -1,1 +1,1 @@
-"""Columns under everything: Arrow and numpy, and nothing else."""
+"""Columns under everything: Arrow and numpy, and nothing else of this package."""

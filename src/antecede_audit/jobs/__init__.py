@@ -1,1 +1,1 @@
-"""Jobs on this machine: they read, run the steps in this process, and write."""
+"""Commands on one machine: they read files, run the steps in this process, and write tables."""

@@ -1,4 +1,4 @@
-"""Causal delivery by definition: the slow oracle, what it finds, and the same in words."""
+"""What is wrong with an event log: the oracle by definition, fast judges, findings in words."""
 
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
 from antecede_audit.judging.explain import explain, explain_verdict

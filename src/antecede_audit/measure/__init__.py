@@ -1,1 +1,1 @@
-"""What a run cost, from its event log: stages for Spark, whatever the log's origin."""
+"""What a run cost, from its event log, whatever wrote it."""

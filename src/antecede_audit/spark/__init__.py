@@ -1,1 +1,1 @@
-"""The same steps on any number of machines, with Spark."""
+"""The steps of ingest, audit and measures on any number of machines, with Spark."""

@@ -1,1 +1,1 @@
-"""Commands for event logs and traces."""
+"""Subcommands for traces and event logs."""

@@ -1,1 +1,1 @@
-"""Commands of the laboratory."""
+"""Subcommands of the laboratory: demo, simulations, comparison, sweeps, chaos, benchmarks."""

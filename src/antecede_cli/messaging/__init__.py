@@ -1,1 +1,1 @@
-"""Commands of a plain install."""
+"""Subcommands that need messaging alone: nodes, keys, journals, chat."""

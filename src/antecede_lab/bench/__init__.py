@@ -1,1 +1,1 @@
-"""Measuring the live runtime on the machine at hand, against other messaging libraries."""
+"""Measures nodes on this machine against other messaging libraries."""

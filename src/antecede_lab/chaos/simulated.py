@@ -2,7 +2,8 @@
 
 Nodes crash, restart, pause, are cut off, and are suspected rightly or wrongly, on a network that
 loses, doubles and delays. Then the trouble ends, whoever is there expels whoever is not, and the
-rest has to come to rest with nothing missing that may not be: `audit.departures` is the judge.
+rest has to come to rest with nothing missing that may not be: `antecede_audit.judging.departures`
+is the judge.
 """
 
 from dataclasses import dataclass

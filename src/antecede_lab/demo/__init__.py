@@ -1,1 +1,1 @@
-"""See it all at work."""
+"""The shop of `antecede demo`: real processes on a bad network."""

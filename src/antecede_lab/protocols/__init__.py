@@ -1,1 +1,1 @@
-"""One algorithm per file, named as the literature names it."""
+"""The algorithms of the literature: one per file, named as the literature names it."""

@@ -1,1 +1,1 @@
-"""What the laboratory adds to a report."""
+"""The laboratory's sections of a report: comparison, growth, sweeps, scenarios."""

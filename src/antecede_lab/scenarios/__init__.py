@@ -1,1 +1,1 @@
-"""Short runs that every user of the lab will want to see, each with its lesson."""
+"""Short runs that show one thing each, with the lesson in words."""

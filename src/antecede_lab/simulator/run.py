@@ -96,7 +96,7 @@ class RunResult:
     measures: Measures | None
     log: EventLog | None
     departures: Departures
-    """Which nodes are gone, and what the others have said about it, for `audit.departures`."""
+    """Which nodes are gone, and what the others have said about it, for `judging.departures`."""
     reports: dict[str, int]
     """How often nodes have said something about each other, by what it was."""
     left_out: int

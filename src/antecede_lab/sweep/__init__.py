@@ -1,1 +1,1 @@
-"""Sweeps: protocol x scenario x network x processes x seed, one simulation a Spark task."""
+"""Sweeps: protocol x scenario x network x processes x seed, one simulation per Spark task."""

@@ -1,4 +1,4 @@
-"""Packets of every protocol to bytes and back; how many of those bytes are not payload."""
+"""Packets of every protocol to bytes and back; how many bytes of a packet are not payload."""
 
 from antecede_lab.wire.codec import (
     WireCodec,

@@ -1,1 +1,1 @@
-"""The product's own algorithm: one rule, its state, its permits, its records."""
+"""The product's own protocol: its rule, its state, its permits, its records."""

@@ -1,1 +1,1 @@
-"""What datagrams travel on: UDP, TCP, and what they share."""
+"""What datagrams travel on: the interface of a carrier, UDP, TCP, and name resolution."""

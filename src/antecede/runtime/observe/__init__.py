@@ -1,1 +1,1 @@
-"""What a node says of itself: figures, explanations, metrics, its event log."""
+"""What a node reports of itself: statistics, metrics, explanations, its event log."""

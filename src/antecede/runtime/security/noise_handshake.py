@@ -235,7 +235,7 @@ class KeyGuard(Guard):
         return self._ring.is_key_of(name, key)
 
     def use(self, ring: KeyRing) -> None:
-        """Use these keys from now on; the link still has to follow (`Endpoint.follow_keys`)."""
+        """Use these keys from now on; the endpoint still has to follow (`Endpoint.follow_keys`)."""
         self._ring = ring
         self._private = PrivateKey(ring.secret.raw)
         self._check_key = check_key(self._private.public)
@@ -292,7 +292,7 @@ class KeyGuard(Guard):
                 return self._open_hello(envelope)
             return self._open_welcome(envelope)
         except AuthenticationFailed as error:
-            # The same for the link: compiled code catches no exception whose class is interpreted.
+            # For the endpoint, too: compiled code catches no exception whose class is interpreted.
             raise RemoteError(str(error)) from None
 
     def stamp_above(self, stamp: int) -> bool:

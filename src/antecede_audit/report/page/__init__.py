@@ -1,1 +1,1 @@
-"""The HTML file: markup, tables, style and scripts, all in one."""
+"""The HTML file around the sections: markup, tables, style and scripts, all in one."""

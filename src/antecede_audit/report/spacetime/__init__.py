@@ -1,1 +1,1 @@
-"""An event log as a diagram sees it: copies and packets in columns, lanes, witnesses, bytes."""
+"""An event log as a spacetime diagram needs it: copies, packets, lanes, witnesses."""

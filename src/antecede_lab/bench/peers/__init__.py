@@ -1,1 +1,1 @@
-"""One file per library, each in the ways its users use it."""
+"""One file per library, each used in the ways its users use it."""

@@ -1,1 +1,1 @@
-"""Whole nodes in the simulator."""
+"""Whole nodes in the simulator: with journals, faults, expulsion policies and adversaries."""

@@ -1,7 +1,7 @@
 """Whole nodes in the simulator: core, sessions and paths, over the simulated network.
 
 What runs here is the `Endpoint` that runs behind a socket, with the same limits. Datagrams meet the
-same faults as the packets of `sim.engine` do, workloads and observers are the same, and times told
+same faults as the packets of `engine.py` do, workloads and observers are the same, and times told
 to them count from the beginning of the traffic: before it,
 nodes have time to meet. Like there, everything follows from the arguments.
 """
