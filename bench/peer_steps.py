@@ -10,8 +10,12 @@ from heapq import heappop, heappush
 from typing import Final
 
 import antecede.core
+import antecede.durability
+import antecede.endpoint
+import antecede.membership
 import antecede.network_model
 import antecede.runtime
+import antecede.transport
 from antecede.core.process import NodeProcess
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
@@ -23,7 +27,10 @@ from antecede.runtime.targets import chosen_targets
 from antecede_lab.catalogue import find_protocol
 from bench.steps import Measured, StepCounter, spread
 
-FOLDERS: Final = tuple(package.__path__[0] for package in (antecede.core, antecede.network_model))
+LAYERS: Final = (antecede.core, antecede.durability, antecede.endpoint, antecede.membership)
+FOLDERS: Final = tuple(
+    layer.__path__[0] for layer in (*LAYERS, antecede.transport, antecede.network_model)
+)
 PEERS: Final = (2, 8, 32, 128, 500)
 MESSAGES: Final = 2_000
 TOGETHER: Final = 4

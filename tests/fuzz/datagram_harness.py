@@ -9,7 +9,10 @@ import sys
 import atheris  # type: ignore[import-untyped]  # it ships no types
 
 with atheris.instrument_imports(
-    include=["antecede.network_model", "antecede.wire", "antecede.core"]
+    include=[
+        *("antecede.core", "antecede.durability", "antecede.endpoint", "antecede.membership"),
+        *("antecede.transport", "antecede.wire"),
+    ]
 ):
     from tests.fuzz.datagram_target import Target
 
