@@ -49,6 +49,8 @@ class Changed(MetaPathFinder, Loader):
 @contextmanager
 def broken_link(*changes: Change) -> Iterator[ModuleType]:
     """`antecede_lab.chaos.simulated`, on a link with these changes."""
+    for file, _, _ in changes:
+        assert (SOURCE / file).is_file(), f"there is no {file}"
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(AFRESH)}
     finder = Changed(changes)
     sys.meta_path.insert(0, finder)

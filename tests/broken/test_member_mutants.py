@@ -11,25 +11,28 @@ pytestmark = pytest.mark.skipif(
     compiled(), reason="the link is compiled as one; its mutants run interpreted"
 )
 
-DETECTOR = "failure_detector.py"
+CONTACT = "antecede/membership/contact.py"
+ENDPOINT = "antecede/endpoint/endpoint.py"
+LOSSES = "antecede/durability/losses.py"
+DETECTOR = "antecede/membership/failure_detector.py"
 
 MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
     "who is left out is not named": (
-        (("losses.py", "why=LEFT_OUT)\n        self._reports.append(report)\n",
+        ((LOSSES, "why=LEFT_OUT)\n        self._reports.append(report)\n",
           "why=LEFT_OUT)\n"),),
         (),
     ),
     "messages are submitted to who is away": (
-        (("contacts.py", "        return NEW if self.is_new else AWAY\n",
+        ((CONTACT, "        return NEW if self.is_new else AWAY\n",
           "        return HERE\n"),),
         (),
     ),
     "who does not come is waited for": (
-        (("contacts.py", "        return NEW if self.is_new else AWAY\n", "        return NEW\n"),),
+        ((CONTACT, "        return NEW if self.is_new else AWAY\n", "        return NEW\n"),),
         (),
     ),
     "after a crash it is forgotten that somebody was left out": (
-        (("losses.py", "            self._kept.given_up(name, [int(sequence)], left_out=True)\n",
+        ((LOSSES, "            self._kept.given_up(name, [int(sequence)], left_out=True)\n",
           "            self._kept.has_anything = True\n"),),
         (),
     ),
@@ -59,16 +62,16 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         ("idle dead",),
     ),
     "sleep counts as the silence of others": (
-        (("standing.py", "        heard_ns = self.heard_ns + slept_ns\n",
+        (("antecede/transport/peer_lifecycle.py", "        heard_ns = self.heard_ns + slept_ns\n",
           "        heard_ns = self.heard_ns\n"),),
         ("everybody pauses for 30 s, and wakes up one by one",),
     ),
     "silence begins before a restart": (
-        (("endpoint.py", "                session.standing.begin_waiting(now_ns)\n", ""),),
+        ((ENDPOINT, "                session.standing.begin_waiting(now_ns)\n", ""),),
         ("one pauses for 8 s, and another restarts",),
     ),
     "who leaves and owes a permit is waited for": (
-        (("endings.py",
+        (("antecede/endpoint/endings.py",
           "            self.expel(session, self._me, LEFT_OWING, now_ns)\n"
           "            return\n", "            pass\n"),),
         ("leaves owing",),
