@@ -109,7 +109,7 @@ class KeptLarge:
 
 @final
 class Kept:
-    """The durable state of one link; each change is also a record."""
+    """The durable state of one node beside its core; each change is also a record."""
 
     __slots__ = (
         "_formers",

@@ -1,4 +1,4 @@
-"""Judges slices in the Python workers of Spark: rows in, findings out.
+"""Judges slices, in Python workers of Spark or in this process: rows in, findings out.
 
 A slice is a stretch of time of one large run, with an overlap into the next, or some small runs as
 a whole. Whatever happens within a flight is visible in a slice that the flight begins in, if it

@@ -1,7 +1,8 @@
 """The steps of an ingest between reading and writing, wherever its parcels are.
 
 Records become messages, which clocks are found by; then messages and events are put in order; and
-then all is written. `job` has that done by Spark, `small_job` in this process.
+then all is written. `antecede_audit.spark.ingest` has Spark do that, `antecede_audit.jobs.ingest`
+does it in this process.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The tables of the pipeline as Spark types: written here, never inferred from data.
+"""The tables of the audit as Spark types: written here, never inferred from data.
 
 They are the tables of `antecede.eventlog`, with the run each row belongs to. As in Spark every
 column read from a file may be null, stages check what must not be.

@@ -55,7 +55,7 @@ LINK: Final = {
     link.TOLD: "told",
     link.SENT_BEFORE: "sent before",
 }
-"""What the kinds of records are called: of the cores, then of the link."""
+"""What the kinds of records are called: of the cores, then of the node."""
 
 SHOWN_BYTES: Final = 32
 """How much of a record `show` prints."""

@@ -2,8 +2,8 @@
 
 What runs here is the `Endpoint` that runs behind a socket, with the same limits. Datagrams meet the
 same faults as the packets of `engine.py` do, workloads and observers are the same, and times told
-to them count from the beginning of the traffic: before it,
-nodes have time to meet. Like there, everything follows from the arguments.
+to them count from the beginning of the traffic: before it, nodes have time to meet. Like there,
+everything follows from the arguments.
 """
 
 import gc
