@@ -138,7 +138,8 @@ def test_failed_run_is_recorded_and_the_others_go_on(spark: SparkSession, tmp_pa
 def test_failed_runs_are_tried_again_only_if_asked(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = BROKEN.replace('"tests.antecede_lab.sweep.broken:DYING", ', "")
+    text = BROKEN.replace('    "tests.antecede_lab.sweep.broken:DYING",\n', "")
+    assert "DYING" not in text
     grid = grid_of(tmp_path, text)
     out = tmp_path / "out"
     run_sweep(spark, grid, out)
